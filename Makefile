@@ -152,12 +152,17 @@ test-hostile-long: setup build/reports ## Attacks in full size that the short fo
 
 .PHONY: test-e2e-long
 test-e2e-long: setup build/reports ## End-to-end tests that take minutes each
-	@$(BIN)/pytest e2e/tests -v --ignore=e2e/tests/hadoop $(LONG) --results=build/reports/e2e-long.jsonl
+	@$(BIN)/pytest e2e/tests -v --ignore=e2e/tests/hadoop --ignore=e2e/tests/scaling $(LONG) --results=build/reports/e2e-long.jsonl
+
+.PHONY: test-autoscaling
+test-autoscaling: setup build/reports ## Real Karpenter with fake nodes, then real nodes that come and go, for jobs of each kind (half an hour)
+	@$(BIN)/pytest tests/autoscaling -v $(LONG) --results=build/reports/autoscaling.jsonl
+	@PROVIDER=local $(BIN)/pytest e2e/tests/scaling -v $(LONG) --results=build/reports/e2e-scaling.jsonl
 
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes, the long tests and planted faults (some hours; goes on where it stopped)
 	@$(MAKE) --no-print-directory test-oldest-kubernetes
-	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-mutations
+	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-autoscaling test-mutations
 
 build/reports:
 	@mkdir -p $@

@@ -146,7 +146,7 @@ def build_tools(
     ] = None,
 ) -> None:
     """Build the cluster's binaries into the cache, and print their paths."""
-    special = (*catalogue.ONLY_KIND, *catalogue.ONLY_RELEASE)
+    special = (*catalogue.ONLY_KIND, *catalogue.ONLY_RELEASE, *catalogue.KARPENTER)
     everything = [name for name in catalogue.TOOLS_BY_NAME if name not in special]
     unknown = set(names or ()) - set(catalogue.TOOLS_BY_NAME)
     if unknown:

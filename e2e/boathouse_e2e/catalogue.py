@@ -192,6 +192,14 @@ _ALL = (
         module="github.com/anchore/syft",
         version_variables=("main.version={n}",),
     ),
+    Tool(
+        name="karpenter",
+        family="karpenter",
+        package="sigs.k8s.io/karpenter/kwok",
+        module="sigs.k8s.io/karpenter",
+        version_variables=("sigs.k8s.io/karpenter/pkg/operator.Version={n}",),
+    ),
+    Tool(name="karpenter-crds", family="karpenter", package=".", module="sigs.k8s.io/karpenter"),
     Tool(name="kind", family="kind", package="sigs.k8s.io/kind", module="sigs.k8s.io/kind"),
     Tool(name="kind-cni", family="kind-cni", package="."),
 )
@@ -203,6 +211,7 @@ LOCAL_NODE = (*NODE, NETWORK_POLICIES)
 ONLY_KIND = ("kind", "kubeadm", "kind-cni")
 KIND_NODE = (*CONTROL_PLANE, *NODE, "kubeadm", "kind-cni")
 ONLY_RELEASE = ("actionlint", "cosign", "crane", "syft")
+KARPENTER = ("karpenter", "karpenter-crds")
 FAKE_NODE = ("kwok",)
 WORKLOADS = ("helm", "versitygw")
 JUDGES = ("kube-score",)

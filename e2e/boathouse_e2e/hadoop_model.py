@@ -149,6 +149,13 @@ class Application:
             if not self.waiting:
                 self.end("FINISHED", now_s)
 
+    def finish(self, now_s: float, over_s: Mapping[str, float]) -> None:
+        """End the tasks that are done: on hosts that have left, those that were done by then."""
+        ended = [(host, end_s) for host, _, end_s in self.running if end_s <= over_s.get(host, now_s)]
+        self.running = [each for each in self.running if each[2] > over_s.get(each[0], now_s)]
+        self.done += len(ended)
+        self.ran_on |= {host for host, _ in ended}
+
     def lose(self, host: str) -> None:
         """Repeat what ran on a host that was lost."""
         gone = [seconds for on, seconds, _ in self.running if on == host]
@@ -229,15 +236,14 @@ class Yarn:
 
     def step(self, up: set[str], now_s: float, *, manages: bool = True) -> None:
         """Let time pass: tasks end, hosts are lost, and containers start if there is a ResourceManager."""
-        gone = (self.known - up) | {host for host in self.excluded if self._is_over(host, now_s)}
-        self.known = set(up)
+        lost, self.known = self.known - up, set(up)
+        over_s = {host: end_s for host, end_s in self.excluded.items() if end_s is not None and now_s >= end_s}
         for application in self._active():
-            for host in gone:
+            for host in lost:
                 application.lose(host)
-            ended = [each for each in application.running if each[2] <= now_s]
-            application.running = [each for each in application.running if each[2] > now_s]
-            application.done += len(ended)
-            application.ran_on |= {host for host, _, _ in ended}
+            application.finish(now_s, over_s)
+            for host in over_s:
+                application.lose(host)
             application.go_on(now_s)
         if manages:
             self._start(up - self.excluded.keys(), now_s)

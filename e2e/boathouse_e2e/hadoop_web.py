@@ -7,13 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import quote, urlencode, urlsplit
 
-from kubernetes import client, config
 from typing_extensions import override
 
+from boathouse.cluster import blocking, config, errors
 from boathouse_e2e.errors import ClusterError
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ RESOURCE_MANAGER_PORT: Final = 8088
 HISTORY_PORT: Final = 19888
 USER: Final = "hadoop"
 TIMEOUT_S: Final = 120
-_ANSWERED: Final = (HTTPStatus.OK, HTTPStatus.CREATED)
-_TEXT: Final = 1000
 
 
 class Ask(Protocol):
@@ -38,7 +35,7 @@ class Ask(Protocol):
         """Return the answer's body.
 
         Raises:
-            ClusterError: The host has no pod, or the answer is not 200 or 201.
+            ClusterError: The host has no pod, does not answer, or the answer is an error or a redirect.
         """
         ...
 
@@ -53,7 +50,7 @@ class Proxy(Ask):
         pods: Returns the names of the pods by host, as they are now.
     """
 
-    api: Any
+    api: blocking.Session
     namespace: str
     pods: Callable[[], Mapping[str, str]]
 
@@ -62,25 +59,19 @@ class Proxy(Ask):
         pod = self.pods().get(host)
         if pod is None:
             raise ClusterError(f"{host} has no pod")
-        settings = self.api.configuration
-        headers = {each["key"]: each["value"] for each in settings.auth_settings().values() if each["value"]}
-        url = f"{settings.host}/api/v1/namespaces/{self.namespace}/pods/http:{pod}:{port}/proxy/{path}"
-        # A redirect would lead to a name that only pods resolve.
-        answer = self.api.rest_client.pool_manager.request(
-            method, url, headers=headers, body=body, redirect=False, retries=False, timeout=TIMEOUT_S
-        )
-        if answer.status not in _ANSWERED:
-            text = answer.data[:_TEXT].decode(errors="replace")
-            raise ClusterError(f"{method} {path} at port {port} of {host}: {answer.status} {text}")
-        found: bytes = answer.data
-        return found
+        # A redirect would lead to a name that only pods resolve: the session makes an error of it.
+        url = f"/api/v1/namespaces/{self.namespace}/pods/http:{pod}:{port}/proxy/{path}"
+        try:
+            return self.api.request(method, url, body=body, timeout_s=TIMEOUT_S)
+        except errors.ApiError as error:
+            raise ClusterError(f"{method} {path} at port {port} of {host}: {error.status} {error.message}") from error
+        except errors.ConnectionLost as error:
+            raise ClusterError(f"{method} {path} at port {port} of {host}: {error}") from error
 
 
 def connect(cluster: Cluster, namespace: str, pods: Callable[[], Mapping[str, str]]) -> Proxy:
     """Return the proxy of pods of a namespace, with the administrator's rights."""
-    api: client.ApiClient = config.new_client_from_config(  # type: ignore[no-untyped-call]
-        config_file=str(cluster.kubeconfig), context=cluster.context
-    )
+    api = blocking.Session(config.of_user(cluster.kubeconfig, cluster.context))
     return Proxy(api=api, namespace=namespace, pods=pods)
 
 

@@ -48,7 +48,7 @@ class Program:
     """What the programs of the applications do.
 
     Attributes:
-        executors: How many executors they request.
+        executors: How many executors they request, which may grow while they run.
         holds: Whether they run on until this is taken back.
         fails: The attempts that end with exit code 1.
     """
@@ -105,30 +105,31 @@ class SparkModel:
         metadata = driver["metadata"]
         with contextlib.suppress(errors.NotFound, errors.Forbidden):  # it was deleted, and its token with it
             async with hostile.tenant(self._lab, ACCOUNT, lab.NAMESPACE, metadata["name"]) as program:
-                await self._create_executors(program, driver)
-                await self._until_executors_run(metadata)
+                await self._run_executors(program, driver)
             await self._end(driver, 1 if int(metadata["labels"][LABEL_ATTEMPT]) in self.program.fails else 0)
 
-    async def _create_executors(self, program: hostile.Tenant, driver: dict[str, Any]) -> None:
-        template = await self._template(driver)
-        for number in range(1, self.program.executors + 1):
-            with contextlib.suppress(errors.AlreadyExists):
-                await program.api.create(_PODS, executor(driver, template, number), lab.NAMESPACE)
+    async def _run_executors(self, program: hostile.Tenant, driver: dict[str, Any]) -> None:
+        """Create the executors that are requested, until all of them run."""
+        template, created = await self._template(driver), 0
+        while self.program.holds or not await self._executors_run(driver["metadata"]):
+            for number in range(created + 1, self.program.executors + 1):
+                with contextlib.suppress(errors.AlreadyExists):
+                    await program.api.create(_PODS, executor(driver, template, number), lab.NAMESPACE)
+                created = number
+            await asyncio.sleep(_STEP_S)
 
     async def _template(self, driver: dict[str, Any]) -> dict[str, Any]:
         name = next(each["configMap"]["name"] for each in driver["spec"]["volumes"] if "configMap" in each)
         found = await self._api.get(catalogue.CONFIG_MAPS, name, lab.NAMESPACE)
         return dict(json.loads(found["data"]["executor.yaml"]))
 
-    async def _until_executors_run(self, driver: dict[str, Any]) -> None:
-        while True:
-            with contextlib.suppress(*_PASSING):
-                pods = (await self._api.list(_PODS, lab.NAMESPACE, labels="spark-role=executor")).items
-                own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == driver["uid"]]
-                running = sum(pod["status"]["phase"] == "Running" for pod in own)
-                if running >= self.program.executors and not self.program.holds:
-                    return
-            await asyncio.sleep(_STEP_S)
+    async def _executors_run(self, driver: dict[str, Any]) -> bool:
+        with contextlib.suppress(*_PASSING):
+            pods = (await self._api.list(_PODS, lab.NAMESPACE, labels="spark-role=executor")).items
+            own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == driver["uid"]]
+            running = [pod for pod in own if pod["status"]["phase"] == "Running"]
+            return len(running) >= self.program.executors
+        return False
 
     async def _end(self, driver: dict[str, Any], exit_code: int) -> None:
         terminated = {"exitCode": exit_code, "startedAt": _BEGAN, "finishedAt": _ENDED, "message": "the last line"}

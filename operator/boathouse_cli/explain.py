@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 UNRECONCILED_AFTER_S: Final = 10.0
 """A job without a status after this time has no operator: a running operator writes one within a second."""
 
+_NAMED_NODES: Final = 5
+"""A state of pods on more nodes than these is counted only."""
 NO_PROBLEM: Final = frozenset(
     {
         *(Reason.WAITING_FOR_TASKS, Reason.JOB_FINISHED, Reason.TASKS_RUNNING, Reason.SUSPENDED, ""),
@@ -132,9 +134,17 @@ def because(condition: model.Condition) -> str:
 
 
 def describe_pods(pods: Iterable[model.TaskPod]) -> str:
-    """Return the pods counted by node and state."""
-    by_place = collections.Counter((pod.node or "no node yet", pod.waiting or pod.phase) for pod in pods)
-    return ", ".join(f"{count} {state} on {node}" for (node, state), count in sorted(by_place.items()))
+    """Return the pods counted by state and node; of many nodes only their number."""
+    by_state: dict[str, collections.Counter[str]] = {}
+    for pod in pods:
+        by_state.setdefault(pod.waiting or pod.phase, collections.Counter())[pod.node or "no node yet"] += 1
+    return ", ".join(_placed(state, nodes) for state, nodes in sorted(by_state.items()))
+
+
+def _placed(state: str, nodes: collections.Counter[str]) -> str:
+    if len(nodes) > _NAMED_NODES:
+        return f"{nodes.total()} {state} on {len(nodes)} nodes"
+    return ", ".join(f"{count} {state} on {node}" for node, count in sorted(nodes.items()))
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:

@@ -1,4 +1,4 @@
-"""Read the cluster with the official client and kubectl's settings: kubeconfig, contexts, exec plugins.
+"""Read and change objects of the cluster with kubectl's settings: kubeconfig, contexts, plugins.
 
 Returns decoded JSON.
 """
@@ -6,14 +6,14 @@ Returns decoded JSON.
 from __future__ import annotations
 
 import contextlib
-import functools
 import http
-import json
-from typing import TYPE_CHECKING, Any, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
 
-import urllib3
-from kubernetes import client, config, watch
+import msgspec
 
+from boathouse.cluster import blocking, config, envelope, errors
 from boathouse.resources import names
 from boathouse_cli.errors import (
     AlreadyExistsError,
@@ -25,29 +25,29 @@ from boathouse_cli.errors import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
 
     from boathouse_cli import model
 
-REQUEST_TIMEOUT_S = 30
-CHUNK_BYTES = 65_536
 PAGE = 500
 """Objects of a page of a list."""
 WATCH_S: Final = 240
 """How long a watch is open; it goes on where it was."""
-CONFLICT = 409
 CONFIG_MAP = "boathouse-config"
 CONFIG_KEY = "config.json"
+_MERGE: Final = "application/merge-patch+json"
+_CORE: Final = "/api/v1"
+_RIGHTS: Final = "/apis/rbac.authorization.k8s.io/v1"
+_OURS: Final = f"/apis/{names.GROUP}/{names.VERSION}"
+_OF_CLUSTER: Final = frozenset({"nodes", "clusterroles"})
+"""Kinds whose objects are in no namespace."""
 
 
 class Gateway:
     """Client of one kubeconfig context."""
 
-    def __init__(self, api: client.ApiClient, namespace: str) -> None:
-        # The client's annotations say models, but every request here returns raw JSON.
-        self._core: Any = client.CoreV1Api(api)
-        self._custom: Any = client.CustomObjectsApi(api)
-        self._rights: Any = client.RbacAuthorizationV1Api(api)
+    def __init__(self, session: blocking.Session, namespace: str) -> None:
+        self._session = session
         self.namespace = namespace
         """Namespace of names that are given without one."""
 
@@ -59,160 +59,82 @@ class Gateway:
             CommandError: No kubeconfig exists, or it lacks the context.
         """
         try:
-            api = config.new_client_from_config(config_file=kubeconfig, context=context)  # type: ignore[no-untyped-call]
-            contexts, active = config.list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
-        except config.ConfigException as error:
+            found = config.of_user(Path(kubeconfig) if kubeconfig else None, context)
+        except errors.ConfigError as error:
             raise CommandError(
                 f"the kubeconfig is unusable: {error}: set KUBECONFIG or pass --kubeconfig and --context"
             ) from error
-        chosen = next((each for each in contexts if each["name"] == context), active)
-        return cls(api, namespace or chosen["context"].get("namespace") or "default")
+        return cls(blocking.Session(found), namespace or found.namespace)
 
     def job(self, plural: str, name: str) -> model.Raw:
         """Return the job of this name."""
-        with _explained(f"{plural}/{name}", self.namespace):
-            found: model.Raw = self._custom.get_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, plural, name, _request_timeout=REQUEST_TIMEOUT_S
-            )
-            return found
+        return self._get(_OURS, plural, name)
 
     def jobs(self, plural: str, *, all_namespaces: bool) -> list[model.Raw]:
         """Return the jobs of a kind, of the namespace or of all namespaces."""
-        with _explained(plural, None if all_namespaces else self.namespace):
-            where = (names.GROUP, names.VERSION)
-            if all_namespaces:
-                found = self._custom.list_cluster_custom_object(*where, plural, _request_timeout=REQUEST_TIMEOUT_S)
-            else:
-                found = self._custom.list_namespaced_custom_object(
-                    *where, self.namespace, plural, _request_timeout=REQUEST_TIMEOUT_S
-                )
-            return list(found["items"])
+        return self._list(_OURS, plural, all_namespaces=all_namespaces)
 
     def create_job(self, plural: str, manifest: model.Raw) -> model.Raw:
         """Create a job in the namespace; return it as the API server has it."""
-        name = manifest["metadata"].get("name") or f"{manifest['metadata'].get('generateName')}…"
-        with _explained(f"{plural}/{name}", self.namespace, verb="create"):
-            made: model.Raw = self._custom.create_namespaced_custom_object(
-                names.GROUP, names.VERSION, self.namespace, plural, manifest, _request_timeout=REQUEST_TIMEOUT_S
-            )
-            return made
+        return self._create(_OURS, plural, manifest)
 
     def patch_job(self, plural: str, name: str, patch: model.Raw) -> None:
         """Apply a JSON merge patch to a job."""
-        with _explained(f"{plural}/{name}", self.namespace, verb="change"):
-            self._custom.patch_namespaced_custom_object(
-                *(names.GROUP, names.VERSION, self.namespace, plural, name, patch),
-                _content_type="application/merge-patch+json",
-                _request_timeout=REQUEST_TIMEOUT_S,
-            )
+        self._patch(_OURS, plural, name, patch)
 
     def delete_job(self, plural: str, name: str) -> None:
         """Delete a job; its pods go with it."""
         with _explained(f"{plural}/{name}", self.namespace, verb="delete"):
-            self._custom.delete_namespaced_custom_object(
-                *(names.GROUP, names.VERSION, self.namespace, plural, name), _request_timeout=REQUEST_TIMEOUT_S
-            )
+            self._session.request("DELETE", _path(_OURS, plural, self.namespace, name))
 
     def config_map(self, name: str) -> model.Raw:
         """Return the ConfigMap of this name."""
-        with _explained(f"configmap/{name}", self.namespace):
-            return _json(
-                self._core.read_namespaced_config_map(
-                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-                )
-            )
+        return self._get(_CORE, "configmaps", name)
 
     def create_config_map(self, manifest: model.Raw) -> None:
         """Create a ConfigMap."""
-        with _explained(f"configmap/{manifest['metadata']['name']}", self.namespace, verb="create"):
-            self._core.create_namespaced_config_map(
-                self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-            )
+        self._create(_CORE, "configmaps", manifest)
 
     def patch_config_map(self, name: str, patch: model.Raw) -> None:
         """Apply a JSON merge patch to a ConfigMap."""
-        with _explained(f"configmap/{name}", self.namespace, verb="change"):
-            self._core.patch_namespaced_config_map(
-                *(name, self.namespace, patch),
-                _content_type="application/merge-patch+json",
-                _preload_content=False,
-                _request_timeout=REQUEST_TIMEOUT_S,
-            )
+        self._patch(_CORE, "configmaps", name, patch)
 
     def create_account(self, manifest: model.Raw) -> model.Raw:
         """Create a service account."""
-        with _explained(f"serviceaccount/{manifest['metadata']['name']}", self.namespace, verb="create"):
-            return _json(
-                self._core.create_namespaced_service_account(
-                    self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-                )
-            )
+        return self._create(_CORE, "serviceaccounts", manifest)
 
     def create_role_binding(self, manifest: model.Raw) -> model.Raw:
         """Create a role binding."""
-        with _explained(f"rolebinding/{manifest['metadata']['name']}", self.namespace, verb="create"):
-            return _json(
-                self._rights.create_namespaced_role_binding(
-                    self.namespace, manifest, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-                )
-            )
+        return self._create(_RIGHTS, "rolebindings", manifest)
 
     def role_binding(self, name: str) -> model.Raw:
         """A role binding of the namespace."""
-        with _explained(f"rolebinding/{name}", self.namespace):
-            return _json(
-                self._rights.read_namespaced_role_binding(
-                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-                )
-            )
+        return self._get(_RIGHTS, "rolebindings", name)
 
     def has_cluster_role(self, name: str) -> bool | None:
         """Whether there is a ClusterRole of this name; None if the user may not know."""
         try:
-            with _explained(f"clusterrole/{name}", None):
-                self._rights.read_cluster_role(name, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S)
+            self._get(_RIGHTS, "clusterroles", name)
         except CommandError as error:
             return False if error.code is ExitCode.NOT_FOUND else None
         return True
 
     def pod(self, name: str) -> model.Raw:
         """Return the pod of this name."""
-        with _explained(f"pod/{name}", self.namespace):
-            return _json(
-                self._core.read_namespaced_pod(
-                    name, self.namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-                )
-            )
+        return self._get(_CORE, "pods", name)
 
     def pods(self, selector: str, *, all_namespaces: bool = False) -> list[model.Raw]:
         """Return the pods that match a label selector, of the namespace or of all namespaces."""
-        options: dict[str, Any] = {
-            "label_selector": selector,
-            "_preload_content": False,
-            "_request_timeout": REQUEST_TIMEOUT_S,
-        }
-        with _explained("pods", None if all_namespaces else self.namespace):
-            if all_namespaces:
-                return _items(self._core.list_pod_for_all_namespaces(**options))
-            return _items(self._core.list_namespaced_pod(self.namespace, **options))
+        return self._list(_CORE, "pods", all_namespaces=all_namespaces, labelSelector=selector)
 
     def events(self, **fields: str) -> list[model.Raw]:
         """Return the namespace's events with these fields, such as `involvedObject__name="p"`."""
         selector = ",".join(f"{name.replace('__', '.')}={value}" for name, value in fields.items())
-        with _explained("events", self.namespace):
-            return _items(
-                self._core.list_namespaced_event(
-                    self.namespace,
-                    field_selector=selector,
-                    _preload_content=False,
-                    _request_timeout=REQUEST_TIMEOUT_S,
-                )
-            )
+        return self._list(_CORE, "events", all_namespaces=False, fieldSelector=selector)
 
     def nodes(self) -> list[model.Raw]:
         """Return the cluster's nodes."""
-        with _explained("nodes", None):
-            return _items(self._core.list_node(_preload_content=False, _request_timeout=REQUEST_TIMEOUT_S))
+        return self._list(_CORE, "nodes", all_namespaces=True)
 
     def pages(self, plural: str, *, all_namespaces: bool) -> Iterator[tuple[list[model.Raw], str]]:
         """Yield the objects of a kind in pages, each with the revision from which they can be watched.
@@ -221,17 +143,16 @@ class Gateway:
             plural: pods, nodes, or a kind of Boathouse.
             all_namespaces: Whether those of all namespaces, or of this one. Nodes are in none.
         """
-        read, where = self._lister(plural, all_namespaces=all_namespaces)
-        token = ""
+        path, where = self._listed(plural, all_namespaces=all_namespaces)
+        query = {"limit": str(PAGE)}
         while True:
             with _explained(plural, where):
-                more = {"_continue": token} if token else {}
-                answer = read(limit=PAGE, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S, **more)
-                page = _json(answer)
+                page = _decoded(self._session.request("GET", path, query=query))
             yield list(page.get("items") or ()), page["metadata"]["resourceVersion"]
-            token = page["metadata"].get("continue") or ""
+            token = page["metadata"].get("continue")
             if not token:
                 return
+            query["continue"] = token
 
     def changes(self, plural: str, revision: str, *, all_namespaces: bool) -> Iterator[tuple[str, model.Raw]]:
         """Yield changes of the objects of a kind after a revision, for some minutes: their type and the object.
@@ -241,84 +162,120 @@ class Gateway:
         Raises:
             ExpiredError: The revision is too old.
         """
-        read, where = self._lister(plural, all_namespaces=all_namespaces)
+        path, where = self._listed(plural, all_namespaces=all_namespaces)
+        query = {
+            "watch": "true",
+            "resourceVersion": revision,
+            "allowWatchBookmarks": "true",
+            "timeoutSeconds": str(WATCH_S),
+        }
         with _explained(plural, where):
-            stream = watch.Watch("object").stream(  # type: ignore[no-untyped-call]
-                read,
-                resource_version=revision,
-                allow_watch_bookmarks=True,
-                timeout_seconds=WATCH_S,
-                _request_timeout=(REQUEST_TIMEOUT_S, WATCH_S + REQUEST_TIMEOUT_S),
-            )
-            for event in filter(None, stream):  # None: a line that is no JSON
-                yield event["type"], event["raw_object"]
-
-    def _lister(self, plural: str, *, all_namespaces: bool) -> tuple[Callable[..., Any], str | None]:
-        """Return the client's function that lists a kind, and the namespace for messages."""
-        core, where = self._core, None if all_namespaces or plural == "nodes" else self.namespace
-        if plural == "nodes":
-            return core.list_node, None
-        if plural == "pods":
-            partial = functools.partial(core.list_namespaced_pod, self.namespace)
-            return (core.list_pod_for_all_namespaces if all_namespaces else partial), where
-        kind = names.GROUP, names.VERSION
-        if all_namespaces:
-            return functools.partial(self._custom.list_cluster_custom_object, *kind, plural), where
-        return functools.partial(self._custom.list_namespaced_custom_object, *kind, self.namespace, plural), where
+            for line in byte_lines(
+                self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
+            ):
+                event = _decoded(line)
+                if event["type"] == "ERROR":
+                    status = event["object"]
+                    raise errors.from_status(status["code"], status.get("reason", ""), status.get("message", ""))
+                yield event["type"], event["object"]
 
     def operator_config(self, namespace: str) -> model.Raw:
         """Return the operator's configuration file, from its ConfigMap."""
         with _explained(f"configmap/{CONFIG_MAP}", namespace):
-            found = self._core.read_namespaced_config_map(
-                CONFIG_MAP, namespace, _preload_content=False, _request_timeout=REQUEST_TIMEOUT_S
-            )
-            decoded: model.Raw = json.loads(_json(found)["data"][CONFIG_KEY])
-            return decoded
+            found = _decoded(self._session.request("GET", _path(_CORE, "configmaps", namespace, CONFIG_MAP)))
+            return _decoded(found["data"][CONFIG_KEY])
 
     def proxied(self, pod: str, port: int, path: str) -> Iterator[bytes]:
         """Yield the answer of a pod's web server in parts, through the API server and with the user's own rights.
 
         Redirects are not followed: the pod's image would choose what this user reads next.
         """
-        settings = self._core.api_client.configuration
-        headers = {each["key"]: each["value"] for each in settings.auth_settings().values() if each["value"]}
-        url = f"{settings.host}/api/v1/namespaces/{self.namespace}/pods/http:{pod}:{port}/proxy/{path}"
-        with _explained(f"port {port} of pod/{pod}", self.namespace):
-            answer = self._core.api_client.rest_client.pool_manager.request(
-                "GET", url, headers=headers, redirect=False, preload_content=False, timeout=REQUEST_TIMEOUT_S
-            )
-            with contextlib.closing(answer):
-                if answer.status != http.HTTPStatus.OK:
-                    raise _refused_by_proxy(answer.status, f"port {port} of pod/{pod}", self.namespace)
-                yield from answer.stream(CHUNK_BYTES, decode_content=True)
+        what = f"port {port} of pod/{pod}"
+        with _explained(what, self.namespace):
+            try:
+                yield from self._session.stream(
+                    f"{_path(_CORE, 'pods', self.namespace, f'http:{pod}:{port}')}/proxy/{path}",
+                    idle_s=blocking.REQUEST_TIMEOUT_S,
+                )
+            except errors.ApiError as error:
+                raise _refused_by_proxy(error.status, what, self.namespace) from error
 
     def log(self, pod: str, container: str, *, tail: int | None, follow: bool) -> Iterator[str]:
         """Yield the lines of a container's log; with `follow`, until it ends."""
-        options: dict[str, Any] = {"tail_lines": tail} if tail is not None else {}
+        query = {"container": container} | ({"tailLines": str(tail)} if tail is not None else {})
+        if follow:
+            query["follow"] = "true"
         with _explained(f"pod/{pod}", self.namespace):
-            stream = self._core.read_namespaced_pod_log(
-                pod, self.namespace, container=container, follow=follow, _preload_content=False, **options
-            )
-            yield from lines(stream.stream(amt=None if not follow else 1024, decode_content=True))
+            path = f"{_path(_CORE, 'pods', self.namespace, pod)}/log"
+            for line in byte_lines(self._session.stream(path, query=query)):
+                yield line.decode(errors="replace")
+
+    def _get(self, api: str, plural: str, name: str) -> model.Raw:
+        namespace = None if plural in _OF_CLUSTER else self.namespace
+        with _explained(f"{_SINGULAR.get(plural, plural)}/{name}", namespace):
+            return _decoded(self._session.request("GET", _path(api, plural, namespace, name)))
+
+    def _list(self, api: str, plural: str, *, all_namespaces: bool, **query: str) -> list[model.Raw]:
+        where = None if all_namespaces else self.namespace
+        with _explained(plural, where):
+            return list(_decoded(self._session.request("GET", _path(api, plural, where), query=query))["items"])
+
+    def _create(self, api: str, plural: str, manifest: model.Raw) -> model.Raw:
+        meta = manifest["metadata"]
+        name = meta.get("name") or f"{meta.get('generateName')}…"
+        with _explained(f"{_SINGULAR.get(plural, plural)}/{name}", self.namespace, verb="create"):
+            body = msgspec.json.encode(manifest)
+            return _decoded(self._session.request("POST", _path(api, plural, self.namespace), body=body))
+
+    def _patch(self, api: str, plural: str, name: str, patch: model.Raw) -> None:
+        with _explained(f"{_SINGULAR.get(plural, plural)}/{name}", self.namespace, verb="change"):
+            path = _path(api, plural, self.namespace, name)
+            self._session.request("PATCH", path, body=msgspec.json.encode(patch), content_type=_MERGE)
+
+    def _listed(self, plural: str, *, all_namespaces: bool) -> tuple[str, str | None]:
+        """Return the path of the objects of a kind, and their namespace."""
+        where = None if all_namespaces or plural in _OF_CLUSTER else self.namespace
+        return _path(_CORE if plural in {"pods", "nodes"} else _OURS, plural, where), where
+
+
+_SINGULAR: Final[Mapping[str, str]] = {
+    "clusterroles": "clusterrole",
+    "configmaps": "configmap",
+    "pods": "pod",
+    "rolebindings": "rolebinding",
+    "serviceaccounts": "serviceaccount",
+}
+"""Names of kinds in messages, where they are not the plural."""
+
+
+def _path(api: str, plural: str, namespace: str | None, name: str = "") -> str:
+    """Return the quoted path of the objects of a kind, or of one of them."""
+    parts = [*(("namespaces", namespace) if namespace is not None else ()), plural, *((name,) if name else ())]
+    return "/".join((api, *(quote(part, safe=":") for part in parts)))
 
 
 def lines(chunks: Iterable[bytes]) -> Iterator[str]:
     """Yield the lines of a text that comes in parts."""
+    for line in byte_lines(chunks):
+        yield line.decode(errors="replace")
+
+
+def byte_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of an answer that comes in parts, without newlines."""
     rest = b""
     for chunk in chunks:
         *whole, rest = (rest + chunk).split(b"\n")
-        yield from (line.decode(errors="replace") for line in whole)
+        yield from whole
     if rest:
-        yield rest.decode(errors="replace")
+        yield rest
 
 
-def _json(response: Any) -> model.Raw:
-    decoded: model.Raw = json.loads(response.data)
+def _decoded(text: bytes | str) -> model.Raw:
+    try:
+        decoded: model.Raw = msgspec.json.decode(text)
+    except envelope.MALFORMED as error:
+        raise errors.DecodeError(str(error)) from error
     return decoded
-
-
-def _items(response: Any) -> list[model.Raw]:
-    return list(_json(response)["items"])
 
 
 @contextlib.contextmanager
@@ -327,12 +284,16 @@ def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Itera
     where = "" if namespace is None else f" in namespace {namespace}"
     try:
         yield
-    except client.ApiException as error:
-        if error.status == http.HTTPStatus.GONE:
-            raise ExpiredError(f"the cluster no longer knows this revision of {what}{where}: list it anew") from error
+    except errors.Gone as error:
+        raise ExpiredError(f"the cluster no longer knows this revision of {what}{where}: list it anew") from error
+    except errors.ApiError as error:
         raise _from_status(error, what, where, verb) from error
-    except urllib3.exceptions.HTTPError as error:
-        cause = str(getattr(error, "reason", error)).rpartition(": ")[2]
+    except errors.DecodeError as error:
+        raise CommandError(f"the cluster's answer for {what}{where} is no JSON ({error}): retry later") from error
+    except errors.ConfigError as error:
+        raise CommandError(str(error)) from error
+    except errors.ConnectionLost as error:
+        cause = str(error).partition(": ")[2]
         raise CommandError(f"the cluster does not answer ({cause}): check `kubectl cluster-info`") from error
 
 
@@ -346,25 +307,15 @@ def _refused_by_proxy(status: int, what: str, namespace: str) -> CommandError:
     return CommandError(f"{what} in namespace {namespace} answered {status}: retry later", code)
 
 
-def _status(error: client.ApiException) -> model.Raw:
-    """Return the answer as a Kubernetes Status, which is about an object; empty for other answers."""
-    try:
-        found: model.Raw = json.loads(error.body or "")
-        return found if found["kind"] == "Status" else {}
-    except (ValueError, TypeError, KeyError):
-        return {}
-
-
-def _from_status(error: client.ApiException, what: str, where: str, verb: str) -> CommandError:
-    status = _status(error)
+def _from_status(error: errors.ApiError, what: str, where: str, verb: str) -> CommandError:
     if (
         verb != "read"
         and error.status != http.HTTPStatus.NOT_FOUND
-        and (refusal := _refusal(error, status.get("message", ""), f"{what}{where}", verb))
+        and (refusal := _refusal(error, f"{what}{where}", verb))
     ):
         return refusal
     match error.status:
-        case 404 if not status:  # the server has no such path: the kind is unknown
+        case 404 if not error.is_status:  # the server has no such path: the kind is unknown
             plural = what.split("/", maxsplit=1)[0]
             return UnknownKindError(
                 f"the cluster does not know {plural}: install or upgrade Boathouse there, with helm"
@@ -376,15 +327,18 @@ def _from_status(error: client.ApiException, what: str, where: str, verb: str) -
         case 403:
             return ForbiddenError(f"you lack permission to {verb} {what}{where}: request the role {_ROLES[verb]} there")
         case _:
-            return CommandError(f"the cluster answered {error.status} {error.reason} for {what}{where}: retry later")
+            phrase = next((each.phrase for each in http.HTTPStatus if each == error.status), "")
+            return CommandError(f"the cluster answered {error.status} {phrase} for {what}{where}: retry later")
 
 
 _ROLES: Final = {"read": "view", "create": "edit", "change": "edit", "delete": "edit"}
 """The built-in role that has a right."""
 
 
-def _refusal(error: client.ApiException, message: str, what: str, verb: str) -> CommandError | None:
+def _refusal(error: errors.ApiError, what: str, verb: str) -> CommandError | None:
     """Return the error of a write that the API server rejects."""
-    if error.status == CONFLICT:
+    if isinstance(error, errors.Conflict):
         return AlreadyExistsError(f"{what} exists already: delete it, or choose another name", ExitCode.USAGE)
-    return CommandError(f"the cluster does not {verb} {what}: {message}") if message else None
+    if not error.is_status or not error.message:
+        return None
+    return CommandError(f"the cluster does not {verb} {what}: {error.message}")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import catalogue, client, config
-from boathouse.services.sparkapp.placement.driver_factory import SPARKAPPS
-from boathouse_e2e import faults, invariants, kubelets, lab, sparkmodel
-from tests.faults.conftest import Trial
+from boathouse_e2e import sparkmodel
+from tests.faults import applications
 
 pytestmark = pytest.mark.apiserver
 
@@ -29,65 +27,10 @@ CASES = [pytest.param(each, marks=() if each in SHORT else pytest.mark.long) for
 MOMENTS = pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "after"])
 
 
-class AppTrial(Trial):
-    """One application under harm."""
-
-    resource = SPARKAPPS
-
-    def __init__(self, place, api, nodes, recording, model):
-        super().__init__(place, api, nodes, recording)
-        self.model = model
-
-    async def phase(self):
-        return (await self.status()).get("phase")
-
-    def is_in(self, phase):
-        async def holds():
-            return await self.phase() == phase
-
-        return holds
-
-    async def is_lost(self):
-        """Whether an attempt of it is over."""
-        return bool((await self.status()).get("pastAttempts"))
-
-    async def nothing_left(self):
-        return not (await self.api.list(catalogue.PODS, lab.NAMESPACE)).items
-
-    async def judge(self, *, attempts=1):
-        """Demand that the application ended well, with as many drivers as attempts, one at a time."""
-        await self.until(self.ended, "the application has ended")
-        status, audit = await self.status(), self.lab.new_audit_events()
-        assert (status["phase"], status["attempt"]) == ("Succeeded", attempts), status
-        assert created_drivers(audit) == attempts
-        assert set(self.model.started.values()) == {1}
-        assert (len(self.model.started), self.model.overlaps) == (attempts, set())
-        assert self.violations(audit, status) == []
-        await self.discard()
-        await self.until(self.nothing_left, "its pods are gone")
-
-
-def created_drivers(audit):
-    """Return how many drivers the API server accepted."""
-    creates = (event for event in invariants.done(audit, "pods") if event["verb"] == "create")
-    return sum(
-        event["user"]["username"] == lab.ACCOUNT and not event["objectRef"].get("subresource") for event in creates
-    )
-
-
 @pytest.fixture
 async def app(laboratory):
-    laboratory.new_audit_events()
-    with faults.recording(laboratory.cluster) as recording:
-        async with (
-            client.ApiClient(config.from_kubeconfig(laboratory.cluster.kubeconfig)) as api,
-            kubelets.running(api, laboratory) as nodes,
-            sparkmodel.running(api, laboratory) as model,
-        ):
-            one = AppTrial(laboratory, api, nodes, recording, model)
-            yield one
-            if one.has_job:
-                await one.discard()
+    async with applications.trying(laboratory) as one:
+        yield one
 
 
 @pytest.mark.parametrize("failpoint", CASES)

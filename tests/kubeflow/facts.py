@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from boathouse.services.sparkapp.submission import attempt_properties, executor_template, objects, sizes
+from boathouse.services.sparkapp.submission import attempt_properties, executor_template, objects, sizing
 from boathouse_cli.conversion import properties
 from tests.builders.sparkapps import app
 from tests.kubeflow import rules
@@ -103,7 +103,7 @@ def _of_conf(given: Mapping[str, str]) -> dict[str, Any]:
 
 def _value(key: str, value: str) -> Any:
     if _SIZE.fullmatch(key):
-        return sizes.mebibytes(value)
+        return sizing.mebibytes(value)
     if key == _TIME:
         return value.removesuffix("ms") if value.endswith("ms") else str((properties.seconds(value) or 0) * 1000)
     return value

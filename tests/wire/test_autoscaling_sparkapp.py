@@ -4,8 +4,9 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.scheduling.showing import AT_ONCE
+from boathouse_e2e.autoscaling import says_unschedulable
 from tests.builders import manifests
-from tests.builders.operators.provisioners import provisioning, says_unschedulable
+from tests.builders.operators.provisioners import provisioning
 from tests.builders.operators.sparkapps import CONFIG, KEY, RunningSparkApp, account, sparkapp
 from tests.wire.fake_api.world import Refused
 

@@ -174,8 +174,7 @@ async def test_a_cluster_that_a_job_uses_does_not_expire(api, hadoop, ready):
     await ready(ttlSecondsAfterIdle=60)
     hadoop.leader.clusters.use("job", [hadoop.uid()])
     end_s = hadoop.now() + 500
-    await hadoop.until(lambda: hadoop.now() > end_s, step_s=20)
-    assert hadoop.condition("Idle") == ("False", "InUse")
+    await hadoop.until(lambda: hadoop.now() > end_s and hadoop.condition("Idle") == ("False", "InUse"), step_s=20)
     hadoop.leader.clusters.use("job", [])
     await hadoop.until(lambda: not api.objects("mrclusters"), step_s=20)
 

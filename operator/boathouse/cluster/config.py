@@ -1,17 +1,26 @@
-"""Address and credentials of the API server: the pod's service account, or a kubeconfig file."""
+"""Address and credentials of the API server: the pod's service account, or a kubeconfig.
+
+The operator takes what it can use for weeks without asking anybody (`load`), commands take whatever their user's
+kubectl takes (`of_user`).
+"""
 
 from __future__ import annotations
 
 import base64
-import binascii
 import dataclasses
 import os
 import ssl
 import tempfile
+import urllib.parse
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from boathouse.cluster import kubeconfig as kubeconfigs
+from boathouse.cluster import oidc, plugins
 from boathouse.cluster.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of a pod's token, CA and namespace."""
@@ -28,6 +37,10 @@ class ClusterConfig:
         token_file: A file with the token, which is read again after its rotation; takes precedence over `token`.
         client_pem: PEM of a client certificate followed by its key.
         tls_server_name: Name to verify in the server's certificate; None for the URL's host.
+        is_verified: Whether the server's certificate is verified.
+        proxy_url: A proxy between here and the server, as libcurl reads it.
+        headers: Headers of each request: whom the user acts as, and a password.
+        plugin: Returns the token or the client certificate; only for commands.
         namespace: The operator's namespace.
     """
 
@@ -37,6 +50,10 @@ class ClusterConfig:
     token_file: Path | None = None
     client_pem: str | None = dataclasses.field(default=None, repr=False)
     tls_server_name: str | None = None
+    is_verified: bool = True
+    proxy_url: str | None = dataclasses.field(default=None, repr=False)
+    headers: tuple[str, ...] = dataclasses.field(default=(), repr=False)
+    plugin: plugins.ExecPlugin | None = None
     namespace: str = "default"
 
     def ssl_context(self) -> ssl.SSLContext | None:
@@ -91,71 +108,123 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
 
 
 def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
-    """Read a kubeconfig's context: server, CA, and a token or a client certificate.
+    """Read a kubeconfig's context for the operator: server, CA, and a token or a client certificate.
 
     Raises:
         ConfigError: The file is unreadable, lacks the context, or uses something unsupported: exec plugins, auth
             providers, passwords, or unverified TLS.
     """
-    document = _read_yaml(path)
-    wanted = context or document.get("current-context") or ""
-    chosen = _named(document, "context", wanted, path)
-    cluster = _named(document, "cluster", chosen.get("cluster", ""), path)
-    user = _named(document, "user", chosen.get("user", ""), path)
-    _refuse_what_we_do_not_do(cluster, user, path)
-    certificate = _material(user, "client-certificate", path)
+    selected = kubeconfigs.select([path], context)
+    _refuse_what_the_operator_does_not_do(selected)
+    return _config(selected)
+
+
+def of_user(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
+    """Return the configuration that kubectl would use: of a kubeconfig, `$KUBECONFIG`, `~/.kube/config`, or the pod's.
+
+    Raises:
+        ConfigError: None of them is usable; the message says why.
+    """
+    files = [kubeconfig] if kubeconfig else kubeconfigs.user_files()
+    if not files and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
+        return in_cluster()
+    if not files:
+        named = os.environ.get("KUBECONFIG")
+        raise ConfigError(f"{named or kubeconfigs.DEFAULT} does not exist" + (" (KUBECONFIG)" if named else ""))
+    selected = kubeconfigs.select(files, context)
+    user = selected.user.fields
+    found = _config(selected)
+    if user.get("token") or user.get("tokenFile"):  # client-go's order too
+        return found
+    if provider := user.get("auth-provider"):
+        token = oidc.token(provider, lambda: _renewed(kubeconfig, selected.name), selected.name)
+        return dataclasses.replace(found, token=token)
+    if plugin := user.get("exec"):
+        made = plugins.read(plugin, _plugins_cluster(selected), selected.user.file.parent)
+        return dataclasses.replace(found, plugin=made)
+    return found
+
+
+def _renewed(kubeconfig: Path | None, context: str) -> Mapping[str, Any]:
+    """Let kubectl renew the tokens of a context; return its user's auth provider then."""
+    oidc.renew_with_kubectl(kubeconfig, context)
+    files = [kubeconfig] if kubeconfig else kubeconfigs.user_files()
+    return dict(kubeconfigs.select(files, context).user.fields["auth-provider"])
+
+
+def _config(selected: kubeconfigs.Selection) -> ClusterConfig:
+    """Return all of a context but what `exec` and `auth-provider` would add."""
+    cluster, user = selected.cluster, selected.user
+    certificate, server = user.text("client-certificate"), str(cluster.fields.get("server") or "").rstrip("/")
+    if not server:
+        raise ConfigError(f"the cluster of context {selected.name!r} of the kubeconfig {cluster.file} has no server")
     return ClusterConfig(
-        server=str(cluster.get("server", "")).rstrip("/"),
-        ca_pem=_material(cluster, "certificate-authority", path),
-        token=user.get("token"),
-        token_file=path.parent / user["tokenFile"] if user.get("tokenFile") else None,
-        client_pem=f"{certificate}\n{_material(user, 'client-key', path) or ''}" if certificate else None,
-        tls_server_name=cluster.get("tls-server-name"),
-        namespace=chosen.get("namespace", "default"),
+        server=server if "://" in server else f"https://{server}",
+        ca_pem=cluster.text("certificate-authority"),
+        token=user.fields.get("token"),
+        token_file=user.path(user.fields["tokenFile"]) if user.fields.get("tokenFile") else None,
+        client_pem=f"{certificate}\n{user.text('client-key') or ''}" if certificate else None,
+        tls_server_name=cluster.fields.get("tls-server-name"),
+        is_verified=not cluster.fields.get("insecure-skip-tls-verify"),
+        proxy_url=_proxy(cluster.fields.get("proxy-url")),
+        headers=(*_password(user.fields), *_impersonation(user.fields)),
+        namespace=selected.context.fields.get("namespace") or "default",
     )
 
 
-def _read_yaml(path: Path) -> dict[str, Any]:
-    from boathouse import bounded_yaml  # YAML is needed only for kubeconfigs
-
-    try:
-        document = bounded_yaml.load(path.read_text())
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"the kubeconfig {path} cannot be read: {error}") from error
-    if not isinstance(document, dict):
-        raise ConfigError(f"the kubeconfig {path} is not a mapping")
-    return document
+def _proxy(url: str | None) -> str | None:
+    """Return the URL of a proxy for libcurl: kubectl lets a SOCKS proxy resolve the names, libcurl's `socks5` not."""
+    return url.replace("socks5://", "socks5h://", 1) if url else None
 
 
-def _named(document: dict[str, Any], kind: str, name: str, path: Path) -> dict[str, Any]:
-    for entry in document.get(f"{kind}s") or ():
-        if entry.get("name") == name:
-            return dict(entry.get(kind) or {})
-    known = ", ".join(sorted(str(entry.get("name")) for entry in document.get(f"{kind}s") or ())) or "none"
-    raise ConfigError(f"the kubeconfig {path} has no {kind} {name!r}; it has: {known}")
+def _password(user: Mapping[str, Any]) -> tuple[str, ...]:
+    if not user.get("username") or user.get("token"):
+        return ()
+    pair = base64.b64encode(f"{user['username']}:{user.get('password', '')}".encode()).decode()
+    return (f"Authorization: Basic {pair}",)
 
 
-def _refuse_what_we_do_not_do(cluster: dict[str, Any], user: dict[str, Any], path: Path) -> None:
-    if cluster.get("insecure-skip-tls-verify"):
+def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the headers by which a user acts as somebody else."""
+    extra = [
+        (f"Extra-{urllib.parse.quote(str(key).lower(), safe='')}", value)
+        for key, values in (user.get("as-user-extra") or {}).items()
+        for value in values
+    ]
+    named = [
+        ("User", user.get("as")),
+        ("Uid", user.get("as-uid")),
+        *(("Group", one) for one in user.get("as-groups") or ()),
+    ]
+    return tuple(f"Impersonate-{name}: {value}" for name, value in (*named, *extra) if value)
+
+
+def _plugins_cluster(selected: kubeconfigs.Selection) -> dict[str, Any]:
+    """Return what a plugin is told of the cluster (`client.authentication.k8s.io`, `Cluster`)."""
+    fields, authority = selected.cluster.fields, selected.cluster.text("certificate-authority")
+    extensions = {each.get("name"): each.get("extension") for each in fields.get("extensions") or ()}
+    found = {
+        "server": fields.get("server"),
+        "tls-server-name": fields.get("tls-server-name"),
+        "insecure-skip-tls-verify": fields.get("insecure-skip-tls-verify"),
+        "certificate-authority-data": base64.b64encode(authority.encode()).decode() if authority else None,
+        "proxy-url": fields.get("proxy-url"),
+        "config": extensions.get(f"{plugins.GROUP}/exec"),
+    }
+    return {name: value for name, value in found.items() if value}
+
+
+def _refuse_what_the_operator_does_not_do(selected: kubeconfigs.Selection) -> None:
+    path = selected.cluster.file
+    if selected.cluster.fields.get("insecure-skip-tls-verify"):
         raise ConfigError(
             f"the kubeconfig {path} disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
         )
     for field in ("exec", "auth-provider", "username"):
-        if user.get(field):
+        if selected.user.fields.get(field):
             raise ConfigError(
                 f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
             )
-
-
-def _material(entry: dict[str, Any], field: str, path: Path) -> str | None:
-    try:
-        if data := entry.get(f"{field}-data"):
-            return base64.b64decode(str(data), validate=True).decode()
-        if name := entry.get(field):
-            return (path.parent / str(name)).read_text()
-    except (OSError, binascii.Error, UnicodeDecodeError) as error:
-        raise ConfigError(f"{field} of the kubeconfig {path} cannot be read: {error}") from error
-    return None
 
 
 def _load_client_certificate(context: ssl.SSLContext, pem: str) -> None:

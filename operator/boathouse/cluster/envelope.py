@@ -51,6 +51,7 @@ class StatusDetails(View, frozen=True, kw_only=True):
 class Status(View, frozen=True, kw_only=True):
     """`metav1.Status`, the body of every error."""
 
+    kind: str = ""
     status: str = ""
     reason: str = ""
     message: str = ""

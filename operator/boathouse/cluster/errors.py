@@ -72,14 +72,24 @@ class ApiError(ClusterError):
         reason: `Status.reason`, CamelCase; empty if the response is not a `Status`.
         message: `Status.message`, or the first bytes of the body.
         retry_after_s: Retry-After in seconds from the response, or None.
+        is_status: Whether the response is a `Status`. Otherwise a proxy sent it, or the server knows no such path.
     """
 
-    def __init__(self, status: int, reason: str, message: str, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self,
+        status: int,
+        reason: str,
+        message: str,
+        retry_after_s: float | None = None,
+        *,
+        is_status: bool = True,
+    ) -> None:
         super().__init__(f"{status} {reason}: {message}")
         self.status = status
         self.reason = reason
         self.message = message
         self.retry_after_s = retry_after_s
+        self.is_status = is_status
 
 
 class Unauthorized(ApiError):
@@ -130,9 +140,11 @@ _BY_STATUS: dict[int, type[ApiError]] = {
 _FIRST_SERVER_ERROR = 500
 
 
-def from_status(status: int, reason: str, message: str, retry_after_s: float | None = None) -> ApiError:
+def from_status(
+    status: int, reason: str, message: str, retry_after_s: float | None = None, *, is_status: bool = True
+) -> ApiError:
     """Return the error for an HTTP status and a `Status.reason`."""
     kind = _BY_STATUS.get(status, ServerError if status >= _FIRST_SERVER_ERROR else ApiError)
     if kind is Conflict and reason == "AlreadyExists":
         kind = AlreadyExists
-    return kind(status, reason, message, retry_after_s)
+    return kind(status, reason, message, retry_after_s, is_status=is_status)

@@ -14,12 +14,11 @@ import math
 import select
 import time
 import urllib.parse
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
-import msgspec
 import pycurl
 
-from boathouse.cluster import envelope, errors, server_time
+from boathouse.cluster import curl_options, errors, server_time
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
@@ -126,16 +125,7 @@ class Transfers:
 TOKEN_REREAD_S = 60.0
 """Age of a token after which its file is read again; projected tokens are rotated at 80 % of an hour."""
 
-IDLE_CONNECTION_S = 60
-"""How long an idle connection is reused; the API server closes it after 90 s."""
-
 _IDLE_CONNECTIONS = 64
-_CONNECT_MS = 10_000
-_ERROR_STATUS = 300
-"""Statuses from here on are errors. A redirect is not followed, because it would forward the token."""
-
-_MESSAGE_CHARS = 500
-
 Query = dict[str, str]
 Lines = list[bytes]
 
@@ -153,7 +143,8 @@ class Transport:
         clock: server_time.ServerTime = server_time.SERVER_TIME,
     ) -> None:
         self._config = config
-        self._url, self._options = _server(config)
+        self._url, self._options = curl_options.server(config)
+        self._options.setdefault(pycurl.PROXY, "")  # no proxy, also if the environment sets one
         self._timeout_ms = round(request_timeout_s * 1000)
         # No encoding: within a cluster, gzip costs the server more CPU time than the saved bytes are worth.
         self._headers = [
@@ -196,12 +187,7 @@ class Transport:
         curl = self._idle.pop() if self._idle else self._handle(self._timeout_ms)
         content_type = content_type or ("application/json" if body is not None else "")
         self._address(curl, path, query, content_type)
-        curl.setopt(pycurl.UPLOAD, body is not None)
-        curl.setopt(pycurl.CUSTOMREQUEST, method)
-        if body is not None:
-            curl.setopt(pycurl.INFILESIZE_LARGE, len(body))
-            # libcurl cannot rewind this body, so it never resends a write after a broken connection.
-            curl.setopt(pycurl.READFUNCTION, io.BytesIO(body).read)
+        curl_options.set_body(curl, method, body)
         curl.setopt(pycurl.WRITEFUNCTION, received.write)
         curl.setopt(pycurl.HEADERFUNCTION, self._date_reader())
         try:
@@ -236,7 +222,7 @@ class Transport:
             while not ended:
                 await received.wait()
                 ended = end.done()  # read before the lines are yielded, because more may arrive meanwhile
-                if curl.getinfo(pycurl.RESPONSE_CODE) < _ERROR_STATUS and (lines := received.take_lines()):
+                if not curl_options.is_error(curl) and (lines := received.take_lines()):
                     yield lines
             await _finished(end, curl, f"GET {path}")
             rest = b"".join(received.data)
@@ -290,10 +276,9 @@ class Transport:
         return read
 
     def _raise_for_status(self, curl: pycurl.Curl, body: bytes) -> None:
-        status = curl.getinfo(pycurl.RESPONSE_CODE)
-        if status < _ERROR_STATUS:
+        if not curl_options.is_error(curl):
             return
-        error = _to_error(status, curl.getinfo(pycurl.RETRY_AFTER) or None, body)
+        error = curl_options.to_error(curl, body)
         if isinstance(error, errors.Unauthorized):
             self._token_read_at = -TOKEN_REREAD_S  # the token may have been rotated: the next request reads it again
         raise error
@@ -353,28 +338,6 @@ class _Received:
             self.timer = self._loop.call_later(left_s if left_s > 0 else self._idle_s, self._check)
 
 
-def _server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
-    """Return the base URL and libcurl's options for the connection."""
-    url = urllib.parse.urlsplit(config.server)
-    options: dict[int, Any] = {
-        pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
-        pycurl.CONNECTTIMEOUT_MS: _CONNECT_MS,
-        pycurl.MAXAGE_CONN: IDLE_CONNECTION_S,
-        pycurl.TCP_KEEPALIVE: 1,
-        pycurl.NOSIGNAL: 1,
-        pycurl.PROXY: "",  # no proxy, also if the environment sets one
-    }
-    if config.tls_server_name:  # libcurl verifies the certificate for the URL's host name
-        port = url.port or 443
-        options[pycurl.CONNECT_TO] = [f"::{url.netloc.removesuffix(f':{port}')}:{port}"]
-        url = url._replace(netloc=f"{config.tls_server_name}:{port}")
-    if config.ca_pem:
-        options[pycurl.CAINFO_BLOB] = config.ca_pem.encode()
-    if config.client_pem:
-        options[pycurl.SSLCERT_BLOB] = options[pycurl.SSLKEY_BLOB] = config.client_pem.encode()
-    return url.geturl(), options
-
-
 _encoded = functools.lru_cache(maxsize=256)(urllib.parse.urlencode)
 
 
@@ -382,15 +345,4 @@ async def _finished(end: asyncio.Future[None], curl: pycurl.Curl, what: str) -> 
     try:
         await end
     except pycurl.error as error:
-        began = curl.getinfo(pycurl.REQUEST_SIZE) > 0
-        raise errors.ConnectionLost(f"{what}: {error.args[-1]}", maybe_done=began) from error
-
-
-def _to_error(status: int, retry_after_s: float | None, body: bytes) -> errors.ApiError:
-    try:
-        answer = msgspec.json.decode(body, type=envelope.Status)
-    except (msgspec.DecodeError, msgspec.ValidationError):  # a proxy's page, or text such as "404 page not found"
-        answer = envelope.Status(message=body[:_MESSAGE_CHARS].decode(errors="replace").strip())
-    if retry_after_s is None and answer.details and answer.details.retry_after_seconds:
-        retry_after_s = float(answer.details.retry_after_seconds)
-    return errors.from_status(status, answer.reason, answer.message, retry_after_s)
+        raise curl_options.to_connection_lost(curl, f"{what}: {error.args[-1]}") from error

@@ -174,12 +174,16 @@ class PodAffinityTerm(View, frozen=True, kw_only=True):
         label_selector: Selects the pods; None selects none, an empty one all.
         namespaces: Namespaces of the pods.
         namespace_selector: Further namespaces; None selects none, an empty one all. With neither it is the pod's own.
+        match_label_keys: Labels of which the selected pods have the pod's own values.
+        mismatch_label_keys: Labels of which they have other values.
     """
 
     topology_key: str = ""
     label_selector: LabelSelector | None = None
     namespaces: tuple[str, ...] = ()
     namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
 
 
 class PodAffinity(View, frozen=True, kw_only=True):

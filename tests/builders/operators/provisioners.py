@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 
-from boathouse.scheduling.pods import quantities
+from boathouse_e2e import autoscaling
 from tests.builders import manifests
 from tests.builders.operators import schedulers
 
@@ -39,29 +39,8 @@ class Provisioner:
 
     def simulate(self) -> tuple[set[str], list[str]]:
         """Return the nodes that pods are on or would be put on, and the pods for which there is no room."""
-        on_node = {name: [] for name in sorted(self._api.objects("nodes"))}
-        pods = {key: pod for key, pod in self._api.objects("pods").items() if pod["status"]["phase"] in _LIVE}
-        for pod in pods.values():
-            if node := pod["spec"].get("nodeName"):
-                on_node.setdefault(node, []).append(pod)
-        unplaced = []
-        for key, pod in pods.items():
-            if not says_unschedulable(pod):
-                continue
-            node = next((name for name, others in on_node.items() if self._fits(pod, others)), None)
-            if node is None:
-                unplaced.append(key)
-            else:
-                on_node[node].append(pod)
-        return {name for name, found in on_node.items() if found}, unplaced
-
-    def _fits(self, pod, others) -> bool:
-        """Say whether a pod fits on a node beside others."""
-        anti = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
-        terms = anti.get("requiredDuringSchedulingIgnoredDuringExecution", ())
-        unwanted = [term["labelSelector"]["matchLabels"].items() for term in terms]
-        is_apart = not any(each <= other["metadata"]["labels"].items() for each in unwanted for other in others)
-        return is_apart and sum(map(_cpu, others)) + _cpu(pod) <= self._cpu * 1000
+        size = autoscaling.Size.of({"cpu": str(self._cpu), "memory": MEMORY})
+        return autoscaling.simulate(dict.fromkeys(self._api.objects("nodes"), size), self._api.objects("pods").values())
 
     def remove_empty(self) -> None:
         """Remove the nodes that no pod is on, or would be put on."""
@@ -79,18 +58,3 @@ async def provisioning(api, **more: int):
         yield provisioner
     finally:
         await schedulers.stop(task)
-
-
-_LIVE = {"Pending", "Running"}
-
-
-def says_unschedulable(pod) -> bool:
-    """Say whether autoscalers react to a pod."""
-    found = [one for one in pod["status"].get("conditions", ()) if one["type"] == "PodScheduled"]
-    says = any((one["status"], one.get("reason")) == ("False", "Unschedulable") for one in found)
-    return says and not pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
-
-
-def _cpu(pod) -> int:
-    containers = pod["spec"]["containers"]
-    return sum(quantities.cpu_milli(each["resources"].get("requests", {}).get("cpu", "0")) for each in containers)

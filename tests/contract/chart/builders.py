@@ -7,7 +7,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.sparkapp.placement import driver_factory
+from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.submission import objects
 from boathouse_task import contract
 from tests.builders import sparkapps
@@ -98,7 +98,7 @@ def driver_pod(
 def placeholder_pod(namespace: str = "demo", *, is_driver: bool = False) -> dict[str, Any]:
     """A placeholder as the operator's own builder makes it, with what the scheduler adds."""
     app = sparkapps.app(uid="1-2", metadata={"namespace": namespace})
-    manifest = driver_factory.DriverFactory(app=app, attempt=sparkapps.ATTEMPT).build_placeholder(is_driver=is_driver)
+    manifest = gang.DriverFactory(app=app, attempt=sparkapps.ATTEMPT).build_placeholder(is_driver=is_driver)
     metadata = manifest["metadata"]
     metadata |= {"name": "pi-placeholder-0", "annotations": fenced()["annotations"]}
     metadata["labels"] |= fenced()["labels"] | {"boathouse.dev/task-type": names.TASK_TYPE_PLACEHOLDER}

@@ -142,3 +142,9 @@ def test_executors_are_in_the_queue_of_their_driver():
     }
     (queue,) = usage.of_queues({"a": usage.Configured()}, [], [executor, driver], [cluster_node()])
     assert (queue.pods, queue.cpu_milli) == (2, 1500)
+
+
+def test_a_few_nodes_of_a_jobs_pods_are_named_and_many_are_counted():
+    pods = [cli.task_pod(node=f"node-{number}") for number in range(6)]
+    told = [explain.describe_pods(map(model.task_pod, some)) for some in (pods[:2], [*pods, *pods])]
+    assert told == ["1 Pending on node-0, 1 Pending on node-1", "12 Pending on 6 nodes"]

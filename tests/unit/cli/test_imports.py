@@ -12,7 +12,7 @@ from boathouse_sim import fluid, simulation
 OF_TYPER = {"pydantic"}
 """Typer itself reads the options of a command with it."""
 MODELS = "boathouse.resources.base"
-LARGE = {"aiohttp", "cel", "jinja2", "kopf", "kubernetes", "matplotlib", "numpy", "pydantic", "rich", "scipy", "yaml"}
+LARGE = {"aiohttp", "cel", "jinja2", "kopf", "matplotlib", "numpy", "pycurl", "pydantic", "rich", "scipy", "yaml"}
 SCRIPT = """
 import sys
 from boathouse_cli import __main__

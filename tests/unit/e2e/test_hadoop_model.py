@@ -218,6 +218,16 @@ def test_a_drain_ends_at_its_timeout(hadoop):
     assert (hadoop.yarn("t0"), application.lost) == (YarnState.DECOMMISSIONED, 4)
 
 
+def test_what_ended_before_the_timeout_of_a_drain_is_not_lost_however_late_the_model_looks():
+    yarn = Yarn()
+    application = yarn.applications[yarn.submit("a", [10.0, 5.0, 30.0], 0.0)]
+    yarn.step({"c0", "t0"}, 0.0)
+    assert [host for host, _, _ in application.running] == ["t0", "c0", "t0"]
+    yarn.exclude({"t0": 20.0}, 0.0)
+    yarn.step({"c0", "t0"}, 100.0)
+    assert (application.done, application.lost) == (2, 1)
+
+
 def test_two_applications_of_a_job_at_once_are_noticed():
     yarn = Yarn()
     first = yarn.submit("uid-1", [5.0], 0.0)

@@ -99,7 +99,7 @@ REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def term_of(**fields) -> model.PodTerm:
-    raw = {"metadata": {"name": "p", "namespace": "demo"}}
+    raw = {"metadata": {"name": "p", "namespace": "demo", "labels": {"app": "a", "hash": "1"}}}
     raw |= {"spec": {"affinity": {"podAntiAffinity": {REQUIRED: [{"topologyKey": "zone", **fields}]}}}}
     (found,) = translate.anti_affinity(msgspec.convert(raw, wire.PodView))
     return found
@@ -122,6 +122,21 @@ def test_a_term_without_a_namespace_selector_and_with_an_empty_one_differ(fields
 def test_no_selector_of_pods_selects_none_and_an_empty_one_all():
     assert term_of().pods.selector is None
     assert term_of(labelSelector={}).pods.selector == model.Selector()
+
+
+@pytest.mark.parametrize(
+    ("added", "values"),
+    [
+        pytest.param([], [("In", ("1",)), ("NotIn", ("a",))], id="not-created-yet"),
+        pytest.param(
+            [{"key": "hash", "operator": "In", "values": ["0"]}], [("In", ("0",)), ("NotIn", ("a",))], id="added"
+        ),
+    ],
+)
+def test_label_keys_of_a_term_select_the_pods_own_values_unless_the_api_server_has_added_them(added, values):
+    selector = {"matchExpressions": added}
+    found = term_of(labelSelector=selector, matchLabelKeys=["hash", "absent"], mismatchLabelKeys=["app"]).pods
+    assert [(each.operator, each.values) for each in found.selector.expressions] == values
 
 
 def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():

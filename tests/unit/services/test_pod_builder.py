@@ -6,14 +6,13 @@ import pathlib
 
 import msgspec
 import pytest
-import yaml
 
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob.job import model
 from boathouse.services.mrjob.placement import pod_builder
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-from tests.builders import mrjobs
+from tests.builders import mrjobs, reviewed
 from tests.builders.sparkapps import only_container
 
 GOLDEN = pathlib.Path(__file__).parent / "golden"
@@ -62,8 +61,7 @@ def variables(pod):
 
 @pytest.mark.parametrize("task_type", TaskType)
 def test_the_pods_of_a_job_that_uses_every_field_are_as_reviewed(task_type):
-    written = yaml.safe_dump(manifest(mrjobs.job(**FULL), task_type), sort_keys=False, width=120)
-    assert written == (GOLDEN / f"{task_type}.yaml").read_text()
+    reviewed.check_manifest(GOLDEN / f"{task_type}.yaml", manifest(mrjobs.job(**FULL), task_type))
 
 
 def test_the_runtime_decodes_its_task_spec():

@@ -8,7 +8,7 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.scheduling import admitted
 from boathouse.scheduling.pods import translate
-from boathouse.services.sparkapp.placement import driver_factory
+from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.submission import driver_pod
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_task.contract import TaskType
@@ -25,7 +25,7 @@ PODS = {
     "map": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.MAP),
     "commit": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.COMMIT),
     "driver": lambda: driver_pod.build(SPARK, ATTEMPT),
-    "executor": lambda: driver_factory.DriverFactory(app=SPARK, attempt=ATTEMPT).build_expected(None),
+    "executor": lambda: gang.DriverFactory(app=SPARK, attempt=ATTEMPT).build_expected(None),
     "client": clients.client_manifest,
     "master": lambda: node_manifest("master", **nodes.FULL),
     "core": lambda: node_manifest("c0", **nodes.FULL),

@@ -1,6 +1,7 @@
 """Changes of pending attempts after which a job must submit its tasks to the scheduler again."""
 
-from boathouse.services.mrjob.kind import PENDING_REQUEUE_S, Submitted
+from boathouse.services.frame.kind import PENDING_REQUEUE_S
+from boathouse.services.mrjob.kind import Submitted
 from tests.builders import mrjobs
 from tests.builders.mrjob_reconciler import JobReconciler
 

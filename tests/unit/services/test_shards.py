@@ -40,12 +40,12 @@ def plan_in(manifests):
 @given(SPLITS)
 def test_a_plan_reads_back_from_its_shards(splits):
     kept = shards.encode(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
-    assert plan_in(shards.manifests(mrjobs.job(), 0, kept)).plan == kept.plan
+    assert plan_in(shards.config_maps(mrjobs.job(), 0, kept)).plan == kept.plan
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered():
-    made = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    made = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
     assert len(made) > 2
     assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {mrjobs.UID}
@@ -54,32 +54,32 @@ def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered():
 
 @pytest.mark.usefixtures("small_shards")
 def test_an_incomplete_plan_is_no_plan():
-    made = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    made = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
     assert plan_in(made[:-1]) is None
     assert plan_in([made[1], made[0], *made[2:]]) is None
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_shards_of_two_plans_are_no_plan():
-    ours = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(20)))
-    theirs = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(21)))
+    ours = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(20)))
+    theirs = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(21)))
     assert plan_in([ours[0], *theirs[1 : len(ours)]]) is None
     assert not shards.same(ours[0], theirs[0])
 
 
 def test_a_changed_plan_is_rejected():
-    (made,) = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
-    (other,) = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(3)))
+    (made,) = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    (other,) = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(3)))
     assert plan_in([made | {"binaryData": other["binaryData"]}]) is None
 
 
 def test_the_largest_plan_stays_below_the_api_servers_bound():
-    made = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(40_000)))
+    made = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(40_000)))
     assert max(len(each["binaryData"][shards.KEY]) for each in made) < 256 * 1024
 
 
 def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it():
-    (made,) = shards.manifests(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    (made,) = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
     metadata = made["metadata"]
     forged = [
         made | {"immutable": False},

@@ -1,6 +1,6 @@
 """Pods that are created and deleted between two reconciles of their job, or while no watch is open."""
 
-from boathouse.services.mrjob.kind import RESUBMIT_S
+from boathouse.services.frame.kind import RESUBMIT_S
 from tests.builders import mrjobs
 from tests.builders.mrjob_reconciler import JobReconciler
 

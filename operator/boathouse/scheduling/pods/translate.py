@@ -1,7 +1,7 @@
 """From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported."""
 
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -37,20 +37,38 @@ WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST
 """What a pod is counted for whose requests cannot be computed: more than any node has."""
 
 
-def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
-    """Return the requests of a manifest's pod. A limit without a request is a request, as in the API server.
+def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
+    """Return a manifest's pod. A limit without a request becomes a request, as in the API server.
 
     Raises:
         msgspec.ValidationError: It is no pod.
-        ValueError: It holds something that is not a quantity, or too many different resources.
     """
     for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
         resources = container.get("resources", {})
         if resources.get("limits"):
             resources["requests"] = resources["limits"] | resources.get("requests", {})
-    asked = requests.pod_requests(msgspec.convert(manifest, wire.PodView))
+    return msgspec.convert(manifest, wire.PodView)
+
+
+def spec_resources(pod: wire.PodView) -> model.Resources:
+    """Return the requests of a pod that does not exist yet.
+
+    Raises:
+        ValueError: It holds something that is not a quantity, or too many different resources.
+    """
+    asked = requests.pod_requests(pod)
     requests.check_variety(asked)
     return resources_of(asked)
+
+
+def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
+    """Return the requests of a manifest's pod.
+
+    Raises:
+        msgspec.ValidationError: It is no pod.
+        ValueError: It holds something that is not a quantity, or too many different resources.
+    """
+    return spec_resources(manifest_view(manifest))
 
 
 LIMITS = ("limits.cpu", "limits.ephemeral-storage")
@@ -136,7 +154,7 @@ def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
     if affinity is None or affinity.pod_anti_affinity is None:
         return ()
     terms, repeated = affinity.pod_anti_affinity.required, _repeated(pod)
-    return tuple([_pod_term(pod.metadata.namespace, one) for one in terms if one != repeated])
+    return tuple([_pod_term(pod, one) for one in terms if one != repeated])
 
 
 def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
@@ -152,17 +170,33 @@ def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
 
 
 def _pod_terms(pod: wire.PodView, affinity: wire.PodAffinity | None) -> tuple[model.PodTerm, ...]:
-    return tuple([_pod_term(pod.metadata.namespace, one) for one in affinity.required]) if affinity is not None else ()
+    return tuple([_pod_term(pod, one) for one in affinity.required]) if affinity is not None else ()
 
 
-def _pod_term(namespace: str, term: wire.PodAffinityTerm) -> model.PodTerm:
-    namespaces = term.namespaces or ((namespace,) if term.namespace_selector is None else ())
+def _pod_term(pod: wire.PodView, term: wire.PodAffinityTerm) -> model.PodTerm:
+    namespaces = term.namespaces or ((pod.metadata.namespace,) if term.namespace_selector is None else ())
     pods = model.PodSet(
-        selector=selector(term.label_selector),
+        selector=_with_own_labels(pod, selector(term.label_selector), term.match_label_keys, term.mismatch_label_keys),
         namespaces=tuple(sorted(set(namespaces))),
         namespace_selector=selector(term.namespace_selector),
     )
     return _shared(model.PodTerm(topology_key=term.topology_key, pods=pods))
+
+
+def _with_own_labels(
+    pod: wire.PodView, counted: model.Selector | None, match: Sequence[str], mismatch: Sequence[str] = ()
+) -> model.Selector | None:
+    """Return a selector with the pod's own values of labels; those that the API server has added stay as they are."""
+    if counted is None or not (match or mismatch):
+        return counted
+    labels, known = pod.metadata.labels, {(each.operator, each.key) for each in counted.expressions}
+    keys = *((model.Operator.IN, key) for key in match), *((model.Operator.NOT_IN, key) for key in mismatch)
+    own = [
+        model.Expression(key=key, operator=operator, values=(labels[key],))
+        for operator, key in keys
+        if key in labels and (operator, key) not in known
+    ]
+    return model.Selector(expressions=(*counted.expressions, *own))
 
 
 @functools.lru_cache(maxsize=1024)
@@ -172,15 +206,10 @@ def _shared(term: model.PodTerm) -> model.PodTerm:
 
 
 def _spread(pod: wire.PodView, one: wire.TopologySpreadConstraint) -> model.Spread:
-    counted, labels = selector(one.label_selector), pod.metadata.labels
-    if counted is not None:
-        own = [_equals(key, labels[key]) for key in one.match_label_keys if key in labels]
-        more = tuple([each for each in own if each not in counted.expressions])
-        counted = model.Selector(expressions=(*counted.expressions, *more))
     return model.Spread(
         topology_key=one.topology_key,
         max_skew=one.max_skew,
-        selector=counted,
+        selector=_with_own_labels(pod, selector(one.label_selector), one.match_label_keys),
         min_domains=1 if one.min_domains is None else one.min_domains,
         honors_affinity=one.node_affinity_policy == "Honor",
         honors_taints=one.node_taints_policy == "Honor",

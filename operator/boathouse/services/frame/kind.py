@@ -2,13 +2,20 @@
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, NewType
+from typing import Any, Final, NewType, TypeVar
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names
 
 Body = Mapping[str, Any]
 ObjectUid = NewType("ObjectUid", str)
+T = TypeVar("T")
+PENDING_REQUEUE_S: Final = 2.0
+"""The interval at which the status of a pending object is compared with the scheduler's diagnosis."""
+OBSTACLE_REQUEUE_S: Final = 15.0
+"""The interval at which objects are created again whose names are taken, or that were refused."""
+RESUBMIT_S: Final = 60.0
+"""The interval at which pending tasks are submitted to the scheduler again without news."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +55,20 @@ class Refusal:
 
     reason: str
     message: str
+
+
+def is_news(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
+    """Return whether to submit tasks to the scheduler: they have changed, or are pending for long.
+
+    Args:
+        last: What was submitted last, and when.
+        wanted: What is to be submitted.
+        now_s: The time by the same clock.
+        is_pending: Whether tasks are pending.
+    """
+    if last is None or last[0] != wanted:
+        return True
+    return is_pending and now_s >= last[1] + RESUBMIT_S
 
 
 def is_deleted(body: Body) -> bool:

@@ -5,12 +5,12 @@ existing pods, including ended ones, so that observers have the running tasks.
 """
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.suspension.record import SuspensionRecord
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_task import contract
 
 LOST: Final = "PodLost"
@@ -67,6 +67,40 @@ class Ended:
 
 
 P = TypeVar("P", bound=PolicyPod)
+
+
+class Publisher:
+    """Passes events about the objects of a kind to the observers of a profile.
+
+    Args:
+        observers: Observers of the profile.
+        now: Returns the scheduler's time in seconds.
+    """
+
+    def __init__(self, observers: Sequence[framework.Observer], now: Callable[[], float]) -> None:
+        self._observers, self.now = observers, now
+
+    def publish(self, event: model.Event) -> None:
+        """Publish an event."""
+        for observer in self._observers:
+            observer.observe(event)
+
+    def submitted(
+        self, job: model.Job, classes: tuple[model.TaskClass, ...], tasks: Mapping[model.ClassId, int]
+    ) -> None:
+        """Publish an object that is new or has changed, with the number of tasks that have no published placement."""
+        self.publish(model.Submitted(now_s=self.now(), job=job, classes=classes, tasks=dict(tasks)))
+
+    def ended(self, job: model.JobId, *, succeeded: bool) -> None:
+        """Publish the end of an object."""
+        self.publish(model.Ended(now_s=self.now(), job=job, succeeded=succeeded))
+
+    def about(self, job: model.JobId, namespace: str, pod: PolicyPod, task_class: model.ClassId) -> model.About:
+        """Return the time and the names of a pod that has a node."""
+        assert pod.node is not None
+        task = model.TaskId(f"{namespace}/{pod.name}")
+        node = model.NodeName(pod.node)
+        return {"now_s": self.now(), "task": task, "task_class": task_class, "job": job, "node": node}
 
 
 class PodEvents(Generic[P]):

@@ -3,8 +3,8 @@
 import dataclasses
 import enum
 import re
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Container, Sequence
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from boathouse.cluster import server_time, wire
 from boathouse.resources import names, pod_reasons
@@ -13,6 +13,8 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame.conditions import printable
 
 MAX_MESSAGE: Final = 1200
+MOUNTS_S: Final = 10.0
+"""How long a pod may take to start before its events are read: they say which Secret or ConfigMap its volumes lack."""
 OOM_KILLED: Final = "OOMKilled"
 _IMAGE_PROBLEMS: Final = frozenset(
     {"ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError"}
@@ -51,6 +53,24 @@ class Problem:
 
     reason: str
     message: str
+
+
+class PlacedPod(Protocol):
+    """A pod as a kind reads it: a dataclass with the field `node_gone`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def node(self) -> str | None:
+        """Its node; None before it has one."""
+
+
+P = TypeVar("P", bound=PlacedPod)
+
+
+def with_node(pod: P, nodes: Container[str]) -> P:
+    """Return a pod, marked if its node does not exist any more."""
+    return pod if pod.node is None or pod.node in nodes else dataclasses.replace(pod, node_gone=True)
 
 
 def container(pod: facts.PodFacts, name: str) -> wire.ContainerStatus | None:

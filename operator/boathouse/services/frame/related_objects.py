@@ -2,12 +2,13 @@
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from boathouse import buckets
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import answers, pod_life
 from boathouse.services.frame.answers import Answer, Answers
+from boathouse.services.frame.pod_life import PodLife
 
 GOOD_S: Final = 60.0
 """How long an answer is cached."""
@@ -45,6 +46,31 @@ class _ConfigMap:
 
     keys: bytes | None = None
     is_read: bool = True
+
+
+class StartingPod(Protocol):
+    """A pod as a kind reads it: a dataclass with the field `problem`."""
+
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""
+
+    @property
+    def state(self) -> PodLife:
+        """Where it is in its life."""
+
+    @property
+    def placed_s(self) -> float | None:
+        """When it got its node."""
+
+    @property
+    def problem(self) -> pod_life.Problem | None:
+        """Why it does not start, as its status says."""
+
+
+P = TypeVar("P", bound=StartingPod)
 
 
 class RelatedObjects:
@@ -122,6 +148,13 @@ class RelatedObjects:
             return Answer(value=problem, good_s=ABSENT_GOOD_S)
 
         return await self._mounts.get(namespace, pod_uid, read)
+
+    async def with_mounts(self, pod: P, namespace: str, now_s: float) -> P:
+        """Return a pod, with the Secret or ConfigMap that its volumes lack if it does not start."""
+        is_late = pod.placed_s is not None and now_s >= pod.placed_s + pod_life.MOUNTS_S
+        if pod.state is not PodLife.STARTING or not is_late or pod.problem is not None:
+            return pod
+        return dataclasses.replace(pod, problem=await self.missing_in_volumes(namespace, pod.uid))
 
     async def _events(self, namespace: str, uid: str) -> Sequence[wire.Manifest]:
         """Return events about an object; none if the operator may not read them."""

@@ -19,12 +19,21 @@ from boathouse.services.frame import (
     controllers,
     object_events,
     pod_index,
+    pod_life,
     protocols,
     related_objects,
     status_codec,
     status_writer,
 )
-from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, revision
+from boathouse.services.frame.kind import (
+    OBSTACLE_REQUEUE_S,
+    Body,
+    KindDefinition,
+    ObjectUid,
+    Refusal,
+    is_news,
+    revision,
+)
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.mrcluster import (
@@ -35,7 +44,6 @@ from boathouse.services.mrcluster import (
     naming,
     network_probe,
     scaling,
-    volumes_found,
 )
 from boathouse.services.mrcluster import cluster as mrcluster
 from boathouse.services.mrcluster.agent.orders import OrderBook
@@ -56,12 +64,8 @@ from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse_policies import model as policy
 from boathouse_task.cluster_contract import AgentReport
 
-OBSTACLE_REQUEUE_S: Final = 15.0
-"""The interval at which objects are created again whose names are taken, or that were refused."""
 APPLY_AGAIN_S: Final = 600.0
 """The interval at which the Service, the NetworkPolicies and the settings are created again if a user deleted them."""
-RESUBMIT_S: Final = 60.0
-"""The interval at which nodes are submitted to the scheduler again without news."""
 
 MRCLUSTER: Final = KindDefinition(
     resource=MRCLUSTERS,
@@ -219,7 +223,7 @@ class MRClusterKind:
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
         rendered = _rendered(cluster, memory)
-        nodes = [self._with_node(pod) for pod in self.pods.of(cluster.uid)]
+        nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(cluster.uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
         diagnosis = self._scheduler.diagnosis(policy.JobId(cluster.uid))
         why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
@@ -260,10 +264,6 @@ class MRClusterKind:
 
     # Observing
 
-    def _with_node(self, pod: NodePod) -> NodePod:
-        is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
-        return dataclasses.replace(pod, node_gone=True) if is_gone else pod
-
     def _in_progress(self, cluster: Cluster) -> frozenset[str]:
         """Return the hosts whose pods may still be created."""
         names, tasks = Names(cluster), self._scheduler.creating(policy.JobId(cluster.uid))
@@ -274,7 +274,7 @@ class MRClusterKind:
         cluster, state = observation.cluster, self._scheduler.state
         hosts = [host for host in observation.state.wanted_hosts if claims.has_claim(cluster, host)]
         found = {
-            host: volumes_found.of(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
+            host: claims.facts(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
             for host in hosts
             if observation.is_unplaced(host)
         }
@@ -393,9 +393,8 @@ class MRClusterKind:
     def _submit(self, memory: ClusterMemory, submission: _Submission, observation: Observation, writes: Writes) -> None:
         """Submit the nodes to the scheduler and the policies, if that is news."""
         now_s, uid = self._context.monotonic(), observation.cluster.uid
-        known, at_s = memory.submitted or (None, now_s)
-        is_due = now_s >= at_s + RESUBMIT_S and (submission.wanted or submission.unplaced)
-        if known == submission and not is_due:
+        is_pending = bool(submission.wanted or submission.unplaced)
+        if not is_news(memory.submitted, submission, now_s, is_pending=is_pending):
             return
         nodes = classes.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
         writes.check_lead()

@@ -9,7 +9,7 @@ import re
 from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.frame.derived_name import derived_name
+from boathouse.services.frame.manifests import derived_name
 from boathouse.services.mrcluster.cluster import Cluster
 
 MASTER: Final = "master"

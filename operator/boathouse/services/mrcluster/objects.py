@@ -1,24 +1,24 @@
 """The objects of a cluster that are not pods or claims: Service, ConfigMap, NetworkPolicies. Pure."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster import names as cluster_names
 from boathouse.resources.mrcluster.names import Role
+from boathouse.services.frame import manifests
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import ports
-from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.cluster import MRCLUSTERS, Cluster
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.mrcluster.settings.files import Rendered
 from boathouse_task.contract import TaskType
 
 APP: Final = "boathouse-hadoop"
-_MAX_LABEL: Final = 63
 _CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
 """Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _POLICIES: Final = ("cluster", "clients")
-Manifest = dict[str, Any]
 
 
 def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
@@ -29,26 +29,15 @@ def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
         name: Name of the object.
         owned: Whether Kubernetes deletes it with the cluster.
     """
-    owner = {
-        "apiVersion": names.API_VERSION,
-        "kind": cluster_names.KIND,
-        "name": cluster.name,
-        "uid": cluster.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
     return {
         "name": name,
         "namespace": cluster.namespace,
         "labels": {
-            names.APP_NAME: APP,
-            names.APP_INSTANCE: cluster.name if len(cluster.name) <= _MAX_LABEL else cluster.uid,
-            names.APP_PART_OF: "boathouse",
-            names.APP_MANAGED_BY: names.MANAGER,
+            **manifests.labels(APP, cluster),
             names.LABEL_JOB_UID: cluster.uid,
             names.LABEL_KIND: cluster_names.KIND,
         },
-        **({"ownerReferences": [owner]} if owned else {}),
+        **({"ownerReferences": [manifests.owner_reference(MRCLUSTERS, cluster)]} if owned else {}),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from boathouse.scheduling import scheduler
 from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.pod_events import Publisher
 from boathouse.services.mrcluster.planning.observation import Target
 from boathouse_policies import framework, koala, model
 
@@ -68,8 +69,7 @@ class Scaling:
         now: Callable[[], float],
         mark: Callable[[ObjectUid], None],
     ) -> None:
-        self._koala, self._observers = koala.of(profile), observers
-        self._now, self._mark = now, mark
+        self._koala, self._publisher, self._mark = koala.of(profile), Publisher(observers, now), mark
         self._entries: dict[ObjectUid, _Entry] = {}
 
     def submit(self, uid: ObjectUid, submission: Submission) -> None:
@@ -84,9 +84,7 @@ class Scaling:
         job = submission.job
         if self._koala is not None:
             self._koala.terms[job.id] = koala.Terms(config=submission.constants, worker=submission.worker)
-        self._publish(
-            model.Submitted(now_s=self._now(), job=job, classes=submission.classes, tasks=dict(submission.tasks))
-        )
+        self._publisher.submitted(job, submission.classes, submission.tasks)
 
     def report(self, uid: ObjectUid, load: koala.Cluster | None, *, master: model.TaskId, node: str | None) -> None:
         """Publish the load of a cluster, once for each report of its agent; None: it cannot be resized now."""
@@ -104,7 +102,7 @@ class Scaling:
 
     def _publish_load(self, entry: _Entry, master: model.TaskId, load: koala.Cluster) -> None:
         progress = model.Progress(
-            now_s=self._now(),
+            now_s=self._publisher.now(),
             task=master,
             task_class=entry.submission.classes[0].id,
             job=entry.submission.job.id,
@@ -113,7 +111,7 @@ class Scaling:
             phase="cluster",
             counters=load.counters(),
         )
-        self._publish(progress)
+        self._publisher.publish(progress)
 
     def take(self, decision: model.Scale) -> str:
         """Keep a decision for the next plan of the cluster; return why not, or an empty text."""
@@ -149,11 +147,7 @@ class Scaling:
         """Publish the end of a cluster, if it was published before."""
         entry = self._entries.pop(uid, None)
         if entry is not None:
-            self._publish(model.Ended(now_s=self._now(), job=entry.submission.job.id, succeeded=succeeded))
-
-    def _publish(self, event: model.Event) -> None:
-        for observer in self._observers:
-            observer.observe(event)
+            self._publisher.ended(entry.submission.job.id, succeeded=succeeded)
 
 
 def _at_rest(load: koala.Cluster) -> koala.Cluster:

@@ -21,14 +21,13 @@ from boathouse.services.frame import (
     status_codec,
     status_writer,
 )
-from boathouse.services.frame.kind import Body, KindDefinition, Refusal
+from boathouse.services.frame.kind import PENDING_REQUEUE_S, RESUBMIT_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import directory
 from boathouse.services.mrjob import policy_events, task_metrics
 from boathouse.services.mrjob.attempts import pod_reader, settle
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.hadoop.client import ClientPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs, HadoopMemory
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job import model
@@ -58,14 +57,8 @@ from boathouse_task.contract import TaskType
 
 RETRIES_DISTANCE_S: Final = 1.0
 """The interval at which a job takes its share of retries, for all attempts that became pending meanwhile."""
-PENDING_REQUEUE_S: Final = 2.0
-"""The interval at which the status of a pending job is compared with the scheduler's diagnosis."""
 RUNNING_REQUEUE_S: Final = 10.0
 """The interval at which the progress of running tasks is written to the status."""
-MOUNTS_S: Final = 10.0
-"""How long a client may take to start before the events of its pod are read: they say which ConfigMap is missing."""
-RESUBMIT_S: Final = 60.0
-"""The interval at which pending tasks are submitted to the scheduler again without news."""
 
 MRJOB: Final = KindDefinition(
     resource=model.MRJOBS,
@@ -294,7 +287,9 @@ class MRJobKind:
         found, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
         is_over = memory.state.finished or job.deleting_since_s is not None
         is_due = not (found.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
-        pods = [await self._with_mounts(job, pod, found.now_s) for pod in found.pods]
+        pods = found.pods
+        if any(file.config_map_key_ref for file in job.spec.files or ()):
+            pods = [await self._related_objects.with_mounts(pod, job.namespace, found.now_s) for pod in pods]
         missing = await self._missing_files(job) if is_due else ()
         return dataclasses.replace(found, pods=pods, missing=missing)
 
@@ -303,13 +298,6 @@ class MRJobKind:
         if not hdfs.is_name(name):
             return None
         return await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name)
-
-    async def _with_mounts(self, job: Job, pod: ClientPod, now_s: float) -> ClientPod:
-        """Return a client with the ConfigMap that its volumes lack, if it does not start."""
-        is_late = pod.state is PodLife.STARTING and now_s >= pod.placed_s + MOUNTS_S
-        if not is_late or pod.problem is not None or not any(file.config_map_key_ref for file in job.spec.files or ()):
-            return pod
-        return dataclasses.replace(pod, problem=await self._related_objects.missing_in_volumes(job.namespace, pod.uid))
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
         """Return what is missing of the ConfigMaps that the files of a job refer to."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from boathouse.resources.names import Reason
-from boathouse.services.frame.pod_events import LOST, Ended, PodEvents
+from boathouse.services.frame.pod_events import LOST, Ended, PodEvents, Publisher
 from boathouse.services.hadoop.directory import Directory
 from boathouse.services.mrjob import signals
 from boathouse.services.mrjob.attempts import results
@@ -57,9 +57,8 @@ class PolicyEvents:
         clusters: Directory,
     ) -> None:
         self._clusters = clusters
-        self._observers = observers
+        self._publisher = Publisher(observers, now)
         self._learner = learner
-        self._now = now
         self._jobs: dict[JobUid, _ReportedJob] = {}
         self._nodes: dict[model.NodeName, model.Node] = {}
 
@@ -88,8 +87,7 @@ class PolicyEvents:
         if reported.classes != tuple(classes):
             reported.classes = tuple(classes)
             left = {one.id: _left(job, state, one, reported, pods) for one in classes}
-            now_s, known = self._now(), submission.scheduler_job(job)
-            self._publish(model.Submitted(now_s=now_s, job=known, classes=reported.classes, tasks=left))
+            self._publisher.submitted(submission.scheduler_job(job), reported.classes, left)
         return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
 
     def probe(self, job: Job, pods: Sequence[AttemptPod], plan: contract.Plan | None) -> None:
@@ -98,8 +96,7 @@ class PolicyEvents:
         reported = self._jobs.get(uid)
         if reported is None:
             reported = self._jobs[uid] = self._begin(job)
-            now_s, known = self._now(), submission.probe_job(job)
-            self._publish(model.Submitted(now_s=now_s, job=known, classes=(task_class,), tasks={task_class.id: 1}))
+            self._publisher.submitted(submission.probe_job(job), (task_class,), {task_class.id: 1})
         reported.plan = plan
         reported.pods.update(pods)
 
@@ -110,7 +107,7 @@ class PolicyEvents:
             return
         reported.pods.forget(pods)
         self._learner.forget(model.JobId(uid))
-        self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
+        self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
         """Publish the report of a running task."""
@@ -125,18 +122,19 @@ class PolicyEvents:
             split_bytes=_split_bytes(reported.plan, known),
         )
         about = self._about(reported.job, known)
-        self._publish(model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters))
+        progress = model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters)
+        self._publisher.publish(progress)
 
     def node_changed(self, name: model.NodeName, node: model.Node | None) -> None:
         """Publish a new, changed or deleted node."""
         self._nodes.pop(name, None)
         if node is not None:
             self._nodes[name] = node
-        self._publish(model.NodeChanged(now_s=self._now(), name=name, node=node))
+        self._publisher.publish(model.NodeChanged(now_s=self._publisher.now(), name=name, node=node))
 
     def tick(self) -> None:
         """Publish a tick."""
-        self._publish(model.Tick(now_s=self._now()))
+        self._publisher.publish(model.Tick(now_s=self._publisher.now()))
 
     def _begin(self, job: Job) -> _ReportedJob:
         def distance(pod: AttemptPod) -> model.Distance:
@@ -147,7 +145,7 @@ class PolicyEvents:
         reported = _ReportedJob(
             job,
             PodEvents(
-                self._publish,
+                self._publisher.publish,
                 about=lambda pod: self._about(reported.job, pod),
                 distance=distance,
                 ended=lambda pod: self._end(reported, pod),
@@ -157,14 +155,9 @@ class PolicyEvents:
         return reported
 
     def _about(self, job: Job, pod: AttemptPod) -> model.About:
-        assert pod.node is not None
-        return {
-            "now_s": self._now(),
-            "task": model.TaskId(f"{job.namespace}/{pod.name}"),
-            "task_class": submission.class_id(job, pod.task_type, pod.step),
-            "job": model.JobId(submission.probe_uid(job.uid) if pod.task_type is TaskType.PROBE else job.uid),
-            "node": model.NodeName(pod.node),
-        }
+        owner = submission.probe_uid(job.uid) if pod.task_type is TaskType.PROBE else job.uid
+        task_class = submission.class_id(job, pod.task_type, pod.step)
+        return self._publisher.about(model.JobId(owner), job.namespace, pod, task_class)
 
     def _end(self, reported: _ReportedJob, pod: AttemptPod) -> Ended:
         """Learn from an attempt that ended; return how it ended."""
@@ -187,10 +180,6 @@ class PolicyEvents:
         )
         self._learner.learn(stage, seconds=seconds, input_bytes=read, less=bool(pod.ideal_memory_bytes), used=used)
         return Ended(duration_s=seconds, counters=counters)
-
-    def _publish(self, event: model.Event) -> None:
-        for observer in self._observers:
-            observer.observe(event)
 
 
 def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:

@@ -9,18 +9,23 @@ from typing import Any, Final
 
 import pydantic
 
+from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, times
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.hadoop import HadoopFields
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
-from boathouse.services.frame import pod_template, queues
+from boathouse.services.frame import manifests, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
-from boathouse.services.sparkapp.submission import ports, properties_file, sizing, user_properties
-from boathouse.services.sparkapp.submission.sizes import spark_size
+from boathouse.services.hadoop.directory import ClusterFacts, Directory
+from boathouse.services.sparkapp.submission import ports, sizing, user_properties
 
+SPARKAPPS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
+)
 MAX_PROPERTIES_BYTES: Final = 512 * 1024
 """Of the effective properties: a ConfigMap holds 1 MiB."""
 
@@ -61,7 +66,7 @@ class App:
     queue: str
     image: str
     spec: SparkAppSpec
-    template: pod_template.Template
+    template: manifests.Template
     conf: Mapping[str, str]
     driver: sizing.Requests
     executor: sizing.Requests
@@ -109,7 +114,7 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
 def _app(
     metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
 ) -> App | Refusal:
-    template = pod_template.of(spec)
+    template = manifests.template(spec)
     queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
     if isinstance(queue, Refusal):
         return queue
@@ -153,7 +158,7 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
     asked = spec.executor.elastic_memory if spec.executor else None
     if asked is None:
         return None
-    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: spark_size(asked.min)}
+    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(asked.min)}
     found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
     if found.least.memory_mib > sizing.executor(conf, is_python=is_python).memory_mib:
         raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
@@ -167,7 +172,7 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
         ValueError: With what is wrong.
     """
     ports.of(conf)
-    size = len(properties_file.render(conf))
+    size = len(user_properties.render(conf))
     if size > MAX_PROPERTIES_BYTES:
         raise ValueError(
             f"the properties have {size} bytes, more than {MAX_PROPERTIES_BYTES}: shorten sparkConf, hadoopConf or deps"
@@ -182,3 +187,14 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
             quantity.units(amount)
     if any("\0" in argument for argument in spec.arguments or ()):
         raise ValueError("arguments have no NUL: remove it")
+
+
+def hdfs_clusters(app: App, clusters: Directory) -> list[ClusterFacts]:
+    """Return the clusters whose HDFS an application sees, as far as they exist."""
+    found = (clusters.find(app.namespace, name) for name in app.hadoop_clusters)
+    return [cluster for cluster in found if cluster is not None]
+
+
+def unknown_clusters(app: App, clusters: Directory) -> list[str]:
+    """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
+    return [name for name in app.hadoop_clusters if clusters.find(app.namespace, name) is None]

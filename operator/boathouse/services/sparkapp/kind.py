@@ -1,7 +1,7 @@
 """SparkApp on the frame: observe an application, plan, and create what its attempts need."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -10,15 +10,31 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import controllers, object_events, pod_index, protocols, related_objects, status_writer
-from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal
+from boathouse.services.frame import (
+    controllers,
+    object_events,
+    pod_index,
+    pod_life,
+    protocols,
+    related_objects,
+    status_writer,
+)
+from boathouse.services.frame.kind import (
+    OBSTACLE_REQUEUE_S,
+    PENDING_REQUEUE_S,
+    Body,
+    KindDefinition,
+    ObjectUid,
+    Refusal,
+    is_news,
+)
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import directory
 from boathouse.services.sparkapp import app as sparkapp
-from boathouse.services.sparkapp import app_metrics, attempt_objects, hdfs_clusters, policy_events
-from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.placement import driver_factory, gang
+from boathouse.services.sparkapp import app_metrics, attempt_objects, policy_events
+from boathouse.services.sparkapp.app import SPARKAPPS, App
+from boathouse.services.sparkapp.placement import gang
 from boathouse.services.sparkapp.planning import conditions, planner
 from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
 from boathouse.services.sparkapp.pods import app_pod, driver_reader, executor_pods
@@ -31,24 +47,18 @@ from boathouse.services.sparkapp.submission.naming import AttemptNames
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
-PENDING_REQUEUE_S: Final = 2.0
-"""The interval at which the status of a pending application is compared with the scheduler's diagnosis."""
-OBSTACLE_REQUEUE_S: Final = 15.0
-"""The interval at which objects are created again whose names are taken."""
-RESUBMIT_S: Final = 60.0
-"""The interval at which a driver is submitted to the scheduler again without news."""
 DELETED_AT_ONCE: Final = 100
 """Executors of a driver that ended that one reconcile deletes."""
 
 SPARKAPP: Final = KindDefinition(
-    resource=driver_factory.SPARKAPPS,
+    resource=SPARKAPPS,
     noun="application",
     phases=("Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"),
     terminal_phases=app_state.TERMINAL,
     urgent_fields=("attempt",),
     phase_events={"Starting": "DriverPlaced", "Running": "DriverStarted"},
 )
-_TOLD: Final = {
+_CONDITION_OF_PHASE: Final = {
     "Pending": ConditionType.SCHEDULED,
     "Starting": ConditionType.SCHEDULED,
     "Suspended": ConditionType.SUSPENDED,
@@ -137,7 +147,7 @@ class SparkAppKind:
 
     def note(self, app: App, state: AppState) -> str:
         """Return the text of the event about the phase."""
-        condition = state.condition(_TOLD.get(state.phase, ConditionType.RUNNING))
+        condition = state.condition(_CONDITION_OF_PHASE.get(state.phase, ConditionType.RUNNING))
         return (condition.message if condition else "") or f"in queue {app.queue}"
 
     def restored(self, uid: ObjectUid) -> None:
@@ -169,13 +179,15 @@ class SparkAppKind:
             current = await self._read_driver(app, state.attempt)
             is_lost = current is None
             drivers += [current] if current is not None else []
+        if app.mounts_objects:
+            drivers = [await self._related.with_mounts(pod, app.namespace, self._context.now()) for pod in drivers]
         diagnosis = self._scheduler.diagnosis(policy.JobId(app.uid))
         waits = current is None and not (state.is_finished or app.spec.suspend)
         return Observation(
             app=app,
             state=state,
             now_s=self._context.now(),
-            drivers=[self._with_node(pod) for pod in await self._with_mounts(app, drivers)],
+            drivers=[pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in drivers],
             executors=self._executors(app, state, current),
             is_lost=is_lost,
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
@@ -226,22 +238,6 @@ class SparkAppKind:
         failed = self.executors.failed(app.namespace, driver.uid)
         return Executors(pending=pending, running=running, failed=failed)
 
-    def _with_node(self, pod: DriverPod) -> DriverPod:
-        is_gone = pod.node is not None and policy.NodeName(pod.node) not in self._scheduler.state.pods.nodes
-        return dataclasses.replace(pod, node_gone=True) if is_gone and pod.state.is_live else pod
-
-    async def _with_mounts(self, app: App, drivers: Sequence[DriverPod]) -> Sequence[DriverPod]:
-        """Return the drivers with the Secret or ConfigMap that their volumes lack, if they do not start."""
-        found, since_s = [], self._context.now() - planner.MOUNTS_REQUEUE_S
-        for pod in drivers:
-            is_late = pod.state is PodLife.STARTING and pod.placed_s is not None and pod.placed_s <= since_s
-            if is_late and app.mounts_objects and pod.problem is None:
-                problem = await self._related.missing_in_volumes(app.namespace, pod.uid)
-                found.append(dataclasses.replace(pod, problem=problem))
-            else:
-                found.append(pod)
-        return found
-
     async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""
         name = AttemptNames(application=app.name, uid=app.uid, attempt=attempt).driver_pod
@@ -261,7 +257,7 @@ class SparkAppKind:
             return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
         if memory.created == memory.state.attempt != 0:
             return None
-        for cluster in hdfs_clusters.unknown(app, self._clusters):
+        for cluster in sparkapp.unknown_clusters(app, self._clusters):
             if await self._related.uid(directory.MRCLUSTERS, app.namespace, cluster) is None:
                 message = directory.not_found(app.namespace, cluster)
                 return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
@@ -276,9 +272,9 @@ class SparkAppKind:
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
         self._metrics.changed(before, after)
-        used = () if after.is_finished else hdfs_clusters.of(app, self._clusters)
+        used = () if after.is_finished else sparkapp.hdfs_clusters(app, self._clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
-        is_known = after.is_finished or not hdfs_clusters.unknown(app, self._clusters)
+        is_known = after.is_finished or not sparkapp.unknown_clusters(app, self._clusters)
         return None if is_known else directory.UNKNOWN_REQUEUE_S
 
     def _count_executors(self) -> tuple[int, int]:
@@ -366,7 +362,7 @@ class SparkAppKind:
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""
-        submission = objects.of(app, attempt, hdfs_clusters.of(app, self._clusters))
+        submission = objects.of(app, attempt, sparkapp.hdfs_clusters(app, self._clusters))
         memory.obstacle = await attempt_objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False
@@ -389,7 +385,7 @@ class SparkAppKind:
     ) -> None:
         """Submit the gang to the scheduler, if that is news."""
         now_s, app, attempt = self._context.monotonic(), observation.app, plan.submit or 0
-        if memory.submitted is not None and memory.submitted[0] == wanted and now_s < memory.submitted[1] + RESUBMIT_S:
+        if not is_news(memory.submitted, wanted, now_s):
             return
         writes.check_lead()
         failpoints.hit("before-sparkapp.submit")
@@ -397,9 +393,7 @@ class SparkAppKind:
             wanted.job,
             (wanted.driver, wanted.executor),
             wanted.tasks,
-            driver_factory.DriverFactory(
-                app=app, attempt=AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
-            ),
+            gang.DriverFactory(app=app, attempt=AttemptNames(application=app.name, uid=app.uid, attempt=attempt)),
         )
         failpoints.hit("after-sparkapp.submit")
         is_known = any(pod.attempt == attempt for pod in self.drivers.of(app.uid))

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.frame.pod_events import Ended, PodEvents
+from boathouse.services.frame.pod_events import Ended, PodEvents, Publisher
 from boathouse.services.sparkapp.placement.gang import Gang
 from boathouse.services.sparkapp.pods import app_pod
 from boathouse.services.sparkapp.pods.app_pod import AppPod
@@ -45,7 +45,7 @@ class PolicyEvents:
         now: Callable[[], float],
         epoch_s: Callable[[], float],
     ) -> None:
-        self._observers, self._learner, self._now, self._epoch_s = observers, learner, now, epoch_s
+        self._publisher, self._learner, self._epoch_s = Publisher(observers, now), learner, epoch_s
         self._apps: dict[ObjectUid, _ReportedApp] = {}
 
     def update(self, uid: ObjectUid, gang: Gang, pods: Sequence[AppPod], *, spilled_bytes: int = 0) -> None:
@@ -81,11 +81,11 @@ class PolicyEvents:
             return
         reported.pods.forget(map(app_pod.ended, pods) if succeeded else pods)
         self._learner.forget(model.JobId(uid))
-        self._publish(model.Ended(now_s=self._now(), job=model.JobId(uid), succeeded=succeeded))
+        self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
     def _begin(self, gang: Gang) -> _ReportedApp:
         pods = PodEvents[AppPod](
-            self._publish,
+            self._publisher.publish,
             about=lambda pod: self._about(reported.gang, pod),
             distance=lambda _: model.Distance.ANYWHERE,
             ended=lambda pod: self._end(reported, pod),
@@ -102,19 +102,11 @@ class PolicyEvents:
             gang.driver.id: int(len(known) == executors),
             gang.executor.id: max(0, reported.executors - executors),
         }
-        classes = gang.driver, gang.executor
-        self._publish(model.Submitted(now_s=self._now(), job=gang.job, classes=classes, tasks=tasks))
+        self._publisher.submitted(gang.job, (gang.driver, gang.executor), tasks)
 
     def _about(self, gang: Gang, pod: AppPod) -> model.About:
-        assert pod.node is not None
         task_class = gang.driver if pod.stage is model.Stage.DRIVER else gang.executor
-        return {
-            "now_s": self._now(),
-            "task": model.TaskId(f"{gang.job.namespace}/{pod.name}"),
-            "task_class": task_class.id,
-            "job": gang.job.id,
-            "node": model.NodeName(pod.node),
-        }
+        return self._publisher.about(gang.job.id, gang.job.namespace, pod, task_class.id)
 
     def _end(self, reported: _ReportedApp, pod: AppPod) -> Ended:
         ended_s = self._epoch_s() if pod.ended_s is None else pod.ended_s
@@ -135,7 +127,3 @@ class PolicyEvents:
             self._learner.learn(stage, seconds=ended.duration_s, input_bytes=0.0, less=is_less, used=used)
         elif is_less and ended.reason == app_pod.EXECUTOR_FAILED:
             self._learner.out_of_memory(stage, memory_bytes)  # it may have had another reason, which nothing tells
-
-    def _publish(self, event: model.Event) -> None:
-        for observer in self._observers:
-            observer.observe(event)

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources import names
-from boathouse.services.sparkapp.placement.driver_factory import DriverFactory
+from boathouse.services.sparkapp.placement.gang import DriverFactory
 from boathouse.services.sparkapp.submission import attempt_properties, executor_memory, sizing
 from boathouse_policies import model
 from tests.builders.sparkapps import ATTEMPT, app, app_refusal, driver_pod

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.services.sparkapp.placement.driver_factory import DriverFactory
+from boathouse.services.sparkapp.placement.gang import DriverFactory
 from boathouse.services.sparkapp.submission import driver_pod, executor_template
 from tests.builders.sparkapps import ATTEMPT, UID, app, only_container
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.sparkapp.submission import properties_file
+from boathouse.services.sparkapp.submission import user_properties
 
 LINES = st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r\n")
 TEXTS = st.text(LINES, max_size=60)
@@ -13,12 +13,12 @@ TEXTS = st.text(LINES, max_size=60)
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
 def test_rendered_properties_are_parsed_to_the_same(properties):
-    assert javaproperties.loads(properties_file.render(properties)) == properties
+    assert javaproperties.loads(user_properties.render(properties)) == properties
 
 
 @given(st.dictionaries(st.text(LINES, min_size=1, max_size=60), TEXTS, max_size=8))
 def test_each_property_is_one_line_of_printable_ascii(properties):
-    text = properties_file.render(properties)
+    text = user_properties.render(properties)
     assert len(text.splitlines()) == len(properties)
     assert all(" " <= each <= "~" or each == "\n" for each in text)
 
@@ -26,10 +26,10 @@ def test_each_property_is_one_line_of_printable_ascii(properties):
 @pytest.mark.parametrize("character", ["\0", "\n", "\r"])
 def test_a_line_end_or_a_nul_is_refused(character):
     with pytest.raises(ValueError, match="line end or a NUL"):
-        properties_file.render({"spark.a": f"x{character}spark.master=local"})
+        user_properties.render({"spark.a": f"x{character}spark.master=local"})
     with pytest.raises(ValueError, match="line end or a NUL"):
-        properties_file.render({f"spark.a{character}": "x"})
+        user_properties.render({f"spark.a{character}": "x"})
 
 
 def test_comments_and_separators_are_escaped():
-    assert properties_file.render({"#a b=c": " !x:y\\"}) == "\\#a\\ b\\=c=\\ \\!x\\:y\\\\\n"
+    assert user_properties.render({"#a b=c": " !x:y\\"}) == "\\#a\\ b\\=c=\\ \\!x\\:y\\\\\n"

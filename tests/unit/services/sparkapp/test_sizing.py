@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from boathouse.resources import quantity
 from boathouse.services.sparkapp.submission import sizing
-from boathouse.services.sparkapp.submission.sizes import mebibytes, spark_size
-from boathouse.services.sparkapp.submission.sizing import ResourceProfile
+from boathouse.services.sparkapp.submission.sizing import ResourceProfile, mebibytes, spark_size
 from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container
 from tests.spark import keys
 

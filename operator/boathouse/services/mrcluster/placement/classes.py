@@ -8,13 +8,9 @@ import dataclasses
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-import msgspec
-
-from boathouse.cluster import wire
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse.scheduling import scheduler
-from boathouse.scheduling.pods import translate
-from boathouse.services.frame import pod_constraints, pod_template
+from boathouse.services.frame import pod_class
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import claims, naming
 from boathouse.services.mrcluster.cluster import Cluster
@@ -126,24 +122,14 @@ def _job(cluster: Cluster, priority: int) -> model.Job:
 
 
 def _class(pods: NodePods, role: Role) -> model.TaskClass:
-    manifest = pods.build(naming.host_of(role, 0))
-    resources = translate.manifest_resources(manifest)
-    constraints = translate.constraints(msgspec.convert(manifest, wire.PodView))
-    cluster, affinity = pods.cluster, pod_template.of(pods.cluster.spec).pod.affinity
-    labels = {key: value for key, value in manifest["metadata"]["labels"].items() if key != LABEL_HOST}
+    found = pod_class.of(pods.build(naming.host_of(role, 0)), own_labels={LABEL_HOST})
+    found["constraints"] = dataclasses.replace(found["constraints"], claims=())
     return model.TaskClass(
-        id=model.ClassId(f"{cluster.uid}/{role}"),
-        job=model.JobId(cluster.uid),
-        resources=resources,
+        id=model.ClassId(f"{pods.cluster.uid}/{role}"),
+        job=model.JobId(pods.cluster.uid),
         stage=model.Stage.NODE,
-        constraints=dataclasses.replace(
-            constraints,
-            claims=(),
-            pod_affinity=pod_constraints.pod_affinity(affinity, cluster.namespace, labels),
-            pod_anti_affinity=pod_constraints.pod_anti_affinity(affinity, cluster.namespace, labels),
-        ),
         estimates=model.Fixed(seconds=NODE_S),
-        labels=labels,
+        **found,
     )
 
 

@@ -1,9 +1,11 @@
 """The containers with Hadoop. Pure."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from boathouse.resources import quantity
+from boathouse.services.frame import manifests
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.hadoop import clients
 from boathouse.services.mrcluster import naming
 from boathouse.services.mrcluster.cluster import Cluster, Requests
@@ -13,7 +15,6 @@ from boathouse.services.mrcluster.pods import volumes
 from boathouse.services.mrcluster.settings import mapred_site, memory, paths
 from boathouse.services.mrcluster.settings.memory import Memory
 
-Manifest = dict[str, Any]
 REFRESH: Final = "refresh"
 _REFRESH_LIMIT_MIB: Final = 256
 _REFRESH_HEAP_MIB: Final = 64
@@ -35,7 +36,7 @@ def daemon(
     A daemon has no liveness probe: a long garbage collection is no failure, and a JVM that fails ends.
     """
     options = _options(cluster, heap_mib=size.heap_mib, limit_mib=size.limit_mib)
-    container = _container(cluster, program.container, [*env_of(cluster, host, options), *_variables(env)])
+    container = _container(cluster, program.container, [*env_of(cluster, host, options), *manifests.variables(env)])
     container["command"] = ["sh", f"{paths.CONF}/start.sh", program.java_class]
     container["resources"] = _memory(size.limit_mib, size.limit_mib)
     container["volumeMounts"] += mounts
@@ -68,20 +69,9 @@ def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest
         (paths.FQDN_ENV, names.fqdn(host)),
         ("BOATHOUSE_MASTER", names.fqdn(naming.MASTER)),
     )
-    user = [each.model_dump(by_alias=True, exclude_none=True) for each in cluster.spec.env or ()]
-    address = {"name": "BOATHOUSE_POD_IP", "valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
-    return [*_variables([clients.ARENAS]), *user, *_variables(ours), address]
-
-
-def security() -> Manifest:
-    """Return what Pod Security `restricted` demands of a container, and a read-only root file system."""
-    return {
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "readOnlyRootFilesystem": True,
-        "runAsNonRoot": True,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
+    user = map(manifests.as_json, cluster.spec.env or ())
+    address = manifests.field_variables(("BOATHOUSE_POD_IP", "status.podIP"))
+    return [*manifests.variables([clients.ARENAS]), *user, *manifests.variables(ours), *address]
 
 
 def with_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> list[Manifest]:
@@ -115,7 +105,7 @@ def _container(cluster: Cluster, name: str, env: list[Manifest]) -> Manifest:
         "command": [],
         "env": env,
         "resources": {},
-        "securityContext": security(),
+        "securityContext": manifests.container_security(),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": volumes.hadoop_mounts(name),
     }
@@ -137,7 +127,3 @@ def _options(cluster: Cluster, *, heap_mib: int, limit_mib: int) -> list[str]:
 
 def _memory(request_mib: int, limit_mib: int) -> Manifest:
     return {"requests": {"memory": f"{request_mib}Mi"}, "limits": {"memory": f"{limit_mib}Mi"}}
-
-
-def _variables(values: Sequence[tuple[str, str]]) -> list[Manifest]:
-    return [{"name": name, "value": value} for name, value in values]

@@ -1,11 +1,13 @@
 """The master's pod: NameNode, ResourceManager, JobHistoryServer, and the agent. Pure."""
 
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
 from boathouse.resources import quantity
 from boathouse.resources.mrcluster.names import Role
+from boathouse.services.frame import manifests
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import daemons, naming, ports
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.naming import Names
@@ -20,7 +22,6 @@ _AGENT_LIMIT: Final = "96Mi"
 _SMALL_SHARE: Final = 1
 _DAEMON_SHARE: Final = 8
 _REFRESH_BYTES: Final = 1024**2
-Manifest = dict[str, Any]
 
 
 def build(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, may_format: bool) -> Manifest:
@@ -96,11 +97,6 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
         files_path=paths.AGENT,
         refresh_path=paths.REFRESH,
     )
-    fields = (
-        (contract.POD_NAME_ENV, "metadata.name"),
-        (contract.POD_UID_ENV, "metadata.uid"),
-        (contract.NODE_NAME_ENV, "spec.nodeName"),
-    )
     return {
         "name": AGENT,
         "image": settings.agent_image,
@@ -108,18 +104,22 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
         "command": ["boathouse-task", "agent"],
         "env": [
             {"name": cluster_contract.AGENT_ENV, "value": msgspec.json.encode(spec).decode()},
-            *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields),
+            *manifests.field_variables(
+                (contract.POD_NAME_ENV, "metadata.name"),
+                (contract.POD_UID_ENV, "metadata.uid"),
+                (contract.NODE_NAME_ENV, "spec.nodeName"),
+            ),
         ],
         "ports": [
             {"name": "canary", "containerPort": ports.CANARY, "protocol": "TCP"},
             {"name": "control", "containerPort": ports.CONTROL, "protocol": "TCP"},
         ],
         "resources": {"requests": {"memory": f"{memory.AGENT_MIB}Mi"}, "limits": {"memory": _AGENT_LIMIT}},
-        "securityContext": containers.security(),
+        "securityContext": manifests.container_security(),
         "volumeMounts": [
             volumes.data_mount(paths.AGENT),
             volumes.mount("refresh", paths.REFRESH),
-            *volumes.agent_mounts(),
+            *manifests.endpoint_mounts(),
         ],
     }
 
@@ -131,5 +131,5 @@ def _volumes(cluster: Cluster, rendered: Rendered) -> list[Manifest]:
         volumes.tmp(),
         volumes.empty("checkpoint"),
         volumes.empty("refresh", quantity.format_bytes(_REFRESH_BYTES)),
-        *volumes.agent(),
+        *manifests.endpoint_volumes(),
     ]

@@ -2,17 +2,17 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, Role
-from boathouse.services.frame import disruption, pod_template
+from boathouse.services.frame import manifests
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import objects
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.mrcluster.settings.files import USER_ID, Rendered
 
-Manifest = dict[str, Any]
 _GRACE_S: Final = 60
 _ZONE: Final = "topology.kubernetes.io/zone"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
@@ -40,33 +40,26 @@ def build(
     cluster: Cluster, host: str, role: Role, rendered: Rendered, containers: list[Manifest], volumes: list[Manifest]
 ) -> Manifest:
     """Return a pod without a node, with the fields of the spec for pods. Its containers are those with Hadoop."""
-    secrets = cluster.defaults.image_pull_secrets
-    spec: Manifest = {
-        "schedulerName": names.SCHEDULER_NAME,
-        "restartPolicy": "Always",
-        "hostname": host,
-        "subdomain": Names(cluster).service,
-        "automountServiceAccountToken": False,
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": _GRACE_S,
-        "securityContext": {
-            "runAsNonRoot": True,
-            "runAsUser": USER_ID,
-            "runAsGroup": USER_ID,
-            "fsGroup": USER_ID,
-            "fsGroupChangePolicy": "OnRootMismatch",
-            "seccompProfile": {"type": "RuntimeDefault"},
+    manifest = manifests.pod(
+        _metadata(cluster, host, role, rendered),
+        manifests.template(cluster.spec),
+        user_id=USER_ID,
+        containers=containers,
+        volumes=volumes,
+        tolerations=cluster.spec.tolerations or (),
+        patience_s=_PATIENCE_S[role],
+        node_selector=cluster.spec.node_selector or {},
+        image_pull_secrets=cluster.defaults.image_pull_secrets,
+        more={
+            "restartPolicy": "Always",
+            "hostname": host,
+            "subdomain": Names(cluster).service,
+            "terminationGracePeriodSeconds": _GRACE_S,
         },
-        "containers": containers,
-        "volumes": volumes,
-        "tolerations": _tolerations(cluster, role),
-        **({"nodeSelector": dict(sorted(cluster.spec.node_selector.items()))} if cluster.spec.node_selector else {}),
-        **({"imagePullSecrets": [{"name": name} for name in secrets]} if secrets else {}),
-    }
-    manifest = {"apiVersion": "v1", "kind": "Pod", "metadata": _metadata(cluster, host, role, rendered), "spec": spec}
-    pod_template.apply(manifest, pod_template.of(cluster.spec))
-    if role is not Role.TRANSIENT:
-        disruption.protect(manifest)
+        is_protected=role is not Role.TRANSIENT,
+    )
+    spec = manifest["spec"]
+    spec["securityContext"]["fsGroupChangePolicy"] = "OnRootMismatch"
     if role is Role.CORE:
         spec["affinity"] = _apart(spec.get("affinity", {}), cluster)
     if cluster.spec.zones:
@@ -85,14 +78,6 @@ def _metadata(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Ma
     }
     metadata["annotations"] = {ANNOTATION_SETTINGS: rendered.digest}
     return metadata
-
-
-def _tolerations(cluster: Cluster, role: Role) -> list[Manifest]:
-    patience = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": _PATIENCE_S[role]}
-    return [
-        *(each.model_dump(by_alias=True, exclude_none=True) for each in cluster.spec.tolerations or ()),
-        *({"key": f"node.kubernetes.io/{taint}", **patience} for taint in ("not-ready", "unreachable")),
-    ]
 
 
 def _apart(affinity: Manifest, cluster: Cluster) -> Manifest:

@@ -1,17 +1,15 @@
 """The volumes of the pods, and what containers mount of them. Pure."""
 
-from typing import Any, Final
+from typing import Final
 
-from boathouse.resources import names, quantity
+from boathouse.resources import quantity
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import claims
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.naming import Names
 from boathouse.services.mrcluster.settings import files, paths
 from boathouse.services.mrcluster.settings.files import Rendered
-from boathouse_task import contract
 
-Manifest = dict[str, Any]
-_TOKEN_SECONDS: Final = 3600
 _CONF: Final = "conf"
 _DATA: Final = "data"
 _TMP: Final = "tmp"
@@ -45,23 +43,6 @@ def empty(name: str, size: str | int | None = None) -> Manifest:
 def tmp() -> Manifest:
     """Return the volume with a temporary folder for each container."""
     return empty(_TMP)
-
-
-def agent() -> list[Manifest]:
-    """Return what an agent needs to talk to the progress endpoint."""
-    token = {"audience": names.TOKEN_AUDIENCE, "expirationSeconds": _TOKEN_SECONDS, "path": "token"}
-    return [
-        {"name": "token", "projected": {"sources": [{"serviceAccountToken": token}]}},
-        {"name": "ca", "configMap": {"name": names.PROGRESS_CA_CONFIG_MAP, "optional": True}},
-    ]
-
-
-def agent_mounts() -> list[Manifest]:
-    """Return the mounts of `agent`."""
-    return [
-        {"name": "token", "mountPath": contract.TOKEN_PATH.rpartition("/")[0], "readOnly": True},
-        {"name": "ca", "mountPath": contract.CA_PATH.rpartition("/")[0], "readOnly": True},
-    ]
 
 
 def hadoop_mounts(container: str) -> list[Manifest]:

@@ -1,9 +1,10 @@
 """The pod of a core node (DataNode and NodeManager) or of a transient node (NodeManager). Pure."""
 
-from typing import Any, Final
+from typing import Final
 
 from boathouse.resources import quantity
 from boathouse.resources.mrcluster.names import Role
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.cluster import Cluster, Requests
 from boathouse.services.mrcluster.pods import containers, pod, volumes
@@ -12,7 +13,6 @@ from boathouse.services.mrcluster.settings.files import Rendered
 
 _LOCAL: Final = "local"
 _CPU_WEIGHTS: Final = {daemons.DATA_NODE: 1, daemons.NODE_MANAGER: 4}
-Manifest = dict[str, Any]
 
 
 def build(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Manifest:

@@ -5,8 +5,8 @@ the job and gets leave to submit (`boathouse_task.hadoop_client`).
 """
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Final
 
 import msgspec
 
@@ -15,8 +15,8 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.pods.environment import literal
 from boathouse.scheduling import jobs
-from boathouse.services.frame import derived_name as names_of_pods
-from boathouse.services.frame import disruption, pod_constraints
+from boathouse.services.frame import manifests, pod_class
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
 from boathouse.services.mrjob.hadoop import options
@@ -29,7 +29,6 @@ from boathouse.services.mrjob.state import hadoop_state
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
-Manifest = dict[str, Any]
 _MEMORY_MIB: Final = 512
 _HEAP_MIB: Final = 256
 _RUNTIME_MIB: Final = 128
@@ -71,7 +70,7 @@ class ClientBuilder:
     @property
     def name(self) -> str:
         """Return the name of the pod, `JOB-UID8-client-a1`."""
-        return pod_builder.derived_name(self.job, f"{TASK_TYPE}-a{self.attempt}")
+        return manifests.derived_name(self.job.name, self.job.uid, f"{TASK_TYPE}-a{self.attempt}")
 
     @property
     def task_id(self) -> model.TaskId:
@@ -80,16 +79,13 @@ class ClientBuilder:
 
     def task_class(self) -> model.TaskClass:
         """Return the class of the task."""
-        spec = self.job.spec
+        manifest = self.build(self.task_id, RESOURCES, None)
+        own = {mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}
         return model.TaskClass(
             id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
             job=model.JobId(self.job.uid),
-            resources=RESOURCES,
             stage=model.Stage.OTHER,
-            constraints=model.Constraints(
-                node_selector=tuple(sorted((spec.node_selector or {}).items())),
-                tolerations=tuple(map(pod_constraints.toleration, spec.tolerations or ())),
-            ),
+            **pod_class.of(manifest, own_labels=own),
         )
 
     def task(self, pod_uid: str | None) -> model.Task:
@@ -110,63 +106,34 @@ class ClientBuilder:
     ) -> Manifest:
         """Return the pod's manifest, without the leader's epoch."""
         job = self.job
-        secrets = (
-            *self.settings.image_pull_secrets,
-            *self.cluster.image_pull_secrets,
-            *(each.name for each in job.spec.image_pull_secrets or ()),
-        )
-        spec: Manifest = {
-            "schedulerName": names.SCHEDULER_NAME,
-            "restartPolicy": "Never",
-            "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "terminationGracePeriodSeconds": 30,
-            "securityContext": {
-                "runAsNonRoot": True,
-                "runAsUser": self.cluster.user_id,
-                "runAsGroup": self.cluster.user_id,
-                "fsGroup": self.cluster.user_id,
-                "seccompProfile": {"type": "RuntimeDefault"},
-            },
-            "initContainers": [self._runtime()],
-            "containers": [self._submitter()],
-            "volumes": self._volumes(),
-            "tolerations": [
-                *(each.model_dump(by_alias=True, exclude_none=True) for each in job.spec.tolerations or ()),
-                *pod_builder.patience(self.settings),
-            ],
-            "nodeSelector": dict(sorted((job.spec.node_selector or {}).items())),
-            "imagePullSecrets": [{"name": name} for name in dict.fromkeys(secrets)],
-            "serviceAccountName": job.spec.service_account_name,
-            **({"nodeName": node} if node is not None else {}),
-        }
-        spec = {name: value for name, value in spec.items() if value not in (None, [], {})}
-        return disruption.protect({"apiVersion": "v1", "kind": "Pod", "metadata": self._metadata(), "spec": spec})
-
-    def _metadata(self) -> Manifest:
-        job = self.job
-        return {
+        metadata = {
             "name": self.name,
             "namespace": job.namespace,
             "labels": {
-                names.APP_NAME: "boathouse-task",
-                names.APP_INSTANCE: job.name if len(job.name) <= names_of_pods.MAX_NAME else job.uid,
-                names.APP_COMPONENT: TASK_TYPE,
-                names.APP_PART_OF: "boathouse",
-                names.APP_MANAGED_BY: names.MANAGER,
-                names.LABEL_JOB_UID: job.uid,
-                names.LABEL_KIND: mrjob_names.KIND,
-                mrjob_names.LABEL_TASK_TYPE: TASK_TYPE,
+                **pod_builder.labels(job, TASK_TYPE),
                 mrjob_names.LABEL_TASK_INDEX: "0",
                 mrjob_names.LABEL_ATTEMPT: str(self.attempt),
-                names.LABEL_QUEUE: job.queue,
             },
             "annotations": {
                 mrjob_names.ANNOTATION_JOB_NAME: job.name,
                 mrjob_names.ANNOTATION_SETTINGS: self.cluster.settings,
             },
-            "ownerReferences": [pod_builder.owner(job)],
+            "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
         }
+        return manifests.pod(
+            metadata,
+            manifests.template(job.spec),
+            user_id=self.cluster.user_id,
+            containers=[self._submitter()],
+            volumes=self._volumes(),
+            tolerations=job.spec.tolerations or (),
+            patience_s=self.settings.not_ready_toleration_s,
+            node_selector=job.spec.node_selector or {},
+            image_pull_secrets=(*self.settings.image_pull_secrets, *self.cluster.image_pull_secrets),
+            node=node,
+            more={"initContainers": [self._runtime()]},
+            is_protected=True,
+        )
 
     def _submitter(self) -> Manifest:
         """Return the container that submits. Its variables are a default, the user's, then ours, so that ours win."""
@@ -185,12 +152,11 @@ class ClientBuilder:
             "imagePullPolicy": self.cluster.image_pull_policy,
             "command": [literal(word) for word in words],
             "workingDir": contract.WORK_PATH,
-            "env": [*_variables([clients.ARENAS]), *self._user_env(), *_variables(ours.items())],
-            **self._env_from(),
+            "env": [*manifests.variables([clients.ARENAS]), *self._user_env(), *manifests.variables(ours.items())],
             "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
             "terminationMessagePolicy": "File" if self._may_print_secrets() else "FallbackToLogsOnError",
-            "securityContext": _SECURITY,
+            "securityContext": manifests.container_security(),
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
                 {"name": "tmp", "mountPath": _TMP, "subPath": names.CONTAINER},
@@ -204,7 +170,6 @@ class ClientBuilder:
 
     def _runtime(self) -> Manifest:
         order = literal(msgspec.json.encode(self.client_spec()).decode())
-        fields = ((contract.POD_NAME_ENV, "metadata.name"), (contract.POD_UID_ENV, "metadata.uid"))
         has_files = any(file.config_map_key_ref for file in self.job.spec.files or ())
         return {
             "name": RUNTIME,
@@ -218,16 +183,17 @@ class ClientBuilder:
                 *pod_builder.s3_keys(self.job),
                 {"name": clients.USER_ENV, "value": clients.USER},
                 {"name": cluster_contract.CLIENT_ENV, "value": order},
-                *({"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in fields),
+                *manifests.field_variables(
+                    (contract.POD_NAME_ENV, "metadata.name"), (contract.POD_UID_ENV, "metadata.uid")
+                ),
             ],
-            **self._env_from(),
             "resources": _requirements(_RUNTIME_CPU_MILLI, _RUNTIME_MIB),
-            "securityContext": _SECURITY,
+            "securityContext": manifests.container_security(),
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
                 {"name": "tmp", "mountPath": _TMP, "subPath": RUNTIME},
                 {"name": _CONF, "mountPath": cluster_contract.CONF_PATH, "readOnly": True},
-                *pod_builder.endpoint_mounts(),
+                *manifests.endpoint_mounts(),
                 *([{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_files else []),
             ],
         }
@@ -243,11 +209,7 @@ class ClientBuilder:
         return self.on_cluster.jar is not None and has_secrets
 
     def _user_env(self) -> list[Manifest]:
-        return [each.model_dump(by_alias=True, exclude_none=True) for each in self.job.spec.env or ()]
-
-    def _env_from(self) -> Manifest:
-        sources = [each.model_dump(by_alias=True, exclude_none=True) for each in self.job.spec.env_from or ()]
-        return {"envFrom": sources} if sources else {}
+        return [*map(manifests.as_json, self.job.spec.env or ())]
 
     def client_spec(self) -> cluster_contract.ClientSpec:
         """Return the parameters of the container that prepares the job."""
@@ -277,22 +239,9 @@ class ClientBuilder:
             {"name": "work", "emptyDir": {"sizeLimit": scratch}},
             {"name": "tmp", "emptyDir": {"sizeLimit": scratch}},
             {"name": _CONF, "configMap": {"name": self.cluster.settings}},
-            *pod_builder.endpoint_volumes(),
+            *manifests.endpoint_volumes(),
             *pod_builder.file_volumes(self.job.spec.files or ()),
         ]
-
-
-_SECURITY: Final = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "readOnlyRootFilesystem": True,
-    "runAsNonRoot": True,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
-
-
-def _variables(values: Iterable[tuple[str, str]]) -> list[Manifest]:
-    return [{"name": name, "value": value} for name, value in values]
 
 
 def _requirements(cpu_milli: int, memory_mib: int) -> Manifest:

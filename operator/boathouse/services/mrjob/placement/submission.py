@@ -12,7 +12,7 @@ from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import ownership
-from boathouse.services.frame import pod_constraints
+from boathouse.services.frame import pod_class
 from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
 from boathouse.services.mrjob.attempts.settle import Attempt
 from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, JobUid, Resources
@@ -24,6 +24,8 @@ from boathouse_task.contract import TaskType
 Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
 """The nodes on which pending attempts must not run, of those that must avoid some."""
 NOWHERE: Final[Avoided] = types.MappingProxyType({})
+_SETTINGS: Final = pod_builder.PodSettings(progress_url="", scratch_bytes=0)
+"""For classes, which do not depend on the operator's settings."""
 _ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
 
 
@@ -218,32 +220,13 @@ def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
 
 
 def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates) -> model.TaskClass:
-    labels, affinity = pod_builder.shared_labels(job, task_type, step), job.template.affinity
+    resources = job.stage(task_type, step).resources
     return model.TaskClass(
         id=class_id(job, task_type, step),
         job=model.JobId(job.uid),
-        resources=_resources(job.stage(task_type, step).resources),
-        cpu_limit_milli=job.stage(task_type, step).resources.cpu_limit_milli,
+        cpu_limit_milli=resources.cpu_limit_milli,
         stage=model.Stage(task_type.value),
         step=step,
         estimates=estimates,
-        constraints=model.Constraints(
-            node_selector=tuple(sorted((job.spec.node_selector or {}).items())),
-            affinity=pod_constraints.node_affinity(affinity),
-            tolerations=tuple(map(pod_constraints.toleration, job.spec.tolerations or ())),
-            claims=(f"{job.namespace}/{job.volume.claim_name}",) if job.volume else (),
-            pod_affinity=pod_constraints.pod_affinity(affinity, job.namespace, labels),
-            pod_anti_affinity=pod_constraints.pod_anti_affinity(affinity, job.namespace, labels),
-        ),
-        labels=labels,
-    )
-
-
-def _resources(resources: Resources) -> model.Resources:
-    """Return the pod's requests, which count against its node."""
-    return model.Resources(
-        cpu_milli=resources.cpu_milli,
-        memory_bytes=resources.memory_request_bytes,
-        ephemeral_storage_bytes=resources.ephemeral_storage_bytes,
-        extended=resources.extended,
+        **pod_class.of(pod_builder.PodBuilder(job=job, settings=_SETTINGS).stage(task_type, step, resources)),
     )

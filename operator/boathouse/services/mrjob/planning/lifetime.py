@@ -21,9 +21,9 @@ from boathouse_task.contract import TaskType
 
 HALT: Final = StageControl()
 """All attempts end, and no attempt starts."""
-GIVE_WAY_S: Final = 10.0
+PREEMPTION_DELAY_S: Final = 10.0
 """How long a map is pending before a reduce of its job is preempted."""
-GIVE_WAY_WITH_LOANS_S: Final = 60.0
+PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0
 """The same for a map that lacks CPU, if policies suspend reduces."""
 _FIRST_CHECK_S: Final = 2.0
 
@@ -60,7 +60,7 @@ def _needs_preemption(observation: Observation, state: JobState) -> bool:
     return (
         observation.diagnosis.reason != policy.Code.NEVER_FITS
         and since_s is not None
-        and observation.now_s >= since_s + (GIVE_WAY_WITH_LOANS_S if may_borrow else GIVE_WAY_S)
+        and observation.now_s >= since_s + (PREEMPTION_DELAY_WITH_LENDING_S if may_borrow else PREEMPTION_DELAY_S)
     )
 
 

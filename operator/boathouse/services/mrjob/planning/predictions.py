@@ -126,15 +126,15 @@ def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
 
 
 def _with_condition(state: JobState, found: Prediction, now_s: float) -> JobState:
-    told = _told(found)
-    if told is None:
+    condition = _condition(found)
+    if condition is None:
         return state
     table = conditions.table(state, now_s)
-    table.set(names.ConditionType.SIZE_PREDICTED, *told)
+    table.set(names.ConditionType.SIZE_PREDICTED, *condition)
     return dataclasses.replace(state, conditions=table.conditions)
 
 
-def _told(found: Prediction) -> tuple[bool, str, str] | None:
+def _condition(found: Prediction) -> tuple[bool, str, str] | None:
     """Return status, reason and message of the condition `SizePredicted`; None for no condition."""
     if found.source is not None:
         return True, found.source, f"{found.memory_seconds:.1f} GiB·s of memory {_ORIGINS[found.source]}"

@@ -16,8 +16,8 @@ import msgspec
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.frame import manifests
+from boathouse.services.mrjob.job.model import MRJOBS, Job
 from boathouse_task import contract
 
 SHARD_BYTES = 180 * 1024
@@ -82,10 +82,10 @@ def fault(plan: contract.Plan) -> str:
 
 def shard_name(job: Job, step: int, index: int) -> str:
     """Return the name of a shard's ConfigMap, `JOB-UID8-s0-plan-000`."""
-    return pod_builder.derived_name(job, f"s{step}-plan-{index:03d}")
+    return manifests.derived_name(job.name, job.uid, f"s{step}-plan-{index:03d}")
 
 
-def manifests(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]:
+def config_maps(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]:
     """Return the manifests of the plan's ConfigMaps."""
     pieces = stored.pieces
     return [
@@ -104,7 +104,7 @@ def manifests(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]:
                     mrjob_names.ANNOTATION_PLAN_DIGEST: stored.digest,
                     mrjob_names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
                 },
-                "ownerReferences": [pod_builder.owner(job)],
+                "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
             },
             "immutable": True,
             "binaryData": {KEY: base64.b64encode(piece).decode()},

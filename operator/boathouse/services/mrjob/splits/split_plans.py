@@ -110,7 +110,7 @@ class Plans:
         """
         kept = self._jobs[job.uid].posted
         assert kept is not None
-        for manifest in shards.manifests(job, step, kept):
+        for manifest in shards.config_maps(job, step, kept):
             failpoints.hit("before-plan.shard")
             await self._write_shard(job.namespace, manifest, check_lead)
             failpoints.hit("after-plan.shard")

@@ -7,16 +7,15 @@ the place of an expected one. What is reserved follows from the objects that exi
 import dataclasses
 import hashlib
 import json
-from collections.abc import Mapping
+from typing import Any, ClassVar
 
-from boathouse.resources import quantity
+from boathouse.cluster import catalogue, wire
 from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
-from boathouse.resources.sparkapp.roles import Role
-from boathouse.services.frame import pod_constraints
-from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.submission import driver_pod, executor_template
+from boathouse.services.frame import pod_class
+from boathouse.services.frame.manifests import Manifest
+from boathouse.services.sparkapp.app import SPARKAPPS, App
+from boathouse.services.sparkapp.submission import driver_pod, executor_memory, executor_template, placeholder
 from boathouse.services.sparkapp.submission.naming import AttemptNames
-from boathouse.services.sparkapp.submission.sizing import Requests
 from boathouse_policies import model, run_times
 
 
@@ -34,6 +33,45 @@ class Gang:
     executor: model.TaskClass
     tasks: tuple[model.Task, ...]
     stage: run_times.Stage | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DriverFactory:
+    """Builds the pod of a driver: the only task of an application that Boathouse creates a pod for."""
+
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = SPARKAPPS
+    control: ClassVar[None] = None
+    app: App
+    attempt: AttemptNames
+
+    def build(
+        self,
+        _task: model.TaskId,
+        _resources: model.Resources,
+        node: model.NodeName | None,
+        expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
+        """Return the manifest of the driver's pod, without the fence's epoch.
+
+        Raises:
+            ValueError: The executors cannot have as little memory as was chosen.
+        """
+        app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
+        manifest = driver_pod.build(app, self.attempt)
+        if node is not None:
+            manifest["spec"]["nodeName"] = node
+        return manifest
+
+    def build_expected(self, expected: model.Resources | None) -> dict[str, Any]:
+        """Return an executor like those of the driver, as far as admission looks at it, owned by the application."""
+        app = self.app if expected is None else executor_memory.resized(self.app, expected.memory_bytes)
+        return executor_template.build_like_spark(app, self.attempt)
+
+    def build_placeholder(self, *, is_driver: bool) -> dict[str, Any]:
+        """Return what stands for the driver or for an executor while they wait for nodes, without a name."""
+        if is_driver:
+            return placeholder.of(driver_pod.build(self.app, self.attempt))
+        return placeholder.of(executor_template.build_like_spark(self.app, self.attempt))
 
 
 def of(
@@ -59,9 +97,9 @@ def of(
         estimates: Of the executors' run times. The driver runs as long as they do.
     """
     names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
-    executor = dataclasses.replace(_class(app, TASK_TYPE_EXECUTOR, names), estimates=estimates)
+    executor = _class(app, TASK_TYPE_EXECUTOR, executor_template.build_like_spark(app, names), app.minimum, estimates)
     seconds = estimates.duration_s(executor.resources)
-    driver = dataclasses.replace(_class(app, TASK_TYPE_DRIVER, names), estimates=model.Fixed(seconds=seconds))
+    driver = _class(app, TASK_TYPE_DRIVER, driver_pod.build(app, names), 1, model.Fixed(seconds=seconds))
     pending = model.Task(
         id=model.TaskId(f"{app.namespace}/{names.driver_pod}"),
         task_class=driver.id,
@@ -114,48 +152,12 @@ def program(app: App) -> str:
     return f"{app.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
-def _class(app: App, task_type: str, names: AttemptNames) -> model.TaskClass:
-    is_driver = task_type == TASK_TYPE_DRIVER
-    build = driver_pod.labels if is_driver else executor_template.labels
-    labels = build(app, names)
-    role: Role = (app.spec.driver if is_driver else app.spec.executor) or Role()
+def _class(app: App, task_type: str, manifest: Manifest, gang_min: int, estimates: model.Estimates) -> model.TaskClass:
     return model.TaskClass(
         id=model.ClassId(f"{app.uid}/{task_type}"),
         job=model.JobId(app.uid),
-        resources=_resources(app, role, app.driver if is_driver else app.executor),
         stage=model.Stage(task_type),
-        gang_min=1 if is_driver else app.minimum,
-        constraints=_constraints(app, role, labels),
-        labels=labels,
-    )
-
-
-def _constraints(app: App, role: Role, labels: Mapping[str, str]) -> model.Constraints:
-    affinity = app.template.pod.affinity
-    selector = {**(app.spec.node_selector or {}), **(role.node_selector or {})}
-    claims = {volume.claim_name for volume in app.spec.volumes or () if volume.claim_name}
-    if app.spec.storage and app.spec.storage.volume:
-        claims.add(app.spec.storage.volume.claim_name)
-    tolerations = (*(app.spec.tolerations or ()), *(role.tolerations or ()))
-    return model.Constraints(
-        node_selector=tuple(sorted(selector.items())),
-        affinity=pod_constraints.node_affinity(affinity),
-        tolerations=tuple(map(pod_constraints.toleration, tolerations)),
-        claims=tuple(sorted(f"{app.namespace}/{claim}" for claim in claims)),
-        pod_affinity=pod_constraints.pod_affinity(affinity, app.namespace, labels),
-        pod_anti_affinity=pod_constraints.pod_anti_affinity(affinity, app.namespace, labels),
-    )
-
-
-def _resources(app: App, role: Role, requests: Requests) -> model.Resources:
-    """Return what the pod requests, as its manifest will say it."""
-    extended = dict(requests.extended)
-    extended |= {name: quantity.units(value) for name, value in (role.extended_resources or {}).items()}
-    storage = role.ephemeral_storage
-    default = app.defaults.ephemeral_storage.request_bytes
-    return model.Resources(
-        cpu_milli=requests.cpu_milli,
-        memory_bytes=requests.memory_bytes,
-        ephemeral_storage_bytes=default if storage is None else quantity.units(storage),
-        extended=tuple(sorted(extended.items())),
+        gang_min=gang_min,
+        estimates=estimates,
+        **pod_class.of(manifest, own_labels=executor_template.OF_TRIALS if task_type == TASK_TYPE_EXECUTOR else ()),
     )

@@ -22,6 +22,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.resources.sparkapp.status import Attempt
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.app import App
 from boathouse.services.sparkapp.planning import conditions, endings
@@ -34,8 +35,6 @@ from boathouse.services.sparkapp.submission.naming import AttemptNames
 IN_FLIGHT_REQUEUE_S: Final = 0.5
 """The interval at which the next attempt waits for the answer to the creation of an earlier driver."""
 NO_SERVICE: Final = {"service_name": None, "ui_address": None}
-MOUNTS_REQUEUE_S: Final = 10.0
-"""The interval at which it is checked whether a driver lacks a Secret or ConfigMap for its volumes."""
 REFUSED_REQUEUE_S: Final = 15.0
 """The interval at which an application that lacks something it needs is reconciled."""
 
@@ -299,7 +298,7 @@ def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None)
         missing_s = observation.app.defaults.missing_object_timeout_seconds
         since_s, limits_s = pod.placed_s, (timeouts.driver_start_seconds, endings.IMAGE_S, missing_s)
         if observation.app.mounts_objects:
-            limits_s = (*limits_s, observation.now_s + MOUNTS_REQUEUE_S - since_s)
+            limits_s = (*limits_s, observation.now_s + pod_life.MOUNTS_S - since_s)
     elif pod.started_s is not None and not state.holds(ConditionType.EXECUTORS_READY):
         since_s = pod.started_s
         limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S, endings.PROMISE_S)

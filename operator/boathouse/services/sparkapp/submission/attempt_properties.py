@@ -1,14 +1,14 @@
-"""The properties that Boathouse sets for an attempt: identity, master, templates, accounts, security. Pure."""
+"""The properties that Boathouse sets for an attempt, such as master, templates, accounts. Pure."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
-from boathouse.services.sparkapp.submission import hdfs_properties
+from boathouse.services.hadoop import clients
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from boathouse.services.hadoop.directory import ClusterFacts
     from boathouse.services.sparkapp.app import App
@@ -21,6 +21,7 @@ TEMPLATE_FILE: Final = "executor.yaml"
 FILES_PATH: Final = "/opt/boathouse"
 DECOMMISSION_FILE: Final = "decom.sh"
 EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
+_HADOOP: Final = "spark.hadoop."
 _K8S: Final = "spark.kubernetes"
 _API_SERVER: Final = "https://kubernetes.default.svc"
 
@@ -33,7 +34,7 @@ def of(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -
         attempt: The names of the attempt's objects.
         clusters: Hadoop clusters whose HDFS the application sees as hdfs://NAME/.
     """
-    hdfs = hdfs_properties.of(clusters, app.conf)
+    hdfs = _hdfs(clusters, app.conf)
     return {**app.conf, **hdfs, **_identity(app, attempt), **_executor_pods(app), **_security()}
 
 
@@ -79,3 +80,9 @@ def _security() -> dict[str, str]:
         f"{_K8S}.driver.service.deleteOnTermination": "false",
         f"{_K8S}.driver.waitToReusePersistentVolumeClaim": "false",
     }
+
+
+def _hdfs(clusters: Sequence[ClusterFacts], conf: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties by which these clusters are hdfs://NAME/, beside nameservices that `conf` has already."""
+    settings = clients.name_services(clusters, conf.get(f"{_HADOOP}{clients.NAMESERVICES}", ""))
+    return {f"{_HADOOP}{key}": value for key, value in settings.items()}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.pods.environment import literal
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
-from boathouse.services.frame import disruption, pod_template
+from boathouse.services.frame import manifests
 from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import pod_parts, ports, sizing
@@ -28,25 +27,19 @@ _PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
     """Return the manifest, without a node."""
     role = app.spec.driver or Role()
-    manifest = pod_parts.pod(app, attempt, role, _container(app, attempt, role))
+    metadata = pod_parts.metadata(app, attempt.driver_pod, labels(app, attempt))
+    metadata["annotations"] = {
+        **(_scraping(app.conf) if app.spec.monitoring and app.spec.monitoring.prometheus else {}),
+        **(_chosen(app.executor, app.ideal_executor) if app.ideal_executor is not None else {}),
+    }
+    manifest = pod_parts.pod(
+        app, attempt, role, app.account, metadata, _container(app, attempt, role), is_protected=True
+    )
     items = [{"key": name, "path": name} for name in (attempts.PROPERTIES_FILE, attempts.TEMPLATE_FILE)]
     conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
     manifest["spec"]["volumes"].append(conf)
     manifest["spec"]["automountServiceAccountToken"] = True
-    metadata = manifest["metadata"]
-    metadata |= {
-        "name": attempt.driver_pod,
-        "namespace": app.namespace,
-        "ownerReferences": [pod_parts.owner(app)],
-    }
-    metadata["labels"] = labels(app, attempt)
-    if app.spec.monitoring and app.spec.monitoring.prometheus:
-        metadata["annotations"] |= _scraping(app.conf)
-    if app.ideal_executor is not None:
-        metadata["annotations"] |= _chosen(app.executor, app.ideal_executor)
-    return disruption.protect(
-        pod_template.apply(manifest, dataclasses.replace(app.template, service_account=app.account))
-    )
+    return manifest
 
 
 def _container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:
@@ -58,7 +51,7 @@ def _container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:
         "ports": _ports(app.conf),
         "env": _environment(app, attempt, role),
         "resources": _resources(app, role),
-        "securityContext": pod_parts.container_security(),
+        "securityContext": manifests.container_security(read_only=False),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
             {"name": _CONF_VOLUME, "mountPath": attempts.CONF_PATH},
@@ -77,7 +70,7 @@ def labels(app: App, attempt: AttemptNames) -> dict[str, str]:
         LABEL_TASK_TYPE: TASK_TYPE_DRIVER,
         LABEL_ATTEMPT: str(attempt.attempt),
         names.LABEL_QUEUE: app.queue,
-        "spark-app-name": app.name[: pod_parts.MAX_LABEL].rstrip("-."),
+        "spark-app-name": app.name[: manifests.MAX_NAME].rstrip("-."),
         "spark-app-selector": attempt.application_id,
         "spark-role": TASK_TYPE_DRIVER,
     }

@@ -7,7 +7,6 @@ import dataclasses
 from typing import TYPE_CHECKING
 
 from boathouse.services.sparkapp.submission import sizing
-from boathouse.services.sparkapp.submission.sizes import mebibytes
 
 if TYPE_CHECKING:
     from boathouse.services.sparkapp.app import App
@@ -26,7 +25,7 @@ def resized(app: App, memory_bytes: int) -> App:
         return app
     if app.elastic is None or memory_bytes < app.elastic.least.memory_bytes:
         raise ValueError(f"executors cannot have {memory_bytes} bytes of memory: they need more")
-    heaps = range(1, mebibytes(app.conf.get(sizing.HEAP, sizing.DEFAULT_MEMORY)) + 1)
+    heaps = range(1, sizing.mebibytes(app.conf.get(sizing.HEAP, sizing.DEFAULT_MEMORY)) + 1)
     heap = bisect.bisect_right(heaps, memory_bytes, key=lambda heap: _requests(app, heap).memory_bytes)
     return dataclasses.replace(
         app,

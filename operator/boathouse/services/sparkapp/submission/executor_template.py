@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, TASK_TYPE_EXECUTOR
 from boathouse.resources.sparkapp.roles import Role
-from boathouse.services.frame import pod_template
+from boathouse.services.frame import manifests
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 from boathouse.services.sparkapp.submission import pod_parts
 
@@ -17,14 +16,15 @@ if TYPE_CHECKING:
     from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 
+OF_TRIALS: Final = frozenset({names.LABEL_JOB_UID, names.LABEL_KIND})
+"""Labels of `build_like_spark` that executors do not have."""
+
+
 def build(app: App, attempt: AttemptNames) -> dict[str, Any]:
     """Return the template: Spark sets names, owner, image, arguments, ports, CPU and memory."""
     role = app.spec.executor or Role()
-    manifest = pod_parts.pod(app, attempt, role, _container(app, role))
-    manifest["spec"]["automountServiceAccountToken"] = False
-    manifest["metadata"]["labels"] = _labels(app, role)
     # The account is a property: Spark would replace it in a template.
-    return pod_template.apply(manifest, dataclasses.replace(app.template, service_account=""))
+    return pod_parts.pod(app, attempt, role, "", {"labels": _labels(app, role)}, _container(app, role))
 
 
 def build_like_spark(app: App, attempt: AttemptNames) -> dict[str, Any]:
@@ -33,13 +33,8 @@ def build_like_spark(app: App, attempt: AttemptNames) -> dict[str, Any]:
     It is only tried, in the name of the operator, which may create pods of its own resources only.
     """
     manifest, requests = build(app, attempt), app.executor
-    metadata = manifest["metadata"]
-    metadata |= {
-        "name": f"{attempt.executor_prefix}-exec-0",
-        "namespace": app.namespace,
-        "ownerReferences": [pod_parts.owner(app)],
-    }
-    metadata["labels"] = labels(app, attempt) | {names.LABEL_JOB_UID: app.uid, names.LABEL_KIND: SPARKAPP_KIND}
+    own = labels(app, attempt) | {names.LABEL_JOB_UID: app.uid, names.LABEL_KIND: SPARKAPP_KIND}
+    manifest["metadata"] |= pod_parts.metadata(app, f"{attempt.executor_prefix}-exec-0", own)
     container = manifest["spec"]["containers"][0]
     memory = {"memory": f"{requests.memory_mib}Mi"}
     limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
@@ -68,6 +63,6 @@ def _container(app: App, role: Role) -> dict[str, Any]:
         "name": attempts.EXECUTOR_CONTAINER,
         "env": pod_parts.environment(app, role),
         "resources": {"requests": storage["requests"], "limits": {**storage["limits"], **extended}},
-        "securityContext": pod_parts.container_security(),
+        "securityContext": manifests.container_security(read_only=False),
         "volumeMounts": [*pod_parts.mounts(app), pod_parts.files_mount()],
     }

@@ -4,7 +4,7 @@ import dataclasses
 import re
 from typing import Final
 
-from boathouse.services.frame.derived_name import derived_name
+from boathouse.services.frame.manifests import derived_name
 
 MAX_PREFIX: Final = 38
 """Of executors' names: Spark adds `-exec-` and a number of up to 10 digits."""

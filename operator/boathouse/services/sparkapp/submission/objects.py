@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER
+from boathouse.services.frame import manifests
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
-from boathouse.services.sparkapp.submission import driver_pod, executor_template, pod_parts, ports, properties_file
+from boathouse.services.sparkapp.submission import driver_pod, executor_template, pod_parts, ports, user_properties
 from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def _config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts
         "metadata": metadata,
         "immutable": True,
         "data": {
-            attempts.PROPERTIES_FILE: properties_file.render(attempts.of(app, attempt, clusters)),
+            attempts.PROPERTIES_FILE: user_properties.render(attempts.of(app, attempt, clusters)),
             attempts.TEMPLATE_FILE: json.dumps(executor_template.build(app, attempt), indent=1),
             attempts.DECOMMISSION_FILE: DECOMMISSION,
             pod_parts.USERS_FILE: pod_parts.users(app),
@@ -102,9 +103,4 @@ def _service(app: App, attempt: AttemptNames) -> dict[str, Any]:
 
 
 def _metadata(app: App, name: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "namespace": app.namespace,
-        "labels": {**pod_parts.app_labels(app), names.LABEL_JOB_UID: app.uid},
-        "ownerReferences": [pod_parts.owner(app)],
-    }
+    return pod_parts.metadata(app, name, {**manifests.labels(pod_parts.APP, app), names.LABEL_JOB_UID: app.uid})

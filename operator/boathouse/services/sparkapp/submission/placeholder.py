@@ -1,52 +1,54 @@
 """A pod that stands for another while it waits for nodes: an autoscaler sees what that needs. Pure.
 
 It is never bound. It has what decides about nodes (requests, selectors, affinity, tolerations, claims, priority), the
-image, which policies of the cluster may check, and nothing that runs. It is within Pod Security `restricted`.
+image and the user, which policies of the cluster may check, and nothing that runs. It is within Pod Security
+`restricted`, because the pod for which it stands is.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from boathouse.services.sparkapp.submission import pod_parts
+if TYPE_CHECKING:
+    from boathouse.services.frame.manifests import Manifest
 
 _OF_SPARK: Final = ("spark-app-selector", "spark-role", "spark-exec-id")
 """Labels by which a driver knows its executors, and takes pods for these."""
-_KEPT: Final = (
-    "schedulerName",
-    "nodeSelector",
-    "affinity",
-    "tolerations",
-    "priorityClassName",
+_KEPT: Final = frozenset(
+    {
+        "schedulerName",
+        "nodeSelector",
+        "affinity",
+        "tolerations",
+        "priorityClassName",
+        "securityContext",
+        "enableServiceLinks",
+        "restartPolicy",
+    }
 )
 
 
-def of(manifest: dict[str, Any]) -> dict[str, Any]:
+def of(manifest: Manifest) -> Manifest:
     """Return the placeholder of a pod, without a name."""
     metadata, spec = manifest["metadata"], manifest["spec"]
-    kept = {field: spec[field] for field in _KEPT if field in spec}
     claims = [volume for volume in spec["volumes"] if "persistentVolumeClaim" in volume]
     return {
-        "apiVersion": "v1",
-        "kind": "Pod",
+        **manifest,
         "metadata": {
             "namespace": metadata["namespace"],
             "ownerReferences": metadata["ownerReferences"],
             "labels": {key: value for key, value in metadata["labels"].items() if key not in _OF_SPARK},
         },
-        "spec": kept
-        | {
+        "spec": {
+            **{field: value for field, value in spec.items() if field in _KEPT},
             "automountServiceAccountToken": False,
-            "enableServiceLinks": False,
-            "restartPolicy": "Never",
             "terminationGracePeriodSeconds": 0,
-            "securityContext": pod_parts.pod_security(),
             "containers": [_container(each) for each in spec["containers"]],
             **({"volumes": claims} if claims else {}),
         },
     }
 
 
-def _container(container: dict[str, Any]) -> dict[str, Any]:
-    kept = {field: container[field] for field in ("name", "image", "resources")}
-    return {**kept, "command": ["true"], "securityContext": pod_parts.container_security()}
+def _container(container: Manifest) -> Manifest:
+    kept = {field: container[field] for field in ("name", "image", "resources", "securityContext")}
+    return {**kept, "command": ["true"]}

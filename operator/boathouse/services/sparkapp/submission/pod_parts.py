@@ -1,79 +1,73 @@
-"""What the driver's pod and the executors' pods have in common: within Pod Security `restricted`. Pure."""
+"""What the driver's pod and the executors' pods have in common: users, environment, volumes. Pure."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+import dataclasses
+from typing import TYPE_CHECKING, Final
 
-from boathouse.resources import names, quantity
-from boathouse.resources.sparkapp.names import SPARKAPP_KIND
+from boathouse.resources import quantity
+from boathouse.services.frame import manifests
 from boathouse.services.hadoop import clients
+from boathouse.services.sparkapp.app import SPARKAPPS
 from boathouse.services.sparkapp.submission import attempt_properties as attempts
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from boathouse.resources.sparkapp.roles import Role
     from boathouse.resources.sparkapp.volumes import Volume
+    from boathouse.services.frame.manifests import Manifest
     from boathouse.services.sparkapp.app import App
     from boathouse.services.sparkapp.submission.naming import AttemptNames
 
 USER: Final = 185
 """That of Spark's own images."""
 USERS_FILE: Final = "passwd"
-MAX_LABEL: Final = 63
+APP: Final = "spark"
 LOCAL_DIR: Final = "/var/data/spark-local"
 _LOCAL_VOLUME: Final = "spark-local-dir-1"
 _FILES_VOLUME: Final = "boathouse-files"
 _STORAGE_VOLUME: Final = "boathouse-storage"
 
 
-def pod(app: App, attempt: AttemptNames, role: Role, container: dict[str, Any]) -> dict[str, Any]:
-    """Return a pod of either role with this container; names and owners are the caller's."""
-    selector = {**(app.spec.node_selector or {}), **(role.node_selector or {})}
-    spec: dict[str, Any] = {
-        "schedulerName": names.SCHEDULER_NAME,
-        "restartPolicy": "Never",
-        "enableServiceLinks": False,
-        "terminationGracePeriodSeconds": 30,
-        "securityContext": pod_security(),
-        "containers": [container],
-        "volumes": _volumes(app, attempt, role),
-        "tolerations": _tolerations(app, role),
-    }
-    if selector:
-        spec["nodeSelector"] = selector
-    if app.defaults.image_pull_secrets:
-        spec["imagePullSecrets"] = [{"name": name} for name in app.defaults.image_pull_secrets]
-    metadata = {
-        "labels": labels(app, role),
-        "annotations": {**(role.annotations or {})},
-    }
-    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
-
-
-def owner(app: App) -> dict[str, Any]:
-    """Return the ownerReference to the application: what is created for it goes when it goes."""
-    return {
-        "apiVersion": names.API_VERSION,
-        "kind": SPARKAPP_KIND,
-        "name": app.name,
-        "uid": app.uid,
-        "controller": True,
-        "blockOwnerDeletion": False,
-    }
+def pod(
+    app: App,
+    attempt: AttemptNames,
+    role: Role,
+    account: str,
+    metadata: Manifest,
+    container: Manifest,
+    *,
+    is_protected: bool = False,
+) -> Manifest:
+    """Return a pod of either role with this container and, in addition to those of the role, this metadata."""
+    annotations = {**(role.annotations or {}), **metadata.get("annotations", {})}
+    return manifests.pod(
+        {**metadata, "annotations": annotations},
+        dataclasses.replace(app.template, service_account=account),
+        user_id=USER,
+        containers=[container],
+        volumes=_volumes(app, attempt, role),
+        tolerations=(*(app.spec.tolerations or ()), *(role.tolerations or ())),
+        patience_s=app.defaults.not_ready_toleration_seconds,
+        node_selector={**(app.spec.node_selector or {}), **(role.node_selector or {})},
+        image_pull_secrets=app.defaults.image_pull_secrets,
+        is_protected=is_protected,
+    )
 
 
 def labels(app: App, role: Role) -> dict[str, str]:
     """Return the labels that all pods of a role have."""
-    template = app.template.pod.metadata
-    return {**((template.labels if template else None) or {}), **(role.labels or {}), **app_labels(app)}
+    return {**app.template.labels, **(role.labels or {}), **manifests.labels(APP, app)}
 
 
-def app_labels(app: App) -> dict[str, str]:
-    """Return the labels of everything that is created for an application."""
+def metadata(app: App, name: str, labels: Mapping[str, str]) -> Manifest:
+    """Return the metadata of an object that goes with the application."""
     return {
-        names.APP_NAME: "spark",
-        names.APP_INSTANCE: app.name if len(app.name) <= MAX_LABEL else app.uid,
-        names.APP_PART_OF: "boathouse",
-        names.APP_MANAGED_BY: names.MANAGER,
+        "name": name,
+        "namespace": app.namespace,
+        "labels": dict(labels),
+        "ownerReferences": [manifests.owner_reference(SPARKAPPS, app)],
     }
 
 
@@ -85,10 +79,10 @@ def users(app: App) -> str:
     return f"root:x:0:0:root:/root:/bin/sh\nspark:x:{uid}:{gid}:spark:/opt/spark/work-dir:/bin/sh\n"
 
 
-def environment(app: App, role: Role) -> list[dict[str, Any]]:
+def environment(app: App, role: Role) -> list[Manifest]:
     """Return the variables of the application and of the role, the user of Hadoop, and the keys of the storage."""
     variables = {each.name: each for each in (*(app.spec.env or ()), *(role.env or ()))}
-    found = {name: each.model_dump(by_alias=True, exclude_none=True) for name, each in variables.items()}
+    found = {name: manifests.as_json(each) for name, each in variables.items()}
     if app.hadoop_clusters:
         found.setdefault(clients.USER_ENV, {"name": clients.USER_ENV, "value": clients.USER})
     if app.spec.storage and app.spec.storage.s3:
@@ -112,30 +106,9 @@ def ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
     }
 
 
-def pod_security() -> dict[str, Any]:
-    """Return what `restricted` demands of a pod, and the user of Spark's images."""
-    return {
-        "runAsNonRoot": True,
-        "runAsUser": USER,
-        "runAsGroup": USER,
-        "fsGroup": USER,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
-def container_security() -> dict[str, Any]:
-    """Return what `restricted` demands of a container."""
-    return {
-        "allowPrivilegeEscalation": False,
-        "capabilities": {"drop": ["ALL"]},
-        "runAsNonRoot": True,
-        "seccompProfile": {"type": "RuntimeDefault"},
-    }
-
-
-def mounts(app: App) -> list[dict[str, Any]]:
+def mounts(app: App) -> list[Manifest]:
     """Return the mounts of both roles."""
-    own: list[dict[str, Any]] = [
+    own: list[Manifest] = [
         {"name": _LOCAL_VOLUME, "mountPath": LOCAL_DIR},
         {"name": _FILES_VOLUME, "mountPath": "/etc/passwd", "subPath": USERS_FILE, "readOnly": True},
     ]
@@ -147,18 +120,18 @@ def mounts(app: App) -> list[dict[str, Any]]:
     return own
 
 
-def files_mount() -> dict[str, Any]:
+def files_mount() -> Manifest:
     """Return the mount of the script that ends an executor."""
     return {"name": _FILES_VOLUME, "mountPath": attempts.FILES_PATH, "readOnly": True}
 
 
-def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
+def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
     size = ephemeral_storage(app, role)["limits"].get("ephemeral-storage")
     items = [
         {"key": USERS_FILE, "path": USERS_FILE, "mode": 0o444},
         {"key": attempts.DECOMMISSION_FILE, "path": attempts.DECOMMISSION_FILE, "mode": 0o555},
     ]
-    volumes: list[dict[str, Any]] = [
+    volumes: list[Manifest] = [
         {"name": _LOCAL_VOLUME, "emptyDir": {"sizeLimit": size} if size else {}},
         {"name": _FILES_VOLUME, "configMap": {"name": attempt.config_map, "items": items}},
     ]
@@ -168,7 +141,7 @@ def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]
     return [*volumes, *({"name": each.name, **_source(each)} for each in app.spec.volumes or ())]
 
 
-def _source(volume: Volume) -> dict[str, Any]:
+def _source(volume: Volume) -> Manifest:
     if volume.claim_name:
         return {"persistentVolumeClaim": {"claimName": volume.claim_name}}
     if volume.config_map_name:
@@ -176,15 +149,3 @@ def _source(volume: Volume) -> dict[str, Any]:
     if volume.secret_name:
         return {"secret": {"secretName": volume.secret_name}}
     return {"emptyDir": {"sizeLimit": str(volume.empty_dir_size)}}
-
-
-def _tolerations(app: App, role: Role) -> list[dict[str, Any]]:
-    own = (*(app.spec.tolerations or ()), *(role.tolerations or ()))
-    patience = {"effect": "NoExecute", "tolerationSeconds": app.defaults.not_ready_toleration_seconds}
-    return [
-        *(each.model_dump(by_alias=True, exclude_none=True) for each in own),
-        *(
-            {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", **patience}
-            for taint in ("not-ready", "unreachable")
-        ),
-    ]

@@ -1,18 +1,21 @@
-"""The properties that no attempt changes: defaults, storage, fields, `sparkConf`, `hadoopConf`. Pure."""
+"""The properties that no attempt changes: defaults, storage, fields, `sparkConf`, `hadoopConf`; their file. Pure."""
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
+
+import javaproperties
 
 from boathouse.resources.pods.storage import S3
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.services.hadoop import object_storage
 from boathouse.services.sparkapp.submission import ports, sizing
-from boathouse.services.sparkapp.submission.sizes import spark_size
 
 _SIZES: Final = ("emory", "emoryOverhead")
 _KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
 """A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
+_FORBIDDEN: Final = re.compile(r"[\x00\r\n]")
 _PENDING_PODS: Final = 5
 """Pending executors of an application beyond its minimum; more would only load the API server."""
 
@@ -65,7 +68,7 @@ def _text(path: str, value: Any) -> str:
             return ",".join(value)
         case int() if path.endswith("Seconds"):
             return f"{value}s"
-    return spark_size(value) if path.endswith(_SIZES) else str(value)
+    return sizing.spark_size(value) if path.endswith(_SIZES) else str(value)
 
 
 def _elastic() -> dict[str, str]:
@@ -108,3 +111,15 @@ def _monitoring(spec: SparkAppSpec) -> dict[str, str]:
         found["spark.eventLog.enabled"] = "true"
         found["spark.eventLog.rolling.enabled"] = "true"
     return found
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """Return the text of a file with these properties, sorted by key.
+
+    Raises:
+        ValueError: A key or a value has a line end or a NUL, which no property of Spark needs.
+    """
+    for text in (*properties, *properties.values()):
+        if _FORBIDDEN.search(text):
+            raise ValueError(f"{text[:64]!r} has a line end or a NUL: remove it")
+    return javaproperties.dumps(properties, timestamp=False, sort_keys=True)
