@@ -95,6 +95,30 @@ def queues(entries: Iterable[Queue]) -> table.Table:
     return drawn
 
 
+def shadow(found: model.Raw) -> table.Table:
+    """Return the table of a shadow's cycles."""
+    drawn = _plain("PROFILE", "SHADOW", "AGREED", "DIFFERED", "DROPPED", "SINCE", "UPDATED")
+    columns = ("profile", "shadow", "agreed", "differed", "dropped", "since", "updated")
+    drawn.add_row(*(str(found[column]) for column in columns))
+    return drawn
+
+
+def differences(found: model.Raw) -> table.Table:
+    """Return the table of a shadow's last differences, the newest first."""
+    drawn = _plain("TIME", "TASKS", found["profile"].upper(), f"SHADOW {found['shadow'].upper()}")
+    for one in reversed(found["differences"]):
+        drawn.add_row(one["time"], one["subject"], _decided(one["profile"]), _decided(one["shadow"]))
+    return drawn
+
+
+def _decided(side: model.Raw) -> str:
+    places = (
+        f"{place['node']} ({place['cpuMilli'] / 1000:g} CPU, {text.size(place['memoryBytes'])})"
+        for place in side["places"]
+    )
+    return ", ".join([*places, *([side["reason"]] if side["reason"] else ())])
+
+
 def explanation(entry: explain.Explanation) -> table.Table:
     """Return the table of an explanation's details."""
     drawn = table.Table.grid(padding=(0, 2))
