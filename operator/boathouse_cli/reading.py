@@ -218,12 +218,12 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
     if output is not options.Format.TABLE:
         options.print_data(found, output)
         return
-    screen = _screen()
-    screen.print(tables.shadow(found))
+    screen, now_s = _screen(), time.time()
+    screen.print(tables.shadow(found, now_s))
     if found["error"]:
         screen.print(f"The shadow is off until the operator restarts: {found['error']}", markup=False)
     if found["differences"]:
-        screen.print(tables.differences(found))
+        screen.print(tables.differences(found, now_s))
 
 
 def _screen(*, stderr: bool = False) -> console.Console:
