@@ -17,9 +17,9 @@ from boathouse.handlers import objects as handlers
 from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, scheduler
+from boathouse.scheduling import assembly, configured, scheduler, shadow
 from boathouse.scheduling.tenants import variety
-from boathouse.services import leadership, learned, observers
+from boathouse.services import leadership, learned, observers, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.hadoop import applications
 from boathouse.services.instruments import wiring as instruments
@@ -71,8 +71,9 @@ class Leader:
         profile = profiles.build(settings.profile, switches=_switches(settings))
         saved: dict[str, learned.Part] = {learned.key(observer): observer for observer in profile.observers}
         guarded = observers.GuardedObservers(profile.observers, context.metrics.gauges)
-        profile = dataclasses.replace(profile, observers=(guarded,))
-        self._scheduling = _scheduling(context, settings, profile)
+        shadow_ = _shadow(settings)
+        profile = dataclasses.replace(profile, observers=(guarded,) if shadow_ is None else (guarded, shadow_))
+        self._scheduling = _scheduling(context, settings, profile, shadow_)
         settings.follow(self._scheduling.queue_of_namespace)
         limits, scheduler_ = settings.tenant_limits, self._scheduling.scheduler
         signals, measuring = instruments.build(context.api, settings, guarded, self._scheduling, context.metrics)
@@ -104,6 +105,11 @@ class Leader:
             applications=applications.Applications(reconciling.mark),
         )
         self._services.controllers.loops += measuring
+        if shadow_ is not None:
+            published = shadowed.Published(
+                context.api, settings.namespace, profile.name, shadow_, context.election.valid, context.metrics.gauges
+            )
+            self._services.controllers.loops.append(loops.Loop("shadow", published.save, every_s=shadowed.EVERY_S))
         for kind in KINDS:
             kind.add(self._services)
         self._saved_state = learned.SavedState(
@@ -210,7 +216,16 @@ class Leader:
         )
 
 
-def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: framework.Profile) -> assembly.Scheduling:
+def _shadow(settings: OperatorConfig) -> shadow.Shadow | None:
+    if not settings.shadow_profile:
+        return None
+    profile = profiles.build(settings.shadow_profile, switches=_switches(settings))
+    return shadow.Shadow(profile, server_time.SERVER_TIME.now_s())
+
+
+def _scheduling(
+    context: LeaderContext, settings: OperatorConfig, profile: framework.Profile, shadow_: shadow.Shadow | None
+) -> assembly.Scheduling:
     return assembly.assemble(
         context.api,
         context.election,
@@ -232,6 +247,7 @@ def _scheduling(context: LeaderContext, settings: OperatorConfig, profile: frame
             switches=_switches(settings),
         ),
         queue_of=configured.queue_of(settings),
+        shadow_=shadow_,
     )
 
 

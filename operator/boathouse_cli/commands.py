@@ -338,6 +338,19 @@ def list_queues(
     reading.list_queues(options.gateway(kubeconfig, context, None), operator_namespace, output)
 
 
+@app.command("shadow")
+def show_shadow(
+    context: options.Context = None,
+    kubeconfig: options.Kubeconfig = None,
+    operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
+    output: options.Output = options.Format.TABLE,
+) -> None:
+    """Show how the decisions of the chart's shadowProfile differ from the real ones. It says nothing of job times."""
+    from boathouse_cli import reading
+
+    reading.show_shadow(options.gateway(kubeconfig, context, None), operator_namespace, output)
+
+
 @app.command("ui")
 def open_ui(
     job: Annotated[

@@ -185,6 +185,12 @@ class Gateway:
             found = _decoded(self._session.request("GET", _path(_CORE, "configmaps", namespace, CONFIG_MAP)))
             return _decoded(found["data"][CONFIG_KEY])
 
+    def shadow(self, namespace: str) -> model.Raw:
+        """Return what the operator's shadow profile has decided otherwise, from its ConfigMap."""
+        with _explained(f"configmap/{names.SHADOW}", namespace):
+            found = _decoded(self._session.request("GET", _path(_CORE, "configmaps", namespace, names.SHADOW)))
+            return _decoded(found["data"][names.SHADOW_KEY])
+
     def proxied(self, pod: str, port: int, path: str) -> Iterator[bytes]:
         """Yield the answer of a pod's web server in parts, through the API server and with the user's own rights.
 

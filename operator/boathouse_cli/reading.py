@@ -207,6 +207,25 @@ def list_queues(gateway: Gateway, operator_namespace: str, output: options.Forma
         _screen().print(tables.queues(found))
 
 
+def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
+    """Print how the decisions of the shadow profile differ."""
+    try:
+        found = gateway.shadow(operator_namespace)
+    except CommandError as error:
+        if error.code is not ExitCode.NOT_FOUND:
+            raise
+        raise CommandError(f"{error}; a shadow runs with the chart's shadowProfile", error.code) from error
+    if output is not options.Format.TABLE:
+        options.print_data(found, output)
+        return
+    screen, now_s = _screen(), time.time()
+    screen.print(tables.shadow(found, now_s))
+    if found["error"]:
+        screen.print(f"The shadow is off until the operator restarts: {found['error']}", markup=False)
+    if found["differences"]:
+        screen.print(tables.differences(found, now_s))
+
+
 def _screen(*, stderr: bool = False) -> console.Console:
     return console.Console(stderr=stderr)
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich import box, table
+from rich.markup import escape
 
 from boathouse.resources.names import ConditionType
 from boathouse.scheduling.pods import quantities
 from boathouse_cli import explain, text
+from boathouse_cli.model import epoch_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -93,6 +95,31 @@ def queues(entries: Iterable[Queue]) -> table.Table:
             ", ".join(f"{resource} {amount}" for resource, amount in queue.limits.items()),
         )
     return drawn
+
+
+def shadow(found: model.Raw, now_s: float) -> table.Table:
+    """Return the table of a shadow's cycles."""
+    drawn = _plain("PROFILE", "SHADOW", "AGREED", "DIFFERED", "DROPPED", "SINCE", "UPDATED")
+    counts = (str(found[name]) for name in ("profile", "shadow", "agreed", "differed", "dropped"))
+    drawn.add_row(*counts, *(text.ago(now_s - epoch_s(found[name])) for name in ("since", "updated")))
+    return drawn
+
+
+def differences(found: model.Raw, now_s: float) -> table.Table:
+    """Return the table of a shadow's last differences, the newest first."""
+    drawn = _plain("AGE", "TASKS", found["profile"].upper(), f"SHADOW {found['shadow'].upper()}")
+    for one in reversed(found["differences"]):
+        age = text.ago(now_s - epoch_s(one["time"]))
+        drawn.add_row(age, *map(escape, (one["subject"], _decided(one["profile"]), _decided(one["shadow"]))))
+    return drawn
+
+
+def _decided(side: model.Raw) -> str:
+    places = (
+        f"{place['node']} ({place['cpuMilli'] / 1000:g} CPU, {text.size(place['memoryBytes'])})"
+        for place in side["places"]
+    )
+    return ", ".join([*places, *([side["reason"]] if side["reason"] else ())])
 
 
 def explanation(entry: explain.Explanation) -> table.Table:

@@ -11,7 +11,12 @@ from tests.builders.operators import crowds, leaders, remains
 from tests.wire import waiting
 
 CONFIG = OperatorConfig.model_validate(
-    {"task": {"image": "task:dev"}, "spark": {"image": "spark:dev"}, "hadoop": {"image": "hadoop:dev"}}
+    {
+        "task": {"image": "task:dev"},
+        "spark": {"image": "spark:dev"},
+        "hadoop": {"image": "hadoop:dev"},
+        "shadowProfile": "ikayak",
+    }
 )
 NAMESPACES = 6
 

@@ -69,6 +69,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "defaultQueue" .Values.defaultQueue
   "namespaceQueues" .Values.namespaceQueues
   "profile" .Values.profile
+  "shadowProfile" (.Values.shadowProfile | default "")
   "actuators" (.Values.actuators | default dict)
   "prediction" (.Values.prediction | default dict)
   "signals" (dict "kubelets" $kubelets)

@@ -269,6 +269,9 @@ class OperatorConfig(_Section):
     default_queue: str = "default"
     namespace_queues: dict[str, str] = Field(default_factory=dict, description="Default queue by namespace.")
     profile: ProfileName = "boathouse"
+    shadow_profile: Literal[""] | ProfileName = Field(
+        default="", description="Profile whose decisions are compared with the real ones. Empty: none."
+    )
     actuators: ActuatorsConfig = Field(default_factory=ActuatorsConfig)
     prediction: PredictionConfig = Field(default_factory=PredictionConfig)
     signals: SignalsConfig = Field(default_factory=SignalsConfig)

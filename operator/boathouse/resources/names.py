@@ -11,6 +11,9 @@ API_VERSION = f"{GROUP}/{VERSION}"
 SCHEDULER_NAME = "boathouse"
 MANAGER = "boathouse"
 OPERATOR_NAMESPACE = "boathouse-system"
+SHADOW = "boathouse-shadow"
+"""ConfigMap in the operator's namespace with what a shadow profile has decided otherwise."""
+SHADOW_KEY = "shadow.json"
 TOKEN_AUDIENCE = contract.TOKEN_AUDIENCE
 
 LABEL_JOB_UID = f"{GROUP}/job-uid"

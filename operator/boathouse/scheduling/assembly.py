@@ -8,7 +8,7 @@ from typing import Any
 from boathouse.cluster import boundary, catalogue, client, devices, informer, loops, quotas, retries, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.scheduling import consistency, outlived, scheduler, showing, transforms, writer
+from boathouse.scheduling import consistency, outlived, scheduler, shadow, showing, transforms, writer
 from boathouse.scheduling import gauges as scheduler_gauges
 from boathouse.scheduling.pods import facts, ownership
 from boathouse.scheduling.volumes import watches as storage_watches
@@ -117,6 +117,7 @@ def assemble(
     on_fatal: Callable[[str], None],
     options: scheduler.Options = scheduler.Options(),  # noqa: B008 - frozen
     queue_of: ownership.QueueOf = ownership.default_queue,
+    shadow_: shadow.Shadow | None = None,
 ) -> Scheduling:
     """Return a scheduler with its watches and gauges, ready to run.
 
@@ -130,6 +131,7 @@ def assemble(
         on_fatal: Called with the reason when the process must exit.
         options: Options of the scheduler.
         queue_of: Returns the queue of a foreign pod.
+        shadow_: Compares cycles with those of another profile.
     """
     aside = boundary.Boundary(events)
     storage = storage_watches.StorageWatches(api, aside)
@@ -145,6 +147,7 @@ def assemble(
         queue_of=queue_of,
         storage=storage.objects,
         aside=aside,
+        shadow_=shadow_,
     )
     storage.subscribe(subject.intake.on_storage)
     pods = informer.Informer(

@@ -29,6 +29,7 @@ def run(
     profile: framework.Profile,
     view: framework.ClusterView,
     wants: Callable[[model.ClassId, model.Code], bool],
+    planned: Callable[[framework.Plan], None] = lambda _: None,
 ) -> CycleResult:
     """Run a cycle, and update the queue with its result.
 
@@ -37,6 +38,7 @@ def run(
         profile: The policies.
         view: Resource usage of nodes.
         wants: Returns whether to compute the diagnosis of a class.
+        planned: Called with the plan before the queue changes.
     """
     plan = framework.run_cycle(queue, profile, view)
     diagnoses: dict[model.ClassId, tuple[model.Diagnosis, str]] = {}
@@ -49,6 +51,7 @@ def run(
         left={class_id: left.verdict.code for class_id, left in plan.left.items()},
         diagnoses=diagnoses,
     )
+    planned(plan)
     queue.apply(plan, view.now_s)
     return result
 

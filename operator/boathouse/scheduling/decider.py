@@ -176,17 +176,29 @@ class Decider(Part):
         return result
 
     def _run(self, now_s: float) -> cycle.CycleResult:
+        began_s, shadow = time.thread_time(), self._state.shadow
         view = self._ledger.snapshot(now_s)
-        return cycle.run(self._queue, self._profile_now(), view, self._diagnoses.wants)
+        if shadow is None:
+            return cycle.run(self._queue, self._profile_now(), view, self._diagnoses.wants)
+
+        def planned(plan: framework.Plan) -> None:
+            shadow.freeze(self._queue, view, plan, self._filters_now(), time.thread_time() - began_s)
+
+        return cycle.run(self._queue, self._profile_now(), view, self._diagnoses.wants, planned)
 
     def _profile_now(self) -> framework.Profile:
-        profile, volumes = self._state.profile, self._volumes
+        profile, more = self._state.profile, self._filters_now()
+        return dataclasses.replace(profile, filters=(*profile.filters, *more)) if more else profile
+
+    def _filters_now(self) -> tuple[framework.Filter, ...]:
+        """Return the filters of this cycle that are the operator's own."""
+        volumes = self._volumes
         more: tuple[framework.Filter, ...] = (self._exclusions,) if len(self._exclusions) else ()
         if volumes.is_needed:
             more += (volumes,)
         if len(self._pods.nominations):
             more += (self._pods.nominations,)
-        return dataclasses.replace(profile, filters=(*profile.filters, *more)) if more else profile
+        return more
 
     def _begin_all(self, decisions: Sequence[model.Decision]) -> Iterator[rows.Operation]:
         """Yield the operations of decisions; with that of a driver, reserve room for the executors that it expects."""

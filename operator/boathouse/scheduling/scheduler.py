@@ -26,6 +26,7 @@ from boathouse.scheduling import (
     pod_conditions,
     reasons,
     rejections,
+    shadow,
     transforms,
     writer,
 )
@@ -69,6 +70,7 @@ class Scheduler:
         clock: Returns monotonic seconds since the epoch.
         storage: Objects of storage, kept current by watches that report changes to the intake.
         aside: Sets objects aside that cannot be represented.
+        shadow_: Compares cycles with those of another profile.
 
     Attributes:
         keep: Transform of pods, which a watch applies before it reports a pod.
@@ -96,6 +98,7 @@ class Scheduler:
         clock: Callable[[], float] | None = None,
         storage: rules.Storage | None = None,
         aside: boundary.Boundary | None = None,
+        shadow_: shadow.Shadow | None = None,
     ) -> None:
         clock, aside = clock or steady_clock(), aside or boundary.Boundary(events)
         axis = model.Axis()
@@ -132,6 +135,7 @@ class Scheduler:
             ),
             counters=metrics_.scheduler,
             aside=aside,
+            shadow=shadow_,
         )
         queue.on_removed.append(self.state.diagnoses.forget)
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
@@ -196,6 +200,8 @@ class Scheduler:
     async def _round(self) -> None:
         """Wait until a decision is due, and decide."""
         await asyncio.sleep(self.state.options.coalesce_s)
+        if self.state.shadow is not None:
+            self.state.shadow.run()  # the writes of the last cycle have begun meanwhile
         with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation in Python 3.11
             async with asyncio.timeout(self._nap_s()):
                 await self._wake.wait()

@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.scheduling import devices, options, pod_conditions, reasons, rejections
+from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.pods import placeholders, table
 from boathouse.scheduling.tenants import quotas
@@ -35,6 +36,7 @@ class ClusterState:
         conditions: Conditions and events of pods.
         counters: Metrics.
         aside: Objects that were set aside.
+        shadow: Compares cycles with those of another profile; None if there is none.
     """
 
     options: options.Options
@@ -54,6 +56,7 @@ class ClusterState:
     conditions: pod_conditions.PodConditions
     counters: metrics.SchedulerMetrics
     aside: boundary.Boundary
+    shadow: shadows.Shadow | None = None
 
     def sync_jobs(self) -> None:
         """Update the scheduling queue with changed jobs, and set jobs aside that it rejects."""

@@ -16,12 +16,11 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors
-from boathouse.resources import names
+from boathouse.cluster import client, errors
+from boathouse.services import config_maps
 from boathouse.telemetry import gauges, logs
 
 _log = logs.get(__name__)
-_CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
 NAME: Final = "boathouse-learned"
 KEY: Final = "state.json.gz"
@@ -90,7 +89,7 @@ class SavedState:
             errors.ClusterError: The request failed.
         """
         try:
-            found = await self._api.get(_CONFIG_MAPS, NAME, self._namespace)
+            found = await self._api.get(config_maps.CONFIG_MAPS, NAME, self._namespace)
         except errors.NotFound:
             self._was_read = True
             return
@@ -133,7 +132,8 @@ class SavedState:
         if plain == self._written:
             return
         failpoints.hit("before-learned.write")
-        await self._write({KEY: base64.b64encode(packed).decode()})
+        binary = {"binaryData": {KEY: base64.b64encode(packed).decode()}}
+        await config_maps.write(self._api, NAME, self._namespace, binary)
         failpoints.hit("after-learned.write")
         self._written = plain
 
@@ -156,22 +156,6 @@ class SavedState:
         unread = sum(len(bytes(raw)) for raw in self._unread.values())
         sizes: dict[tuple[str, ...], float] = {(name,): len(bytes(raw)) for name, raw in self._dumps.items()}
         return sizes | {("other",): unread}
-
-    async def _write(self, data: Mapping[str, str]) -> None:
-        manifest = {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {
-                "name": NAME,
-                "namespace": self._namespace,
-                "labels": {names.APP_MANAGED_BY: names.MANAGER, names.APP_PART_OF: "boathouse"},
-            },
-            "binaryData": data,
-        }
-        try:
-            await self._api.replace(_CONFIG_MAPS, NAME, manifest, self._namespace)
-        except errors.NotFound:
-            await self._api.create(_CONFIG_MAPS, manifest, self._namespace)
 
 
 def _unpacked(text: str) -> dict[str, msgspec.Raw]:

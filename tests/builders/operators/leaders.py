@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import dataclasses
 import time
 
 import msgspec
 
 from boathouse import failpoints
 from boathouse.cluster import events, informer, store, wire
-from boathouse.scheduling import configured
+from boathouse.scheduling import configured, shadow
 from boathouse.services.frame import controllers, reconciler, status_writer, work_queue
 from boathouse.services.hadoop import applications
 from boathouse.services.progress import server
@@ -168,7 +169,12 @@ async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", without_n
         "switches": switches,
         "autoscaling": configured.autoscaling(config),
     }
-    leaders, built = [], profiles.build(profile, switches=switches)
+    leaders, built, beside = [], profiles.build(profile, switches=switches), None
+    if config.shadow_profile:
+        beside = shadow.Shadow(
+            profiles.build(config.shadow_profile, switches=switches), cpu_s=lambda: 0.0
+        )  # drops none
+        built = dataclasses.replace(built, observers=(*built.observers, beside))
 
     def prepare(below, client):
         leaders.append(_leader(below, client, config, built, clocks))
@@ -176,7 +182,7 @@ async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", without_n
             kind.add(leaders[0])
 
     async with (
-        schedulers.scheduling(api, config=config, profile=built, prepare=prepare, **options),
+        schedulers.scheduling(api, config=config, profile=built, shadow=beside, prepare=prepare, **options),
         api.client() as client,
         contextlib.AsyncExitStack() as stack,
     ):

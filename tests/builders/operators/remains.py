@@ -13,6 +13,9 @@ BOUNDED = {
     "boathouse.buckets.Buckets._levels": 10_000,
     "boathouse.cluster.client._decoder()": 64,  # one for each type of answers
     "boathouse.cluster.events.EventWriter._last_events": 8192,
+    "boathouse.scheduling.shadow.Difference.real": 50 * 5,
+    "boathouse.scheduling.shadow.Difference.shadow": 50 * 5,
+    "boathouse.scheduling.shadow.Shadow.differences": 50,
     "boathouse.services.frame.object_store.ObjectStore._gone": 3 * 1024,  # of three kinds
     "boathouse.services.frame.answers.Answers._kept": 3 * (4 + 32) * 1024,  # of each kind, by their bytes
     "boathouse.services.frame.answers.Answers._used_bytes": 3 * (4 + 32) * 1024,
@@ -58,6 +61,7 @@ HELD = (
     *BY_TIME,
     *SCRATCH,
     "boathouse.cluster.events._LastEvent",
+    "boathouse.scheduling.shadow.Difference",
     "boathouse.services.frame.answers._Entry",
     "boathouse.services.progress.claims.Caller",
     "boathouse.scheduling.tenants.variety._Used",

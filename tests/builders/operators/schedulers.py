@@ -169,6 +169,7 @@ async def scheduling(
     config=None,
     watched=True,
     prepare=lambda _world, _client: None,
+    shadow=None,
     **options: Any,
 ):
     """Run a scheduler that has listed all there is; stop it at the end, as a crash would.
@@ -191,6 +192,7 @@ async def scheduling(
             events,
             figures,
             profile=profile or profiles.build("fair"),
+            shadow_=shadow,
             queues=configured.queues(config),
             on_fatal=fatal.append,
             options=scheduler.Options(**settings),

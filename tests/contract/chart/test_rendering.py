@@ -136,6 +136,16 @@ def test_every_value_of_the_configuration_can_be_set(defaults):
     assert set(written["tenantLimits"]) == {field.alias for field in config.TenantLimits.model_fields.values()}
 
 
+@pytest.mark.parametrize("shadow", ["", "fair"])
+def test_the_operator_may_write_the_report_of_a_shadow_only_if_there_is_one(chart, shadow):
+    rendered = chart.render("--set", f"shadowProfile={shadow}")
+    rules = rendered.find("Role", "boathouse-leader")["rules"]
+    named = {name for rule in rules for name in rule.get("resourceNames", ())}
+    assert ("boathouse-shadow" in named) is bool(shadow)
+    written = json.loads(rendered.find("ConfigMap", "boathouse-config")["data"]["config.json"])
+    assert written["shadowProfile"] == shadow
+
+
 def test_the_authority_of_the_kubelets_is_where_the_configuration_says(chart, pod):
     assert len(pod["volumes"]) == 2
     mounted = chart.render("--values", EVERYTHING).find("Deployment")["spec"]["template"]["spec"]

@@ -59,6 +59,11 @@ def test_the_choices_are_those_of_the_operator(value, field):
     assert set(value["enum"]) == set(field["enum"])
 
 
+def test_a_shadow_is_off_or_one_of_the_profiles():
+    assert VALUES["shadowProfile"] == ""
+    assert set(SCHEMA["properties"]["shadowProfile"]["enum"]) == {"", *config.PROFILES}
+
+
 def test_the_comment_on_the_profile_names_every_choice():
     before = (CHART / "values.yaml").read_text().partition("\nprofile:")[0]
     comment = before.rpartition("\n# -- ")[2]

@@ -247,6 +247,15 @@ class SchedulingQueue:
         """Return when `tick` has something to do; infinity if never."""
         return min(self._backoffs.next_s(), self._unschedulable.next_s())
 
+    def frozen(self) -> SchedulingQueue:
+        """Return a queue with the same pending tasks, all of them active, and without reservations."""
+        found = SchedulingQueue(self._axis, self.queues.values())
+        for members in map(tuple, (classes.values() for classes in self._jobs.values())):
+            if members:
+                tasks = itertools.chain.from_iterable(queued.pool.pending() for queued in members)
+                found.submit(members[0].job, [queued.task_class for queued in members], tasks)
+        return found
+
     # After a cycle
 
     def apply(self, plan: CycleResult, now_s: float, *, park: bool = True) -> None:

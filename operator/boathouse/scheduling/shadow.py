@@ -1,0 +1,279 @@
+"""Decide what real cycles decide with another profile too, and keep how its decisions differ. It decides nothing real.
+
+    cycle: plan --> freeze the state --> apply the plan, begin the writes
+    10 ms later:                         run the other profile on the frozen state, compare
+
+A cycle that the budget does not allow is dropped before anything is copied.
+"""
+
+import collections
+import dataclasses
+import time
+from collections.abc import Callable, Iterable
+
+from typing_extensions import override
+
+from boathouse.telemetry import logs
+from boathouse_policies import framework, model
+
+log = logs.get(__name__)
+
+CPU_SHARE = 0.1
+MAX_ALLOWANCE_S = 1.0
+"""Most CPU time that is saved up, so that a long time without shadow cycles is not followed by a burst."""
+MAX_DEBT_S = 10.0
+"""CPU time beyond the allowance at which the shadow ends: learning alone costs more than the share."""
+KEPT = 50
+MAX_PLACES = 5
+
+Place = tuple[model.NodeName, model.Resources]
+
+
+class Budget:
+    """Keep what is spent within a share of the cycles' CPU time.
+
+    It may exceed the share by one expenditure, whose cost nobody knows before, and repays it before the next.
+    """
+
+    def __init__(self) -> None:
+        self._allowance_s = 0.0
+        self._last_s = 0.0
+
+    def earn(self, cycle_cpu_s: float) -> None:
+        """Count the CPU time of a real cycle."""
+        self._allowance_s = min(self._allowance_s + CPU_SHARE * cycle_cpu_s, max(MAX_ALLOWANCE_S, self._last_s))
+
+    def may_spend(self) -> bool:
+        """Return whether the allowance covers as much as was spent last."""
+        return self._allowance_s >= self._last_s
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether more was spent than cycles can earn soon."""
+        return self._allowance_s < -(MAX_DEBT_S + self._last_s)
+
+    def spend(self, cpu_s: float) -> None:
+        """Count the CPU time of a shadow cycle."""
+        self._allowance_s -= cpu_s
+        self._last_s = cpu_s
+
+    def charge(self, cpu_s: float) -> None:
+        """Count CPU time that is no shadow cycle's."""
+        self._allowance_s -= cpu_s
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """How the decisions about a class, or about a running task, differ.
+
+    Attributes:
+        now_s: Time of the cycle.
+        subject: The job's name and the class, or the running task.
+        real: Placements of the real profile alone, at most `MAX_PLACES`; of a running task empty.
+        shadow: Placements of the shadow profile alone, likewise.
+        real_reason: Why the real profile left tasks of the class pending, or what it does with the running task.
+        shadow_reason: The same of the shadow profile.
+    """
+
+    now_s: float
+    subject: str
+    real: tuple[Place, ...] = ()
+    shadow: tuple[Place, ...] = ()
+    real_reason: str = ""
+    shadow_reason: str = ""
+
+
+def compare(real: framework.Plan, shadow: framework.Plan, now_s: float) -> list[Difference]:
+    """Return how two plans for one state differ. Tasks of a class are interchangeable."""
+    ours, theirs = _placed(real.decisions), _placed(shadow.decisions)
+    decisions = (*real.decisions, *shadow.decisions)
+    titles = {one.task_class.id: _title(one) for one in decisions if isinstance(one, _PLACEMENTS)}
+    found = []
+    for class_id in dict.fromkeys((*ours, *theirs)):
+        only_ours, only_theirs = ours[class_id] - theirs[class_id], theirs[class_id] - ours[class_id]
+        if only_ours or only_theirs:
+            difference = Difference(
+                now_s=now_s,
+                subject=titles[class_id],
+                real=tuple(only_ours.elements())[:MAX_PLACES],
+                shadow=tuple(only_theirs.elements())[:MAX_PLACES],
+                real_reason=_left(real, class_id),
+                shadow_reason=_left(shadow, class_id),
+            )
+            found.append(difference)
+    acts, shadow_acts = _acts(real.decisions), _acts(shadow.decisions)
+    for task in dict.fromkeys((*acts, *shadow_acts)):
+        what, shadow_what = acts.get(task, ""), shadow_acts.get(task, "")
+        if what != shadow_what:
+            found.append(Difference(now_s=now_s, subject=str(task), real_reason=what, shadow_reason=shadow_what))
+    return found
+
+
+def _placed(decisions: Iterable[model.Decision]) -> dict[model.ClassId, collections.Counter[Place]]:
+    placed: dict[model.ClassId, collections.Counter[Place]] = collections.defaultdict(collections.Counter)
+    for one in decisions:
+        if isinstance(one, _PLACEMENTS):
+            placed[one.task_class.id][one.node, one.resources] += 1
+    return placed
+
+
+def _title(placement: model.Placement) -> str:
+    return f"{placement.job.name or placement.job.id} {placement.task_class.id.rpartition('/')[2]}"
+
+
+def _acts(decisions: Iterable[model.Decision]) -> dict[model.TaskId, str]:
+    return {one.task.id: type(one).__name__ for one in decisions if isinstance(one, model.Suspend | model.Resume)}
+
+
+def _left(plan: framework.Plan, class_id: model.ClassId) -> str:
+    left = plan.left.get(class_id)
+    return "" if left is None else str(left.verdict.code)
+
+
+_PLACEMENTS = (model.Create, model.Bind)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Frozen:
+    queue: framework.SchedulingQueue
+    view: framework.ClusterView
+    real: framework.Plan
+    filters: tuple[framework.Filter, ...]
+
+
+class Shadow(framework.Observer):
+    """Runs shadow cycles, and learns for them from all that the real profile's observers learn from.
+
+    A failure ends it until the process ends; the real profile does not notice.
+
+    Args:
+        profile: A profile of its own: nothing else may share its state.
+        since_s: The time from which it compares, in seconds since the epoch.
+        cpu_s: Returns the CPU time of this thread.
+
+    Attributes:
+        agreed: Cycles in which both profiles decided the same.
+        differed: Cycles in which they did not.
+        dropped: Cycles without a comparison: the budget did not allow it, a later cycle came first, or other pods
+            decide about a pending class.
+        error: Why the shadow has ended; empty while it has not.
+        differences: The last differences, the oldest first.
+    """
+
+    def __init__(
+        self, profile: framework.Profile, since_s: float = 0.0, cpu_s: Callable[[], float] = time.thread_time
+    ) -> None:
+        self.name = profile.name
+        self.since_s = since_s
+        self._profile = profile
+        self._cpu_s = cpu_s
+        self._budget = Budget()
+        self._frozen: _Frozen | None = None
+        self._frozen_cpu_s = 0.0
+        self._reserved: list[tuple[model.NodeName, model.ClassId]] = []
+        self.agreed = 0
+        self.differed = 0
+        self.dropped = 0
+        self.error = ""
+        self.differences: collections.deque[Difference] = collections.deque(maxlen=KEPT)
+
+    @override
+    def observe(self, event: model.Event) -> None:
+        """Pass an event to the profile's observers."""
+        if self.error:
+            return
+        began_s = self._cpu_s()
+        try:
+            for observer in self._profile.observers:
+                observer.observe(event)
+        except Exception as error:  # noqa: BLE001 - it must not affect the real profile
+            self._end(error)
+        self._budget.charge(self._cpu_s() - began_s)
+        if self._budget.is_exhausted:
+            self._end(TooExpensive("learning alone costs more CPU time than a shadow may use"))
+
+    def freeze(
+        self,
+        queue: framework.SchedulingQueue,
+        view: framework.ClusterView,
+        real: framework.Plan,
+        filters: tuple[framework.Filter, ...],
+        cycle_cpu_s: float,
+    ) -> None:
+        """Keep the state of a real cycle for `run`, if the budget allows it. Call it before the plan is applied.
+
+        Args:
+            queue: What was pending.
+            view: What the plan was made from.
+            real: The plan.
+            filters: Those that the real cycle had beside its profile's.
+            cycle_cpu_s: CPU time of the real cycle.
+        """
+        self._budget.earn(cycle_cpu_s)
+        if self.error:
+            return
+        self.dropped += self._frozen is not None
+        self._frozen = None
+        if not self._budget.may_spend():
+            self.dropped += 1
+            return
+        began_s = self._cpu_s()
+        try:
+            copied = queue.frozen()
+            if self._depends_on_pods(copied, view):
+                self.dropped += 1
+                self._budget.charge(self._cpu_s() - began_s)
+                return
+            view.detach()
+            view = dataclasses.replace(view, long_running=dict(view.long_running))
+            self._frozen = _Frozen(copied, view, real, filters)
+        except Exception as error:  # noqa: BLE001 - it must not affect the real cycle
+            self._end(error)
+        self._frozen_cpu_s = self._cpu_s() - began_s
+
+    @staticmethod
+    def _depends_on_pods(queue: framework.SchedulingQueue, view: framework.ClusterView) -> bool:
+        """Return whether other pods decide about a pending class: their counts are the ledger's own, which go on."""
+        classes = queue.sorted_classes().queued if view.tallies.is_needed else ()
+        return any(queued.rules(view.tallies).decide for queued in classes)
+
+    def run(self) -> None:
+        """Run the cycle of the kept state, if there is one, and compare its plan with the real one."""
+        kept, self._frozen = self._frozen, None
+        if kept is None or self.error:
+            return
+        if kept.view.axis.width != len(kept.view.layout.allocatable):  # pods of a new resource have come since
+            self.dropped += 1
+            return
+        began_s = self._cpu_s()
+        try:
+            found = self._compare(kept)
+        except Exception as error:  # noqa: BLE001 - it must not affect the real profile
+            self._end(error)
+            return
+        finally:
+            self._budget.spend(self._cpu_s() - began_s + self._frozen_cpu_s)
+        self.differed += bool(found)
+        self.agreed += not found
+        self.differences.extend(found)
+
+    def _compare(self, kept: _Frozen) -> list[Difference]:
+        queue, now_s = kept.queue, kept.view.now_s
+        for node, owner in self._reserved:
+            if queue.get(owner) is not None and node in kept.view.layout.index:
+                queue.reserved.reserve(node, owner, now_s)
+        profile = dataclasses.replace(self._profile, filters=(*self._profile.filters, *kept.filters))
+        plan = framework.run_cycle(queue, profile, kept.view)
+        found = compare(kept.real, plan, now_s)
+        queue.apply(plan, now_s)
+        self._reserved = list(queue.reserved.items())
+        return found
+
+    def _end(self, error: Exception) -> None:
+        self.error = f"{type(error).__name__}: {error}"[:200]
+        self._frozen, self._reserved = None, []
+        log.error("the shadow profile is off until the operator restarts", profile=self.name, exc_info=error)
+
+
+class TooExpensive(Exception):  # noqa: N818 - what it is
+    """Learning costs more CPU time than a shadow may use."""

@@ -1,0 +1,100 @@
+"""Publish how a shadow profile's decisions differ, in a bounded ConfigMap of the operator and as metrics."""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+
+from boathouse.cluster import client, server_time
+from boathouse.resources import names
+from boathouse.scheduling import shadow
+from boathouse.services import config_maps
+from boathouse.telemetry import gauges
+
+EVERY_S: Final = 30.0
+SHOWN: Final = 20
+"""Differences that are published, the newest."""
+_MAX_TEXT: Final = 200
+
+
+class Published:
+    """Publishes what a shadow has found.
+
+    Args:
+        api: The API server.
+        namespace: The operator's namespace.
+        profile: Name of the real profile.
+        subject: The shadow.
+        may_lead: Returns whether this process is the leader; called before every write.
+        scrape: Gauges that count its cycles.
+    """
+
+    def __init__(
+        self,
+        api: client.ApiClient,
+        namespace: str,
+        profile: str,
+        subject: shadow.Shadow,
+        may_lead: Callable[[], bool],
+        scrape: gauges.ScrapeGauges,
+    ) -> None:
+        self._api, self._namespace, self._profile = api, namespace, profile
+        self._shadow, self._may_lead = subject, may_lead
+        self._written: dict[str, Any] = {}
+        scrape.add(
+            gauges.Gauge(
+                name="boathouse_shadow_cycles",
+                documentation="Cycles that the shadow profile decided alike (agreed) or not (differed), or dropped",
+                labels=("result",),
+                read=lambda: {(name,): float(count) for name, count in self._counts().items()},
+                counts=True,
+            ),
+            gauges.Gauge(
+                name="boathouse_shadow_failures",
+                documentation="Failures of the shadow profile; after the first it is off until the operator restarts",
+                read=lambda: {(): float(bool(self._shadow.error))},
+                counts=True,
+            ),
+        )
+
+    def _counts(self) -> dict[str, int]:
+        return {"agreed": self._shadow.agreed, "differed": self._shadow.differed, "dropped": self._shadow.dropped}
+
+    async def save(self) -> None:
+        """Write the ConfigMap if anything has changed.
+
+        Raises:
+            errors.ClusterError: The write failed.
+        """
+        report = {
+            "profile": self._profile,
+            "shadow": self._shadow.name,
+            "since": _time(self._shadow.since_s),
+            **self._counts(),
+            "error": self._shadow.error[:_MAX_TEXT],
+            "differences": list(map(_difference, list(self._shadow.differences)[-SHOWN:])),
+        }
+        if report == self._written or not self._may_lead():
+            return
+        text = msgspec.json.encode(report | {"updated": _time(server_time.SERVER_TIME.now_s())}).decode()
+        await config_maps.write(self._api, names.SHADOW, self._namespace, {"data": {names.SHADOW_KEY: text}})
+        self._written = report
+
+
+def _difference(found: shadow.Difference) -> dict[str, Any]:
+    return {
+        "time": _time(found.now_s),
+        "subject": found.subject[:_MAX_TEXT],
+        "profile": {"places": list(_places(found.real)), "reason": found.real_reason},
+        "shadow": {"places": list(_places(found.shadow)), "reason": found.shadow_reason},
+    }
+
+
+def _places(places: tuple[shadow.Place, ...]) -> Iterator[dict[str, Any]]:
+    for node, size in places:
+        yield {"node": node, "cpuMilli": size.cpu_milli, "memoryBytes": size.memory_bytes}
+
+
+def _time(epoch_s: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(epoch_s))
