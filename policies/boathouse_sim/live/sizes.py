@@ -223,6 +223,9 @@ class Sizes:
                     one.stretch,
                     spills_load_disks=self._conditions.spills_load_disks,
                 )
+                one.far = doing.far(
+                    one.segment, one.far.host, one.distance, one.stretch, self._conditions.reading, one.luck
+                )
                 self._rates.mend(one)
 
     def _pause(self, pod: Pod, *, paused: bool) -> None:

@@ -180,6 +180,19 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         here = self._places[node]
         return min(topology.distance(here, self._places[one]) for one in locations)
 
+    def source(self, node: model.NodeName, locations: Sequence[model.NodeName], reader: str) -> str:
+        """Return the host on whose disks a task reads its block, where their load counts; empty for its own.
+
+        Of equally near replicas it is any, as in HDFS: the same for equal readers of a seed.
+        """
+        distance = self.distance(node, locations) if self.conditions.reads_load_sources else None
+        if distance is None or distance <= model.Distance.SERVER:
+            return ""
+        here = self._places[node]
+        near = [one for one in locations if topology.distance(here, self._places[one]) is distance]
+        chosen = self.machines[near[zlib.crc32(f"{self.seed}/{reader}".encode()) % len(near)]]
+        return chosen.server or chosen.name
+
     # Pods
 
     def speculate(self, decision: model.Speculate) -> None:
@@ -224,6 +237,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             asked=decision.resources,
             distance=self.distance(decision.node, task.locations),  # a policy may not know which nodes share a host
             placed_ms=self.clock.now_ms,
+            source=self.source(decision.node, task.locations, task.id),
         )
         self.pods[task.id] = pod
         self.sizes.take(pod)
@@ -277,7 +291,8 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             pod.segment += 1
             self.perform(pod, done, gate)
 
-        self.do(pod, segments[pod.segment], ended, gate=None if pod.segment else gate, distance=pod.distance)
+        waits_for = None if pod.segment else gate
+        self.do(pod, segments[pod.segment], ended, gate=waits_for, distance=pod.distance, source=pod.source)
 
     def _done(self, what: tuple[Pod, Callable[[Pod], None]]) -> None:
         pod, done = what
@@ -292,6 +307,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         *,
         gate: Gate | None = None,
         distance: model.Distance | None = None,
+        source: str = "",
         luck: float | None = None,
     ) -> Activity:
         """Work in a pod from now on.
@@ -302,6 +318,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             ended: Called at its end.
             gate: What keeps it from ending.
             distance: Of its input; None for at hand.
+            source: Host on whose disks its input is, as of `source`.
             luck: What chance makes it longer by; None for the pod's own.
         """
         luck = pod.luck if luck is None else luck
@@ -313,6 +330,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             doing.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
             lambda: self._ended(pod, activity, segment, ended),
             pool=segment.pool,
+            far=doing.far(segment, source, distance, stretch, self.conditions.reading, luck),
             gate=gate,
         )
         activity.segment, activity.distance, activity.luck = segment, distance, luck

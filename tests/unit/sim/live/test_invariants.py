@@ -99,6 +99,7 @@ def test_nothing_breaks(name, drawn, shared, failing, fickle):
         racks=2,
         mb=6000,
         contention=contention.Saturation() if shared else None,
+        reads_load_sources=True,
         outages=Outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10) if failing else Outages(),
         tick_ms=1500,
         suspend_ms=300,
