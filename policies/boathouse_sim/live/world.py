@@ -53,6 +53,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         sizes: What pods take.
         pods: What runs or is about to.
         records: Of attempts that are over, where the conditions ask for them.
+        start_ms: Returns when a pod that is placed now starts.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.sizes = Sizes(self, self.pods, self.rates, self.conditions)
         self.records: list[TaskRecord] = []
         self.attempts: dict[model.TaskId, int] = {}
+        self.start_ms: Callable[[Pod], int] = self._launched_ms
         self._losses: collections.Counter[model.TaskId] = collections.Counter()
         self._places = {node.name: node for node in self.nodes}
         self._stores = [node for node in self.nodes if self.machines[node.name].stores]
@@ -248,10 +250,14 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if self.profile.observers:
             self.notify_placed(decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
-        if self.conditions.launch_ms:
-            self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))
+        start_ms = self.start_ms(pod)
+        if start_ms > self.clock.now_ms:
+            self.clock.at(start_ms, Priority.ARRIVAL, Call(self._start, pod))
         else:
             self._start(pod)
+
+    def _launched_ms(self, _pod: Pod) -> int:
+        return self.clock.now_ms + self.conditions.launch_ms
 
     def _start(self, pod: Pod) -> None:
         if self.pods.get(pod.id) is not pod:
@@ -398,7 +404,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         now_ms = self.clock.now_ms
         pod.stop_counting_suspension(now_ms)
         del self.pods[pod.id]
-        self.sizes.leave(pod)
+        self.sizes.leave(pod, lost=lost)
         if pod.started_ms < 0:
             return 0
         ran_ms = now_ms - pod.started_ms
