@@ -16,6 +16,12 @@ _MOST_IDLE = 1000
 """Background events that may happen alone however long they take: a policy may look again after hours."""
 
 
+def next_beat_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
+    """Return the next moment after now at this phase of the period."""
+    at_ms = now_ms // period_ms * period_ms + phase_ms
+    return at_ms if at_ms > now_ms else at_ms + period_ms
+
+
 class Priority(enum.IntEnum):
     """Of what happens at the same millisecond, the least goes first."""
 

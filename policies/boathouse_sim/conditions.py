@@ -72,6 +72,8 @@ class Conditions:
         misjudged: With `LEARNED`: each program's run times are told to the learner times a factor between 1 over this
             and this, drawn log-uniformly for each program; 1 for as they were.
         spills_load_disks: Whether what tasks with less memory spill loads the disk of their host.
+        reads_load_sources: Whether what reads a block of another host loads that one's disks and network, and waits for
+            them.
     """
 
     contention: Contention | None = None
@@ -88,6 +90,7 @@ class Conditions:
     told: Told = Told.EXACT
     misjudged: float = 1.0
     spills_load_disks: bool = False
+    reads_load_sources: bool = False
 
 
 PLAIN = Conditions()

@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import framework, model, profiles
 from boathouse_sim.base_world import MB, Call
-from boathouse_sim.clock import Priority
-from boathouse_sim.live import Live, Spark
+from boathouse_sim.clock import Priority, next_beat_ms
+from boathouse_sim.live import Live, LiveHeartbeats, Spark
 from boathouse_sim.world import Running, World
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Heartbeats:
         if not node.awake:
             node.awake = True
             clock = self.world.clock
-            at_ms = _next_ms(clock.now_ms, self._node_ms, node.phase_ms)
+            at_ms = next_beat_ms(clock.now_ms, self._node_ms, node.phase_ms)
             clock.background(at_ms, Priority.NODE_HEARTBEAT, node.heartbeat)
 
     def _wake_all(self) -> None:
@@ -232,7 +232,7 @@ class Heartbeats:
     def _wake_master(self, master: _Master) -> None:
         if not master.awake:
             master.awake = True
-            at_ms = _next_ms(self.world.clock.now_ms, self._master_ms, master.phase_ms)
+            at_ms = next_beat_ms(self.world.clock.now_ms, self._master_ms, master.phase_ms)
             self.world.clock.background(at_ms, Priority.MASTER_HEARTBEAT, Call(self._master_heartbeat, master))
 
     def _master_heartbeat(self, master: _Master) -> None:
@@ -283,12 +283,6 @@ class Heartbeats:
 
 _MOST_PERIODS = 10
 """Heartbeats between two that change something, at most: a master's last three, and those that launch a container."""
-
-
-def _next_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
-    """Return the next moment after now at this phase of the period."""
-    at_ms = now_ms // period_ms * period_ms + phase_ms
-    return at_ms if at_ms > now_ms else at_ms + period_ms
 
 
 class Instant:
@@ -452,17 +446,34 @@ def shell(
     if name == YARN_CLIENT:
         workload = with_drivers_outside(workload)
     profile = profiles.build("srjf" if name == MEGANODE else name)
-    if workload.live:
-        if heartbeat_s is not None:
-            raise ValueError(f"{workload.name}: applications and conditions know no heartbeats: leave the period out")
-        return Live(workload, profile, errors=errors, seed=seed)
     if heartbeat_s is None:
-        return Instant(workload, profile, errors=errors, seed=seed)
+        made = Live if workload.live else Instant
+        return made(workload, profile, errors=errors, seed=seed)
     period_ms = round(heartbeat_s * 1000)
     if period_ms < 1:
         raise ValueError(f"the heartbeat must be at least 0.001 s, not {heartbeat_s}")
     timing = dataclasses.replace(workload.timing, node_heartbeat_ms=period_ms, am_heartbeat_ms=period_ms)
-    return Heartbeats(dataclasses.replace(workload, timing=timing), profile, errors=errors, seed=seed)
+    workload = dataclasses.replace(workload, timing=timing)
+    if not workload.live:
+        return Heartbeats(workload, profile, errors=errors, seed=seed)
+    _check_heartbeats(workload)
+    return LiveHeartbeats(workload, profile, errors=errors, seed=seed)
+
+
+def _check_heartbeats(workload: Workload) -> None:
+    """Refuse what has no meaning with YARN's heartbeats in a live world."""
+    timing = workload.timing
+    if timing.am_container_mb or timing.am_container_cores:
+        raise ValueError(
+            f"{workload.name}: `timing` gives masters a container, for which jobs of live worlds have no place: set "
+            "am_container_mb and am_container_cores to 0, or leave the heartbeat's period out"
+        )
+    whole = [one.id for one in workload.apps if isinstance(one, Spark) and one.min_executors]
+    if whole:
+        raise ValueError(
+            f"{workload.name}: application {whole[0]} starts whole (min_executors), on several nodes at once, and a "
+            "heartbeat offers one node: set min_executors to 0, or leave the heartbeat's period out"
+        )
 
 
 def simulate(

@@ -96,8 +96,8 @@ def mapreduce(name="0", maps=1, map=None, reduces=0, reduce=None, **options) -> 
 
 def spark(name="s", executors=2, tasks=(8,), seconds=10.0, cores=2, mb=2000, **options) -> Spark:
     stages = tuple(SparkStage(tasks=n, work=cpu(seconds, name="task")) for n in tasks)
-    options = {"startup_ms": 0} | options
-    return Spark(id=name, executors=executors, executor=container(mb=mb, cores=cores), stages=stages, **options)
+    options = {"startup_ms": 0, "stages": stages} | options
+    return Spark(id=name, executors=executors, executor=container(mb=mb, cores=cores), **options)
 
 
 def outages(*given: tuple[str, float, float | None], **random) -> Outages:

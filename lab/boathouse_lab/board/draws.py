@@ -36,6 +36,7 @@ CONDITIONS = Conditions(
     tick_ms=1000,
     told=Told.LEARNED,
     spills_load_disks=True,
+    reads_load_sources=True,
 )
 """A cluster as it is: pods that take a second to start, run times learned as tasks end."""
 

@@ -2,6 +2,7 @@
 
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, LiveRun, Pod, Report
+from boathouse_sim.live.heartbeats import LiveHeartbeats
 from boathouse_sim.live.mapreduce import MapReduce
 from boathouse_sim.live.recording import TaskRecord
 from boathouse_sim.live.shell import Live
@@ -13,6 +14,7 @@ __all__ = [
     "Course",
     "DynamicAllocation",
     "Live",
+    "LiveHeartbeats",
     "LiveRun",
     "LiveWorld",
     "MapReduce",

@@ -110,6 +110,7 @@ class Pod:
         resources: What it takes now.
         asked: What it takes when it is not suspended.
         distance: Of its input; None for a task that has none in blocks.
+        source: Host on whose disks its input is; empty for its own, and where their load does not count.
         penalty: What its memory makes its work longer by, at least 1.
         luck: What chance makes it longer or shorter by.
         activities: What it does now.
@@ -132,6 +133,7 @@ class Pod:
     asked: model.Resources
     distance: model.Distance | None
     placed_ms: int
+    source: str = ""
     penalty: float = 1.0
     luck: float = 1.0
     started_ms: int = -1

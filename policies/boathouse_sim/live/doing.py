@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_policies.model import Distance
+from boathouse_sim.live.rates import AT_HAND, Far
 from boathouse_sim.topology import DISK_MB_PER_S
 
 if TYPE_CHECKING:
@@ -57,6 +58,24 @@ def loads(
     on_network = segment.copy_mb + (segment.read_mb if remote else 0.0)
     cores = segment.cores * cpu_share(pod) * stretch[0] / sum(stretch)
     return cores, on_disk / seconds, on_network / seconds, segment.pool_mb / seconds
+
+
+def far(segment: Segment, source: str, distance: Distance | None, stretch: Four, reading: Reading, luck: float) -> Far:
+    """Return what its reading takes of another host.
+
+    Args:
+        segment: The work.
+        source: Host on whose disks its input is; empty where their load does not count.
+        distance: Of its input; None for at hand.
+        stretch: As of `stretches`.
+        reading: What distance costs.
+        luck: What chance makes it longer by.
+    """
+    if not source or distance is None or distance <= Distance.SERVER:
+        return AT_HAND
+    whole = work_ms(segment)
+    seconds = whole * sum(stretch) / 1000
+    return Far(source, luck * segment.read_ms * reading.factor(distance) / whole, segment.read_mb / seconds)
 
 
 def spill_ms(pod: Pod) -> float:

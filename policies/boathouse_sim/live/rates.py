@@ -8,7 +8,7 @@ milliseconds of work a millisecond, or not at all while it is paused. `Rates` tr
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from boathouse_sim.clock import Priority
 
@@ -22,6 +22,23 @@ if TYPE_CHECKING:
 
 Four: TypeAlias = tuple[float, float, float, float]
 """One value for each kind of `boathouse_sim.contention`: CPU, disk, network, pool."""
+
+
+class Far(NamedTuple):
+    """Reading from the disks of another host.
+
+    Attributes:
+        host: Whose disks; empty where their load does not count.
+        stretch: The part of `Activity.stretch` that is this reading: it is in that of the network.
+        mb_per_s: What it loads those disks and that host's network with, while nobody is in its way.
+    """
+
+    host: str = ""
+    stretch: float = 0.0
+    mb_per_s: float = 0.0
+
+
+AT_HAND = Far()
 
 NOTHING = 1e-6
 """Milliseconds of work that count as none: what rounding leaves."""
@@ -38,12 +55,14 @@ class Activity:
         load: What it uses of its host and pool while nobody is in its way.
         ended: Called at its end.
         pool: Name of the pool that it uses, if any.
+        far: What it reads from another host.
         gate: What keeps it from going on or ending; None for nothing.
     """
 
     __slots__ = (
         "distance",
         "ended",
+        "far",
         "gate",
         "host",
         "left_ms",
@@ -69,6 +88,7 @@ class Activity:
         ended: Callable[[], None],
         *,
         pool: str = "",
+        far: Far = AT_HAND,
         gate: Gate | None = None,
     ) -> None:
         self.host = host
@@ -77,6 +97,7 @@ class Activity:
         self.load = load
         self.ended = ended
         self.pool = pool
+        self.far = far
         self.gate = gate
         self.paused = False
         self.speed = 0.0

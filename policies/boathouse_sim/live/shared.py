@@ -3,6 +3,10 @@
 All activities of a host make a domain. Whenever one of them changes, all are brought up to date at their old rates, the
 host's load is added up anew, and the earliest end among them is the one event of the domain on the heap; older events
 are recognised by the domain's version. Where a pool is used, everything is one domain, for its load is felt everywhere.
+
+What reads from another host loads the disks and the network of that one too, and its reading is as slow as the slowest
+of its own network and these. Loads are those of tasks without neighbours: so a change of a host's slowdown changes the
+rates of those who read from it, but no load, and goes no further.
 """
 
 from __future__ import annotations
@@ -20,7 +24,6 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from boathouse_policies.model import FloatVector
     from boathouse_sim.clock import Clock
     from boathouse_sim.contention import Contention
     from boathouse_sim.live.rates import Activity, Four
@@ -31,10 +34,11 @@ if TYPE_CHECKING:
 class _Domain:
     """Activities that feel each other."""
 
-    __slots__ = ("members", "since_ms", "slots", "version")
+    __slots__ = ("members", "readers", "since_ms", "slots", "version")
 
     def __init__(self) -> None:
         self.members: dict[int, Activity] = {}
+        self.readers: dict[int, _Domain] = {}  # slots of what reads its disks from elsewhere, and the domain of each
         self.slots: npt.NDArray[np.intp] | None = None
         self.since_ms = 0
         self.version = 0
@@ -61,7 +65,9 @@ class SharedRates:
         self._capacity = np.ones((len(hosts), KINDS))
         for i, host in enumerate(hosts):
             self._capacity[i, : NETWORK + 1] = host.cores, host.disk_mb_per_s, host.network_mb_per_s
+        self._slow = np.ones((len(hosts), KINDS))
         self._pools = np.array([np.inf, *(pool.mb_per_s for pool in pools)])
+        self._pools_slow = np.ones(len(self._pools))
         self._domains = [_Domain()] * len(hosts) if pools else [_Domain() for _ in hosts]
         self._dirty: dict[int, _Domain] = {}
         self._empty: list[int] = []
@@ -71,6 +77,10 @@ class SharedRates:
         self._load = np.zeros((0, KINDS))
         self._going = np.zeros(0)
         self._where = np.zeros((0, 2), np.intp)  # host and pool
+        self._source = np.zeros(0, np.intp)  # host from which it reads; its own where there is none
+        self._far_stretch = np.zeros(0)
+        self._far_load = np.zeros((0, KINDS))  # of that host
+        self._far = 0  # how many read from another host
         self.done_ms = 0.0
 
     # Activities
@@ -84,22 +94,30 @@ class SharedRates:
         activity.since_ms = self._clock.now_ms
         self._left[slot], self._speed[slot] = activity.left_ms, 0.0
         self._where[slot] = host, self._pool_at[activity.pool] if activity.pool else 0
-        self._write(activity)
+        self._source[slot], self._far_stretch[slot], self._far_load[slot] = host, 0.0, 0.0
         domain = self._domains[host]
         domain.members[slot] = activity
         domain.slots = None
-        self._touch(domain)
+        if activity.far.host:
+            self._source[slot] = self._host_at[activity.far.host]
+            self._domains[self._source[slot]].readers[slot] = domain
+            self._far += 1
+        self._write(activity)
+        self._changed(activity)
 
     def stop(self, activity: Activity) -> None:
         """Stop the activity before its end."""
         domain = self._domains[self._host_at[activity.host]]
         del domain.members[activity.slot]
         domain.slots = None
+        if activity.far.host:
+            del self._domains[self._host_at[activity.far.host]].readers[activity.slot]
+            self._far -= 1
         activity.left_ms = self.left_ms(activity)
         self._going[activity.slot] = 0.0
         self._empty.append(activity.slot)
         activity.slot = -1
-        self._touch(domain)
+        self._changed(activity)
 
     def mend(self, activity: Activity) -> None:
         """Update its stretch, its gate or whether it is paused."""
@@ -107,7 +125,7 @@ class SharedRates:
         self._speed[activity.slot] = 0.0
         activity.left_ms, activity.since_ms = float(self._left[activity.slot]), self._clock.now_ms
         self._write(activity)
-        self._touch(self._domains[self._host_at[activity.host]])
+        self._changed(activity)
 
     def left_ms(self, activity: Activity) -> float:
         """Work that is left now."""
@@ -132,16 +150,26 @@ class SharedRates:
         # A copy that waits for maps hardly uses the network: it counts once all there is to copy is there.
         loads = not activity.paused and (activity.gate is None or activity.gate.open)
         self._load[slot] = activity.load if loads else 0.0
+        if activity.far.host:
+            self._far_stretch[slot] = activity.far.stretch
+            self._far_load[slot, DISK : NETWORK + 1] = activity.far.mb_per_s if loads else 0.0
 
     def _grow(self) -> None:
         size = len(self._left)
         more = max(64, size)
         self._left, self._speed, self._going = (np.pad(a, (0, more)) for a in (self._left, self._speed, self._going))
-        self._stretch, self._load = (np.pad(a, ((0, more), (0, 0))) for a in (self._stretch, self._load))
+        self._far_stretch, self._source = np.pad(self._far_stretch, (0, more)), np.pad(self._source, (0, more))
+        tables = (self._stretch, self._load, self._far_load)
+        self._stretch, self._load, self._far_load = (np.pad(a, ((0, more), (0, 0))) for a in tables)
         self._where = np.pad(self._where, ((0, more), (0, 0)))
         self._empty = list(range(size + more - 1, size - 1, -1))
 
     # Domains
+
+    def _changed(self, activity: Activity) -> None:
+        self._touch(self._domains[self._host_at[activity.host]])
+        if activity.far.host:
+            self._touch(self._domains[self._host_at[activity.far.host]])
 
     def _touch(self, domain: _Domain) -> None:
         self._dirty[id(domain)] = domain
@@ -149,7 +177,11 @@ class SharedRates:
     def settle(self) -> None:
         """Bring what changed up to date, and make its next end."""
         dirty, self._dirty = self._dirty, {}
+        reached = dict(dirty)
         for domain in dirty.values():
+            if self._slow_down(domain):
+                reached |= {id(home): home for home in domain.readers.values()}
+        for domain in reached.values():
             slots = self._advance(domain)
             domain.version += 1
             if len(slots):
@@ -161,9 +193,7 @@ class SharedRates:
 
     def _advance(self, domain: _Domain) -> npt.NDArray[np.intp]:
         """Advance at the old rates until now."""
-        if domain.slots is None:
-            domain.slots = np.fromiter(domain.members, np.intp, len(domain.members))
-        slots, now_ms = domain.slots, self._clock.now_ms
+        slots, now_ms = _slots(domain), self._clock.now_ms
         elapsed_ms, domain.since_ms = now_ms - domain.since_ms, now_ms
         if elapsed_ms and len(slots):
             self._left[slots] -= self._speed[slots] * elapsed_ms
@@ -173,32 +203,52 @@ class SharedRates:
                     self._left[slot] = activity.left_ms
         return slots
 
-    def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
-        """Compute the rates from now on."""
-        slow = self._of_one_host(slots) if len(self._pools) == 1 else self._of_all(slots)
-        self._speed[slots] = self._going[slots] / (self._stretch[slots] * slow).sum(axis=1)
-
-    def _of_one_host(self, slots: npt.NDArray[np.intp]) -> FloatVector:
-        """Return the slowdown of a domain's activities by its host, shape [4]."""
-        load, host = self._load[slots], self._where[slots[0], 0]
-        streams = np.array([np.count_nonzero(load[:, DISK])], np.float64)
-        total = load.sum(axis=0, keepdims=True)
+    def _slow_down(self, domain: _Domain) -> bool:
+        """Compute the slowdowns from now on; return whether those of disks or networks are others than before."""
+        slots = _slots(domain)
+        if len(self._pools) > 1:
+            self._slow_down_all(slots)
+            return False  # who reads is in the same domain
+        if not len(slots) and not domain.readers:
+            return False
+        loads = self._load[slots]
+        if domain.readers:
+            readers = np.fromiter(domain.readers, np.intp, len(domain.readers))
+            loads, host = np.concatenate([loads, self._far_load[readers]]), self._source[readers[0]]
+        else:
+            host = self._where[slots[0], 0]
+        streams = np.array([np.count_nonzero(loads[:, DISK])], np.float64)
+        total = loads.sum(axis=0, keepdims=True)
         total[0, POOL] = 0.0
-        slow: FloatVector = self._contention.slowdown(total, self._capacity[host : host + 1], streams)[0]
-        return slow
+        before = self._slow[host, DISK : NETWORK + 1].copy()
+        self._slow[host] = self._contention.slowdown(total, self._capacity[host : host + 1], streams)[0]
+        return bool((self._slow[host, DISK : NETWORK + 1] != before).any())
 
-    def _of_all(self, slots: npt.NDArray[np.intp]) -> FloatVector:
-        """Return the slowdown of each activity by the only domain that there is with pools, shape [slots, 4]."""
-        where, load = self._where[slots], self._load[slots]
-        hosts, at = np.unique(where[:, 0], return_inverse=True)
+    def _slow_down_all(self, slots: npt.NDArray[np.intp]) -> None:
+        """Compute those of all hosts and pools, by the only domain that there is with pools."""
+        where, loads, own = self._where[slots], self._load[slots], self._where[slots, 0]
+        if self._far:
+            own = np.concatenate([own, self._source[slots]])
+            loads = np.concatenate([loads, self._far_load[slots]])
+        hosts, at = np.unique(own, return_inverse=True)
         total = np.zeros((len(hosts), KINDS))
         for kind in range(POOL):
-            total[:, kind] = np.bincount(at, weights=load[:, kind], minlength=len(hosts))
-        streams = np.bincount(at, weights=load[:, DISK] > 0, minlength=len(hosts)).astype(np.float64)
-        slow: FloatVector = self._contention.slowdown(total, self._capacity[hosts], streams)[at]
-        used = np.bincount(where[:, 1], weights=load[:, POOL], minlength=len(self._pools))
-        slow[:, POOL] = np.maximum(used / self._pools, 1.0)[where[:, 1]]
-        return slow
+            total[:, kind] = np.bincount(at, weights=loads[:, kind], minlength=len(hosts))
+        streams = np.bincount(at, weights=loads[:, DISK] > 0, minlength=len(hosts)).astype(np.float64)
+        self._slow[hosts] = self._contention.slowdown(total, self._capacity[hosts], streams)
+        used = np.bincount(where[:, 1], weights=self._load[slots, POOL], minlength=len(self._pools))
+        self._pools_slow = np.maximum(used / self._pools, 1.0)
+
+    def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
+        """Compute the rates from now on."""
+        where = self._where[slots]
+        slow = self._slow[where[:, 0]]
+        slow[:, POOL] = self._pools_slow[where[:, 1]]
+        takes = (self._stretch[slots] * slow).sum(axis=1)
+        if self._far:
+            there = self._slow[self._source[slots], DISK : NETWORK + 1].max(axis=1)
+            takes += self._far_stretch[slots] * np.maximum(there - slow[:, NETWORK], 0.0)
+        self._speed[slots] = self._going[slots] / takes
 
     def _next_end(self, domain: _Domain, slots: npt.NDArray[np.intp]) -> None:
         speed = self._speed[slots]
@@ -234,14 +284,11 @@ class SharedRates:
         cpu, disk, network, pool = (self._load[slot] * share).tolist()
         return cpu, disk, network, pool
 
-    def disturbance(self, host: str) -> FloatVector:
-        """Return by what factor a host slows its tasks down now, shape [4]: the truth, for reports and tests alone."""
-        at = self._host_at[host]
-        members = [slot for slot, one in self._domains[at].members.items() if one.host == host]
-        load = self._load[members].sum(axis=0, keepdims=True)
-        streams = np.array([(self._load[members, DISK] > 0).sum()], np.float64)
-        slow: FloatVector = self._contention.slowdown(load, self._capacity[at : at + 1], streams)[0]
-        return slow
+
+def _slots(domain: _Domain) -> npt.NDArray[np.intp]:
+    if domain.slots is None:
+        domain.slots = np.fromiter(domain.members, np.intp, len(domain.members))
+    return domain.slots
 
 
 class _Due:

@@ -15,14 +15,12 @@ from boathouse_sim.live.world import LiveWorld
 from boathouse_sim.workload import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
 
     from boathouse_sim.conditions import Outages
     from boathouse_sim.live.course import Pod
 
     _Told = Callable[[], None]
-    from collections.abc import Iterable
-
     from boathouse_sim.errors import Errors
     from boathouse_sim.workload import Workload
 
@@ -196,21 +194,29 @@ class Live:
         if not clock.step():
             return False
         if clock.next_ms() != clock.now_ms:
-            once, self._reports.ticked = self._reports.ticked, False
-            self.world.run_cycles(self._cycle, once=once)
+            self._decide()
             self.world.note_kept()
             self.world.rates.settle()
         return True
 
+    def _decide(self) -> None:
+        self.world.run_cycles(self._cycle, once=self._take_tick())
+
+    def _take_tick(self) -> bool:
+        """Return whether time has passed that controllers wait for, once."""
+        ticked, self._reports.ticked = self._reports.ticked, False
+        return ticked
+
     def _cycle(self, offered: Iterable[model.NodeName] | None) -> None:
-        world, now_s = self.world, self.world.clock.now_s
-        decisions = world.decide(offered, park=not world.profile.node_driven)
+        self._carry_out_all(self.world.decide(offered, park=not self.world.profile.node_driven))
+
+    def _carry_out_all(self, decisions: Sequence[model.Decision]) -> None:
         # Placements first: the cycle gave them room before it knew what its controllers let grow.
         for decision in decisions:
             if isinstance(decision, model.Create | model.Bind):
-                world.place(decision)
+                self.world.place(decision)
         for decision in decisions:
-            self._carry_out(decision, now_s)
+            self._carry_out(decision, self.world.clock.now_s)
 
     def _carry_out(self, decision: model.Decision, now_s: float) -> None:
         world = self.world

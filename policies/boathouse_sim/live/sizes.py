@@ -17,7 +17,7 @@ from boathouse_sim.clock import Priority
 from boathouse_sim.live import doing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.conditions import Conditions
@@ -44,6 +44,7 @@ class Sizes:
 
     Attributes:
         taken: By node: what its pods really have, growth that waits left out.
+        release: Called with a pod that has ended: frees its room, now or later.
     """
 
     def __init__(
@@ -53,17 +54,25 @@ class Sizes:
         self.taken = {node.name: Room() for node in world.nodes}
         self._whole = {node.name: node.allocatable for node in world.nodes}
         self._growing: dict[model.NodeName, list[Pod]] = {}
+        self.release: Callable[[Pod], None] = self.free
 
     def take(self, pod: Pod) -> None:
         """Count a new pod."""
         self._add(pod.node, pod.resources, +1)
 
-    def leave(self, pod: Pod) -> None:
-        """Remove a pod: first grow pods that wait on its node, then reconsider those that its room helps."""
-        self._add(pod.node, pod.resources, -1)
+    def leave(self, pod: Pod, *, lost: bool) -> None:
+        """Remove a pod, and free its room: at once if it was lost, for it may be placed again under the same name."""
         if pod.growing is not None:
             self._growing[pod.node].remove(pod)
             pod.growing = None
+        if lost:
+            self.free(pod)
+        else:
+            self.release(pod)
+
+    def free(self, pod: Pod) -> None:
+        """Free the room of a removed pod: reconsider the tasks that it helps, then grow pods that wait on its node."""
+        self._add(pod.node, pod.resources, -1)
         self._freed(self._world.ledger.gone(pod.id))
         self._let_grow(pod.node)
 
@@ -222,6 +231,9 @@ class Sizes:
                     one.distance,
                     one.stretch,
                     spills_load_disks=self._conditions.spills_load_disks,
+                )
+                one.far = doing.far(
+                    one.segment, one.far.host, one.distance, one.stretch, self._conditions.reading, one.luck
                 )
                 self._rates.mend(one)
 

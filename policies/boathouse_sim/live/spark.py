@@ -380,7 +380,8 @@ class SparkCourse(Course):
         stage, world = self._spec.stages[self._stage], self._world
         del self._waiting[index]
         began_ms, pod = world.clock.now_ms, one.pod
-        distance = world.distance(pod.node, self._stage_files[self._stage][index])
+        name, locations = f"{self._executor.id}/{self._stage}/{index}", self._stage_files[self._stage][index]
+        distance = world.distance(pod.node, locations)
         if distance is not None:
             world.tally.at(distance)
 
@@ -389,11 +390,10 @@ class SparkCourse(Course):
             world.record_inner(pod, activity, index, began_ms)
             self._task_over(one)
 
-        luck = doing.luck_of(
-            world.seed, f"{self._executor.id}/{self._stage}/{index}", 0, world.conditions.jitter, world.errors.duration
-        )
+        luck = doing.luck_of(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
+        source = world.source(pod.node, locations, name)
         one.idle_since += 1
-        one.busy[index] = world.do(pod, stage.work, ended, distance=distance, luck=luck)
+        one.busy[index] = world.do(pod, stage.work, ended, distance=distance, source=source, luck=luck)
 
     def _task_over(self, one: _Executor) -> None:
         self._left -= 1

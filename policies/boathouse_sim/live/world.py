@@ -53,6 +53,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         sizes: What pods take.
         pods: What runs or is about to.
         records: Of attempts that are over, where the conditions ask for them.
+        start_ms: Returns when a pod that is placed now starts.
     """
 
     def __init__(
@@ -76,6 +77,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.sizes = Sizes(self, self.pods, self.rates, self.conditions)
         self.records: list[TaskRecord] = []
         self.attempts: dict[model.TaskId, int] = {}
+        self.start_ms: Callable[[Pod], int] = self._launched_ms
         self._losses: collections.Counter[model.TaskId] = collections.Counter()
         self._places = {node.name: node for node in self.nodes}
         self._stores = [node for node in self.nodes if self.machines[node.name].stores]
@@ -180,6 +182,19 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         here = self._places[node]
         return min(topology.distance(here, self._places[one]) for one in locations)
 
+    def source(self, node: model.NodeName, locations: Sequence[model.NodeName], reader: str) -> str:
+        """Return the host on whose disks a task reads its block, where their load counts; empty for its own.
+
+        Of equally near replicas it is any, as in HDFS: the same for equal readers of a seed.
+        """
+        distance = self.distance(node, locations) if self.conditions.reads_load_sources else None
+        if distance is None or distance <= model.Distance.SERVER:
+            return ""
+        here = self._places[node]
+        near = [one for one in locations if topology.distance(here, self._places[one]) is distance]
+        chosen = self.machines[near[zlib.crc32(f"{self.seed}/{reader}".encode()) % len(near)]]
+        return chosen.server or chosen.name
+
     # Pods
 
     def speculate(self, decision: model.Speculate) -> None:
@@ -224,6 +239,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             asked=decision.resources,
             distance=self.distance(decision.node, task.locations),  # a policy may not know which nodes share a host
             placed_ms=self.clock.now_ms,
+            source=self.source(decision.node, task.locations, task.id),
         )
         self.pods[task.id] = pod
         self.sizes.take(pod)
@@ -234,10 +250,14 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if self.profile.observers:
             self.notify_placed(decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
-        if self.conditions.launch_ms:
-            self.clock.at(self.clock.now_ms + self.conditions.launch_ms, Priority.ARRIVAL, Call(self._start, pod))
+        start_ms = self.start_ms(pod)
+        if start_ms > self.clock.now_ms:
+            self.clock.at(start_ms, Priority.ARRIVAL, Call(self._start, pod))
         else:
             self._start(pod)
+
+    def _launched_ms(self, _pod: Pod) -> int:
+        return self.clock.now_ms + self.conditions.launch_ms
 
     def _start(self, pod: Pod) -> None:
         if self.pods.get(pod.id) is not pod:
@@ -277,7 +297,8 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             pod.segment += 1
             self.perform(pod, done, gate)
 
-        self.do(pod, segments[pod.segment], ended, gate=None if pod.segment else gate, distance=pod.distance)
+        waits_for = None if pod.segment else gate
+        self.do(pod, segments[pod.segment], ended, gate=waits_for, distance=pod.distance, source=pod.source)
 
     def _done(self, what: tuple[Pod, Callable[[Pod], None]]) -> None:
         pod, done = what
@@ -292,6 +313,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         *,
         gate: Gate | None = None,
         distance: model.Distance | None = None,
+        source: str = "",
         luck: float | None = None,
     ) -> Activity:
         """Work in a pod from now on.
@@ -302,6 +324,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             ended: Called at its end.
             gate: What keeps it from ending.
             distance: Of its input; None for at hand.
+            source: Host on whose disks its input is, as of `source`.
             luck: What chance makes it longer by; None for the pod's own.
         """
         luck = pod.luck if luck is None else luck
@@ -313,6 +336,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             doing.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
             lambda: self._ended(pod, activity, segment, ended),
             pool=segment.pool,
+            far=doing.far(segment, source, distance, stretch, self.conditions.reading, luck),
             gate=gate,
         )
         activity.segment, activity.distance, activity.luck = segment, distance, luck
@@ -380,7 +404,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         now_ms = self.clock.now_ms
         pod.stop_counting_suspension(now_ms)
         del self.pods[pod.id]
-        self.sizes.leave(pod)
+        self.sizes.leave(pod, lost=lost)
         if pod.started_ms < 0:
             return 0
         ran_ms = now_ms - pod.started_ms

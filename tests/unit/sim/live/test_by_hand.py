@@ -166,11 +166,6 @@ def test_a_task_larger_than_any_machine_is_refused():
         simulations.results(simulations.live_workload(simulations.mapreduce(map=simulations.mapper(mb=9000))))
 
 
-def test_heartbeats_are_refused():
-    with pytest.raises(ValueError, match="know no heartbeats"):
-        simulations.results(simulations.live_workload(simulations.mapreduce()), heartbeat_s=1.0)
-
-
 def test_jobs_that_would_never_be_placed_end_the_simulation_with_their_reasons():
     found = simulations.live_workload(simulations.mapreduce(), outages=simulations.outages(("n0", 5.0, None)))
     world = simulations.run(Live(found, profiles.build("fifo")))

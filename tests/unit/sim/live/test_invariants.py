@@ -10,7 +10,7 @@ from boathouse_policies import framework, model, profiles
 from boathouse_sim import contention
 from boathouse_sim.conditions import Outages
 from boathouse_sim.invariants import BrokenInvariantError, Invariants
-from boathouse_sim.live import DynamicAllocation, Live
+from boathouse_sim.live import DynamicAllocation, Live, LiveHeartbeats
 from tests.builders import simulations
 
 jobs = st.builds(
@@ -90,8 +90,9 @@ class Fickle(framework.Observer):
     shared=st.booleans(),
     failing=st.booleans(),
     fickle=st.booleans(),
+    beating=st.booleans(),
 )
-def test_nothing_breaks(name, drawn, shared, failing, fickle):
+def test_nothing_breaks(name, drawn, shared, failing, fickle, beating):
     apps = [app_of(i, description) for i, description in enumerate(drawn)]
     found = simulations.live_workload(
         *apps,
@@ -99,6 +100,7 @@ def test_nothing_breaks(name, drawn, shared, failing, fickle):
         racks=2,
         mb=6000,
         contention=contention.Saturation() if shared else None,
+        reads_load_sources=True,
         outages=Outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10) if failing else Outages(),
         tick_ms=1500,
         suspend_ms=300,
@@ -106,7 +108,8 @@ def test_nothing_breaks(name, drawn, shared, failing, fickle):
     profile, script = profiles.build(name), Fickle()
     if fickle:
         profile = dataclasses.replace(profile, controllers=(script,), observers=(*profile.observers, script))
-    check_end(simulations.run(Live(found, profile), Invariants()), apps, failing=failing)
+    shell = LiveHeartbeats if beating and not any(getattr(app, "min_executors", 0) for app in apps) else Live
+    check_end(simulations.run(shell(found, profile), Invariants()), apps, failing=failing)
 
 
 def check_end(world, apps, *, failing):
