@@ -45,6 +45,7 @@ _ACKNOWLEDGE_AGAIN_S = 1.0
 """The endpoint accepts one acknowledgement of a pod in a second."""
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
+_JITTER = random.SystemRandom()  # has no state: a thread that retries changes nothing for others
 _LONGEST_RETRY_AFTER_S = 60.0
 _OK = (200, 204)
 _TOO_LARGE = 413
@@ -258,7 +259,7 @@ class Delays:
     def next(self) -> float:
         """Return the next delay in seconds."""
         self._delay_s = min(self._delay_s * 2, _LONGEST_DELAY_S)
-        return self._delay_s * random.uniform(0.5, 1.0)  # noqa: S311 - spread, not secrecy
+        return self._delay_s * _JITTER.uniform(0.5, 1.0)
 
 
 def _plan_too_large(plan: Plan) -> TaskError:

@@ -19,9 +19,9 @@ class Config:
         ageing_s: A job that is overdue and uses nothing goes before all others after so long (ours).
         least_work_share: The least part of a job's virtual resource that works, however small its share beside its
             master's container (ours; 0.5 is the Fair Scheduler's maxAMShare).
-        shared_allowance: Whether the jobs of unknown size go first while all together they hold less than their virtual
-            shares (III.C: "if the fair queue holds less resources"); if not, each while it holds less than its own
-            (ours): then a large one that ran before there were others does not keep them waiting.
+        assumed_task_s: If given (ours), a job of unknown size is ranked among those of known size, as one whose tasks
+            take so long. If not, such jobs go first while all together they hold less than their virtual shares
+            (III.C: "if the fair queue holds less resources"): then small jobs wait for large ones of unknown size.
         late_first: Whether a job that outlived its virtual size goes before those that have not (the paper). If not, it
             is ranked by the work that is left of it, for `ageing_s`: or an underestimated one holds all others up.
         sampled_splits: Algorithm 1's sampledSplitsUpperBound (unstated; 10 is ours).
@@ -41,7 +41,7 @@ class Config:
     probed_from: float = 0.0
     ageing_s: float = 600.0
     least_work_share: float = 0.5
-    shared_allowance: bool = True
+    assumed_task_s: float | None = None
     late_first: bool = True
     sampled_splits: int = 10
     least_jobs: int = 16
@@ -57,6 +57,8 @@ class Config:
         Raises:
             ValueError: Names the constant and its range.
         """
+        if self.assumed_task_s is not None and not self.assumed_task_s > 0:
+            raise ValueError(f"fspy: assumed_task_s must be above 0, or None for none, not {self.assumed_task_s}")
         check_ranges(
             "fspy",
             self,

@@ -6,7 +6,7 @@ Whose turn it is, the first group that has somebody:
 |---|---|---|
 | aged | overdue without resources for `ageing_s` | waiting for longest |
 | probing | probing jobs, while they hold less than their share | FIFO |
-| short | jobs of unknown size, while all (or each) hold less than their virtual share | memory held |
+| short | jobs of unknown size, while all hold less than their virtual shares | memory held |
 | late | of known size, finished virtually | virtual finish |
 | sized | of known size | virtual size, in memory-seconds |
 | fair | jobs of unknown size, whatever they hold | memory held |
@@ -122,7 +122,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._jobs: dict[model.JobId, JobRecord] = {}
         self._restored: dict[model.JobId, Restored] = {}
         self._probes: set[model.JobId] = set()
-        self._fair: dict[model.JobId, SubQueue] = {}  # of each job of unknown size
+        self._fair: dict[model.JobId, SubQueue] = {}  # of jobs of unknown size: one for those of a world
         self._probing = SubQueue()
         self.nobody_aged = True
         self._queued = NO_CLASSES
@@ -138,9 +138,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._fair = {}
         for world in self.worlds.pending():
             unsized = {job.id: job.share[model.MEMORY] for job in world.queue if job.size == math.inf}
-            if not self.config.shared_allowance:
-                self._fair.update({job: SubQueue.of((job,), share, state) for job, share in unsized.items()})
-            elif unsized:
+            if unsized:
                 fair = SubQueue.of(unsized.keys(), math.fsum(unsized.values()), state)
                 self._fair.update(dict.fromkeys(unsized, fair))
         self._probing = SubQueue.of(self._probes, self.config.probing_share * float(totals[model.MEMORY]), state)
@@ -200,8 +198,15 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         virtual = self.worlds.jobs.get(job)
         if virtual is None:
             return math.inf
+        if (assumed := self._assumed(virtual)) is not None:
+            return assumed
         is_overrun = self._is_overrun(virtual, virtual.world.now_s)
         return self._work_left(virtual) if is_overrun else self.worlds.size_left(virtual)
+
+    def _assumed(self, virtual: VirtualJob) -> float | None:
+        """Return the assumed size of a job of unknown size; None if there is none to be assumed."""
+        seconds = self.config.assumed_task_s
+        return None if seconds is None or virtual.size < math.inf else virtual.bound[model.MEMORY] * seconds
 
     def _is_overrun(self, virtual: VirtualJob, now_s: float) -> bool:
         """Return whether a job outlived its virtual size and is ranked by the work that is left of it: for a while."""
@@ -227,8 +232,13 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             if self._is_overrun(virtual, now_s):
                 return Group.SIZED, self._work_left(virtual)
             return Group.LATE, virtual.finish_s
+        return self._rank_unsized(job, virtual, usage[model.MEMORY])
+
+    def _rank_unsized(self, job: model.Job, virtual: VirtualJob | None, held_bytes: int) -> tuple[Group, float]:
+        if virtual is not None and (assumed := self._assumed(virtual)) is not None:
+            return Group.SIZED, assumed
         is_short = job.id in self._fair and self._fair[job.id].is_short
-        return Group.SHORT if is_short else Group.FAIR, usage[model.MEMORY] / job.weight
+        return Group.SHORT if is_short else Group.FAIR, held_bytes / job.weight
 
     @staticmethod
     def _overdue_since_s(record: JobRecord, virtual: VirtualJob | None) -> float:

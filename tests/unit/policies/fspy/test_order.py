@@ -110,24 +110,23 @@ def test_the_border_between_sub_queues_moves_within_a_cycle():
     ]  # 1.5 of 3 slots: the second goes over, a third not
 
 
-@pytest.mark.parametrize(("shared", "first"), [(True, "known"), (False, "small")])
-def test_with_allowances_of_their_own_a_large_job_of_unknown_size_demotes_no_other(shared, first):
-    shell = core_fspy.slots_shell(6, fspy.Config(shared_allowance=shared))
-    shell.submit_at("large", 0.0, map_stage(5, 100.0, stated=False))
-    shell.submit_at("filler", 0.0, map_stage(1, 10.0))
-    shell.submit_at("small", 1.0, map_stage(1, 1.0, stated=False))
-    shell.submit_at("known", 1.0, map_stage(40, 100.0))
-    shell.run(until_s=10.0)
-    assert placed_at(shell, 10.0) == [first]
-
-
-def test_an_allowance_of_its_own_ends_within_a_cycle():
-    shell = core_fspy.slots_shell(4, fspy.Config(shared_allowance=False))
-    for name in ("a", "b"):
-        shell.submit_at(name, 0.0, map_stage(40, stated=False))
-    shell.submit_at("known", 0.0, map_stage(40))
+@pytest.mark.parametrize(("assumed_task_s", "first"), [(None, "unknown"), (10.0, "known"), (1.0, "unknown")])
+def test_a_job_of_unknown_size_may_be_ranked_as_one_whose_tasks_take_an_assumed_time(assumed_task_s, first):
+    shell = core_fspy.slots_shell(1, fspy.Config(assumed_task_s=assumed_task_s))
+    shell.submit_at("unknown", 0.0, map_stage(1, stated=False))
+    shell.submit_at("known", 0.0, map_stage(1, 5.0))
     shell.run(until_s=0.0)
-    assert placed_at(shell, 0.0) == ["a", "a", "b", "b"]  # 1.33 slots each
+    assert placed_at(shell, 0.0) == [first]
+
+
+def test_a_job_with_an_assumed_size_that_has_had_nothing_for_long_goes_first():
+    config = fspy.Config(assumed_task_s=10.0, ageing_s=30.0)
+    shell = core_fspy.slots_shell(1, config)
+    shell.submit_at("unknown", 0.0, map_stage(9, stated=False))
+    for start_s in range(0, 40, 5):
+        shell.submit_at(f"known{start_s}", float(start_s), map_stage(1, 5.0))
+    shell.run(until_s=30.0)
+    assert "unknown" in placed_at(shell, 30.0)
 
 
 def test_what_one_sub_queue_cannot_use_the_other_takes():
