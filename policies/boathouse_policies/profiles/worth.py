@@ -8,6 +8,9 @@ each node, from the pending jobs as a fluid: one byte-second more for one delays
 0 where the resource is not what stops the next pending tasks there: of CPU and memory only that one has a price of
 which fewer of them fit. Prices are frozen as a cycle begins, and what a decision frees is used once in it.
 
+A task gets less memory only where memory still is what stops the next ones when it has its memory and its CPU: on the
+last free CPU of a node the memory that it saves helps nobody, and a slower task keeps that CPU for longer.
+
 A part acts where gain - cost - z·deviation > 0 (`Worth.pays`). Estimates that are not known make it neutral: it does
 not act.
 
@@ -102,6 +105,7 @@ class Prices(Controller):
         self._queue: SchedulingQueue | None = None
         self._view: ClusterView | None = None
         self._columns: model.FloatVector | None = None
+        self._wanted = np.ones(2)
         self._made_s = -math.inf
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
@@ -118,21 +122,28 @@ class Prices(Controller):
         if self._columns is None:
             assert self._queue is not None
             assert self._view is not None
-            self._columns, self._made_s = _prices(self._queue, self._view), self._view.now_s
+            self._wanted, jobs = _wanted(self._queue)
+            fits = np.maximum(self._view.free()[_ROWS], 0) / self._wanted[:, None]
+            totals = np.maximum(self._view.layout.allocatable[_ROWS].sum(axis=1), 1.0)
+            self._columns, self._made_s = (jobs / totals)[:, None] * (fits <= fits[::-1]), self._view.now_s
         return self._columns
 
+    def is_memory_scarce(self, cpu_milli: model.IntVector, memory_bytes: model.IntVector) -> model.BoolVector:
+        """Return whether memory is what stops the next pending tasks where so much is free, shape [N]."""
+        assert self._columns is not None
+        scarce: model.BoolVector = memory_bytes / self._wanted[1] <= cpu_milli / self._wanted[0]
+        return scarce
 
-def _prices(queue: SchedulingQueue, view: ClusterView) -> model.FloatVector:
-    wanted, jobs = np.zeros(2), set()
+
+def _wanted(queue: SchedulingQueue) -> tuple[model.FloatVector, int]:
+    """Return the millicores and bytes that the pending tasks request, at least 1 of each, and the number of jobs."""
+    wanted, jobs = np.ones(2), set()
     for queued in queue.sorted_classes().queued:
         if count := queued.pool.count:
             size = queued.task_class.resources
             wanted += count * size.cpu_milli, count * size.memory_bytes
             jobs.add(queued.job.id)
-    fits = np.maximum(view.free()[_ROWS], 0) / np.maximum(wanted, 1.0)[:, None]
-    totals = view.layout.allocatable[_ROWS].sum(axis=1)
-    prices: model.FloatVector = (len(jobs) / np.maximum(totals, 1.0))[:, None] * (fits <= fits[::-1])
-    return prices
+    return wanted, len(jobs)
 
 
 class Growing(Patience, Hooks):
@@ -297,18 +308,25 @@ class Smaller(yarn_me.Elasticity):
         if not self._guard.allows(Part.MEMORY, pending.job, state.view.now_s):
             return passed & ~short
         cpu, of_memory = self._prices.columns[:, where]
-        gain, cost, deviation = self._by_level(pending)[:, estimates.levels.places_on(memory)]
+        level = estimates.levels.places_on(memory)
+        gain, cost, deviation = self._by_level(pending)[:, level]
         pays: model.BoolVector = of_memory * (gain - CAUTION * deviation) > cpu * cost
+        left_milli = state.free[model.CPU, where] - pending.task_class.resources.cpu_milli
+        pays &= self._prices.is_memory_scarce(left_milli, memory - estimates.levels.memory[level])
         return passed & (pays | ~short)
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
         if not super().passes(pending, state, node):
             return False
-        worth = self.worth(pending, state.free_on(node)[model.MEMORY], node)
-        if worth is None:
+        free, estimates = state.free_on(node), pending.task_class.estimates
+        worth = self.worth(pending, free[model.MEMORY], node)
+        if worth is None or not isinstance(estimates, Elastic):
             return True
-        return worth.pays and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
+        left_milli = free[model.CPU] - pending.task_class.resources.cpu_milli
+        left_bytes = free[model.MEMORY] - estimates.levels.on(free[model.MEMORY])[0]
+        is_scarce = self._prices.is_memory_scarce(np.array(left_milli), np.array(left_bytes))
+        return worth.pays and bool(is_scarce) and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
 
     def worth(self, pending: PendingClass, memory_bytes: int, node: int) -> Worth | None:
         """Return what a size is worth on a node; None for the ideal size."""

@@ -28,15 +28,6 @@ def test_a_map_with_less_memory_at_its_input_is_preferred_to_a_whole_one_elsewhe
     assert gib < 1
 
 
-def test_a_map_takes_less_memory_where_exactly_its_cpu_is_free():
-    shell = ElasticShell()
-    shell.leave("n0", cpu=1000, gib=1)
-    shell.submit(locations=["n0"])
-    ((node, cpu, gib),) = core.sizes_of(shell.cycle())
-    assert (node, cpu) == ("n0", 1000)
-    assert gib < 2
-
-
 def test_a_map_takes_less_cpu_at_its_input_where_memory_is_ideal():
     shell = ElasticShell()
     for observer in shell.profile.observers:

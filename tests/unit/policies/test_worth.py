@@ -114,6 +114,14 @@ def test_where_cpu_is_what_stops_tasks_memory_saves_nothing(monkeypatch):
     assert core.sizes_of(shell.cycle()) == []
 
 
+@pytest.mark.parametrize(("cpu", "is_smaller"), [(1000, False), (2000, True)])
+def test_the_last_free_cpu_of_a_node_is_for_a_task_with_all_its_memory(cpu, is_smaller):
+    shell = ElasticShell()
+    shell.leave("n0", cpu=cpu, gib=1)
+    shell.submit()
+    assert bool(core.sizes_of(shell.cycle())) is is_smaller
+
+
 # Reservations
 
 
