@@ -7,7 +7,7 @@ from prometheus_client import registry
 
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.sparkapp import names as spark_names
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import AppState
 from boathouse.telemetry import gauges
 
 _CAUSES = ("none", "application", "infrastructure", "suspended")

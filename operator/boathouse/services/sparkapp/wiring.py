@@ -7,9 +7,9 @@ from boathouse.cluster import boundary, catalogue, informer, store, wire
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_EXECUTOR
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
+from boathouse.services.sparkapp import pods
+from boathouse.services.sparkapp.executor_pods import LABEL_ROLE
 from boathouse.services.sparkapp.kind import SparkAppKind
-from boathouse.services.sparkapp.pods.executor_pods import LABEL_ROLE
-from boathouse.services.sparkapp.submission import attempt_properties, driver_pod
 
 
 def add(leader: LeaderServices) -> None:
@@ -59,6 +59,6 @@ def _ended_executors(leader: LeaderServices, kind: SparkAppKind) -> informer.Inf
 
 SPARKAPPS: Final = KindEntry(
     pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, LABEL_ROLE}),
-    pod_containers=frozenset({driver_pod.CONTAINER, attempt_properties.EXECUTOR_CONTAINER}),
+    pod_containers=frozenset({pods.DRIVER_CONTAINER, pods.EXECUTOR_CONTAINER}),
     add=add,
 )

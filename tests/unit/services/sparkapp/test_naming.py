@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.services.sparkapp.submission import naming
-from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp import model
+from boathouse.services.sparkapp.model import AttemptNames
 from tests.builders.sparkapps import UID
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -56,7 +56,7 @@ def test_an_application_that_is_created_again_has_other_names():
 @settings(max_examples=40)
 @given(OBJECT_NAMES, ATTEMPTS)
 def test_the_attempt_can_be_read_from_a_drivers_name(name, attempt):
-    assert naming.attempt_of(attempt_names(name, attempt=attempt).driver_pod) == attempt
+    assert model.attempt_of(attempt_names(name, attempt=attempt).driver_pod) == attempt
 
 
 @pytest.mark.parametrize(("first", "second"), [("a" * 60, "a" * 59 + "b"), ("a.b", "a-b")], ids=["long", "dots"])
@@ -75,4 +75,4 @@ def test_a_short_name_is_kept():
 
 
 def test_other_names_are_of_no_attempt():
-    assert naming.attempt_of("pi-0a1b2c3d-a3-exec-1") is None
+    assert model.attempt_of("pi-0a1b2c3d-a3-exec-1") is None

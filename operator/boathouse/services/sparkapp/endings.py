@@ -8,8 +8,8 @@ from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.planning.observation import DriverPod, Observation
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import AppState
+from boathouse.services.sparkapp.observation import DriverPod, Observation
 
 MAX_MESSAGE: Final = 1200
 IMAGE_S: Final = 300.0

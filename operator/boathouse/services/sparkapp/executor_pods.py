@@ -16,8 +16,8 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import Later
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.pods import app_pod
-from boathouse.services.sparkapp.pods.app_pod import AppPod
+from boathouse.services.sparkapp import pod_reader
+from boathouse.services.sparkapp.pod_reader import AppPod
 
 LABEL_ROLE: Final = "spark-role"
 """Set by Spark on all pods of an application."""
@@ -78,7 +78,7 @@ class ExecutorPods:
             case store.Added(new=pod) | store.Modified(new=pod):
                 owner = _owner(pod)
                 if owner is not None:
-                    executor = app_pod.of_executor(pod)
+                    executor = pod_reader.of_executor(pod)
                     known = _Executor(
                         executor,
                         pod.status.phase == "Running" and executor.state.is_live,
@@ -89,17 +89,17 @@ class ExecutorPods:
                 owner = _owner(pod)
                 if owner is not None:
                     gone = self._by_driver.setdefault(owner, _Children()).gone
-                    gone.setdefault(pod.metadata.uid, app_pod.ended(app_pod.of_executor(pod)))
+                    gone.setdefault(pod.metadata.uid, pod_reader.ended(pod_reader.of_executor(pod)))
                     self._put(owner, pod.metadata.name, None)
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Count an executor that failed: each is shown as added once, unless its driver deleted it before."""
         if isinstance(change, store.Added) and change.new.status.phase == "Failed":
-            owner = _owner(change.new) if app_pod.of_executor(change.new).state is PodLife.FAILED else None
+            owner = _owner(change.new) if pod_reader.of_executor(change.new).state is PodLife.FAILED else None
             if owner is not None and change.new.metadata.deletion_timestamp is None:
                 self._failed[owner] += 1
                 gone = self._by_driver.setdefault(owner, _Children()).gone
-                gone[change.new.metadata.uid] = app_pod.of_executor(change.new)
+                gone[change.new.metadata.uid] = pod_reader.of_executor(change.new)
                 self._tell(owner)
 
     def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:

@@ -1,9 +1,12 @@
-"""A SparkApp as the services see it, with every default decided.
+"""A SparkApp as the services see it: its spec with every default decided, the names of its attempts, its status. Pure.
 
-`from_resource` creates a job, or returns a `Refusal` with a message for the user.
+`from_resource` creates an application, or returns a `Refusal` with a message for the user. An `AppState` is all that
+survives when pods vanish: which attempt is the last, how those before it ended, and when the next may start. Numbers of
+attempts are never used twice.
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -17,17 +20,23 @@ from boathouse.resources.sparkapp.hadoop import HadoopFields
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
-from boathouse.resources.sparkapp.status import SparkApp
+from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
 from boathouse.services.frame import manifests, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
+from boathouse.services.frame.manifests import derived_name
+from boathouse.services.frame.status_codec import StatusCodec
 from boathouse.services.hadoop.directory import ClusterFacts, Directory
-from boathouse.services.sparkapp.submission import ports, sizing, user_properties
+from boathouse.services.sparkapp import sizing, user_properties
 
 SPARKAPPS: Final = catalogue.Resource(
     group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
 )
 MAX_PROPERTIES_BYTES: Final = 512 * 1024
 """Of the effective properties: a ConfigMap holds 1 MiB."""
+MAX_PREFIX: Final = 38
+"""Of executors' names: Spark adds `-exec-` and a number of up to 10 digits."""
+_DRIVER_NAME: Final = re.compile(r"-a(?P<attempt>\d+)-driver$")
+TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +180,7 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
     Raises:
         ValueError: With what is wrong.
     """
-    ports.of(conf)
+    user_properties.ports(conf)
     size = len(user_properties.render(conf))
     if size > MAX_PROPERTIES_BYTES:
         raise ValueError(
@@ -198,3 +207,88 @@ def hdfs_clusters(app: App, clusters: Directory) -> list[ClusterFacts]:
 def unknown_clusters(app: App, clusters: Directory) -> list[str]:
     """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
     return [name for name in app.hadoop_clusters if clusters.find(app.namespace, name) is None]
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptNames:
+    """The names of an attempt: a second submission of it would meet the objects of the first.
+
+    Attributes:
+        application: The name of the SparkApp.
+        uid: Its UID.
+        attempt: The number of the attempt, from 1; no two attempts of an application have the same.
+    """
+
+    application: str
+    uid: str
+    attempt: int
+
+    @property
+    def application_id(self) -> str:
+        """Return the ID by which Spark knows the attempt, such as `spark-0123456789abcdef0123456789abcdef-1`."""
+        return f"spark-{self.uid.replace('-', '')}-{self.attempt}"
+
+    @property
+    def driver_pod(self) -> str:
+        """Return the name of the driver's pod."""
+        return self._derived("-driver")
+
+    @property
+    def config_map(self) -> str:
+        """Return the name of the ConfigMap with properties and executor template."""
+        return self._derived("-conf")
+
+    @property
+    def executor_prefix(self) -> str:
+        """Return the prefix of the names of executors."""
+        return derived_name(self.application, self.uid, f"a{self.attempt}", limit=MAX_PREFIX)
+
+    @property
+    def service(self) -> str:
+        """Return the name of the Service of the UI; all attempts have the same."""
+        return derived_name(self.application, self.uid, "ui")
+
+    def _derived(self, suffix: str) -> str:
+        return derived_name(self.application, self.uid, f"a{self.attempt}{suffix}")
+
+
+def attempt_of(driver_pod: str) -> int | None:
+    """Return the number of the attempt that a driver's pod is named after; None for another name."""
+    match = _DRIVER_NAME.search(driver_pod)
+    return int(match["attempt"]) if match else None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AppState(SparkAppStatus):
+    """An application's status."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the application has ended, one way or the other."""
+        return self.phase in TERMINAL
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last attempt has ended and is counted, or there was none."""
+        return self.attempt == 0 or any(each.number == self.attempt for each in self.past_attempts)
+
+
+_CODEC: Final = StatusCodec(AppState)
+
+
+def from_status(status: Mapping[str, Any] | None) -> AppState:
+    """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
+    state = _CODEC.read(status)
+    last = max((state.attempt, *(each.number for each in state.past_attempts)))
+    return dataclasses.replace(state, attempt=last)
+
+
+def to_status(state: AppState) -> dict[str, Any]:
+    """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
+    return _CODEC.write(dataclasses.replace(state, past_attempts=state.past_attempts[-MAX_ATTEMPTS_KEPT:]))
+
+
+def without_free_parts(state: AppState) -> AppState:
+    """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
+    ended = tuple(dataclasses.replace(each, message="") for each in state.past_attempts)
+    return dataclasses.replace(state, last_log="", past_attempts=ended, stages=None, tasks=None, progress_percent=None)

@@ -10,8 +10,8 @@ from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame.conditions import ConditionTable
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.planning.observation import DriverPod, Observation
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import AppState
+from boathouse.services.sparkapp.observation import DriverPod, Observation
 
 _NOT_REQUESTED: Final = (
     "the driver has requested no executors, so nothing is reserved for it any more: does the program create a "

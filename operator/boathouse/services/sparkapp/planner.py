@@ -1,18 +1,4 @@
-"""The life of an application: one attempt after another, never two at a time. Pure.
-
-| phase | goes to | when |
-|---|---|---|
-| Pending | Starting | the driver has a node |
-| Starting | Running | its container runs |
-| Starting, Running | Succeeded, Failed, Restarting | the attempt ended: `endings` says how, and what follows |
-| Restarting | Pending | the backoff is over, and so are all drivers of earlier attempts |
-| any but Succeeded, Failed | Suspended | `spec.suspend`: the attempt is settled as suspended, its driver deleted |
-| Suspended | Pending | resumed, and the drivers of earlier attempts are over |
-| any but Succeeded, Failed | Failed | `spec.activeDeadlineSeconds` |
-
-A number of an attempt is in the status before anything with this number is created. Objects have names by this number,
-so what a crash leaves half done is completed, not repeated.
-"""
+"""The life of an application: one attempt after another, never two at a time. Pure."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -24,13 +10,9 @@ from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.planning import conditions, endings
-from boathouse.services.sparkapp.planning.observation import DriverPod, Observation, Plan
-from boathouse.services.sparkapp.rest import answers
-from boathouse.services.sparkapp.state.app_state import AppState
-from boathouse.services.sparkapp.submission import executor_memory, ports
-from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp import conditions, endings, gang, rest, user_properties
+from boathouse.services.sparkapp.model import App, AppState, AttemptNames
+from boathouse.services.sparkapp.observation import DriverPod, Observation, Plan
 
 IN_FLIGHT_REQUEUE_S: Final = 0.5
 """The interval at which the next attempt waits for the answer to the creation of an earlier driver."""
@@ -169,7 +151,7 @@ def _going_on(observation: Observation, state: AppState) -> Plan:
             running=observation.executors.running,
             failed=observation.executors.failed,
         ),
-        requests=_requests(executor_memory.of_attempt(observation.app, pod)),
+        requests=_requests(gang.with_chosen_memory(observation.app, pod)),
     )
     state = conditions.in_progress(observation, _reported(observation, state), pod, has_requested=has_requested)
     return Plan(
@@ -192,7 +174,7 @@ def _has_requested(observation: Observation, state: AppState, pod: DriverPod | N
     """Whether the driver has requested executors, or may still be about to."""
     if observation.executors.pending or observation.executors.running or state.holds(ConditionType.EXECUTORS_READY):
         return True
-    if answers.MASTER in (observation.report.overridden or ()):
+    if rest.MASTER in (observation.report.overridden or ()):
         return False  # it runs its tasks by itself
     started_s = pod.started_s if pod else None
     return started_s is None or observation.now_s < started_s + endings.NO_REQUEST_S
@@ -219,7 +201,7 @@ def _driver(observation: Observation, state: AppState, pod: DriverPod | None) ->
     if known is None or observation.has_service is None:
         return known
     name = AttemptNames(application=observation.app.name, uid=observation.app.uid, attempt=state.attempt).service
-    address = f"http://{name}.{observation.app.namespace}.svc:{ports.UI}"
+    address = f"http://{name}.{observation.app.namespace}.svc:{user_properties.UI_PORT}"
     service = {"service_name": name, "ui_address": address} if observation.has_service else NO_SERVICE
     return known.model_copy(update=service)
 

@@ -1,5 +1,6 @@
-"""The properties that no attempt changes: defaults, storage, fields, `sparkConf`, `hadoopConf`; their file. Pure."""
+"""The properties that no attempt changes, such as defaults, fields, `sparkConf`; their file; a driver's ports. Pure."""
 
+import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -10,14 +11,52 @@ from boathouse.resources.pods.storage import S3
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.services.hadoop import object_storage
-from boathouse.services.sparkapp.submission import ports, sizing
+from boathouse.services.sparkapp import sizing
 
+DRIVER_PORT: Final = 7078
+BLOCK_MANAGER_PORT: Final = 7079
+UI_PORT: Final = 4040
+_LARGEST_PORT: Final = 2**16 - 1
 _SIZES: Final = ("emory", "emoryOverhead")
 _KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
 """A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
 _FORBIDDEN: Final = re.compile(r"[\x00\r\n]")
 _PENDING_PODS: Final = 5
 """Pending executors of an application beyond its minimum; more would only load the API server."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports of a driver's container; 0 is one that Spark chooses when it starts.
+
+    Attributes:
+        ui: Of the UI and the REST interface.
+    """
+
+    driver: int
+    block_manager: int
+    ui: int
+
+
+def ports(conf: Mapping[str, str]) -> Ports:
+    """Return the ports that the properties say.
+
+    Raises:
+        ValueError: One of them is not a port.
+    """
+    block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
+    return Ports(
+        driver=_port(conf, "spark.driver.port", DRIVER_PORT),
+        block_manager=_port(conf, "spark.driver.blockManager.port", block_manager),
+        ui=_port(conf, "spark.ui.port", UI_PORT),
+    )
+
+
+def _port(conf: Mapping[str, str], key: str, default: int) -> int:
+    text = conf.get(key, str(default)).strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_PORT)) and int(text) <= _LARGEST_PORT):
+        raise ValueError(f'{key} is "{text[:64]}", which is not a port: correct it')
+    return int(text)
 
 
 def of(spec: SparkAppSpec) -> dict[str, str]:
@@ -29,8 +68,8 @@ def of(spec: SparkAppSpec) -> dict[str, str]:
     }
     is_python = spec.type == "Python"
     conf = {
-        "spark.driver.port": str(ports.DRIVER),
-        "spark.driver.blockManager.port": str(ports.BLOCK_MANAGER),
+        "spark.driver.port": str(DRIVER_PORT),
+        "spark.driver.blockManager.port": str(BLOCK_MANAGER_PORT),
         **(_elastic() if sizing.is_dynamic(user) else {}),
         **(_s3(spec.storage.s3) if spec.storage and spec.storage.s3 else {}),
         **_monitoring(spec),

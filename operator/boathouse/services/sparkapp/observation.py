@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.sparkapp.app import App
-from boathouse.services.sparkapp.rest.reports import Report
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import App, AppState
+from boathouse.services.sparkapp.rest import Report
 from boathouse_policies import model
 
 
