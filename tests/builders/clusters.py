@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from boathouse.resources import names
-from boathouse.services.mrcluster.cluster import MRCLUSTERS
+from boathouse.services.mrcluster.model import MRCLUSTERS
 from boathouse.services.mrjob.job.model import MRJOBS
 
 

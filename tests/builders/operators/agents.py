@@ -13,9 +13,9 @@ import msgspec
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop.applications import Applications
-from boathouse.services.mrcluster.agent import orders, reports, routes
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster import agent
+from boathouse.services.mrcluster.model import ClusterState
+from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse.services.progress import server, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import progress
@@ -63,10 +63,10 @@ class Leader:
 
     def __init__(self, client, pods, epoch):
         self.leads, self.marked, self.jobs = True, [], []
-        self.reports = reports.Reports(self.marked.append)
+        self.reports = agent.Reports(self.marked.append)
         self.applications = Applications(self.jobs.append)
-        self.orders = orders.OrderBook(self.applications, epoch=lambda: epoch, may_lead=lambda: self.leads)
-        self.routes = routes.AgentRoutes(
+        self.orders = agent.OrderBook(self.applications, epoch=lambda: epoch, may_lead=lambda: self.leads)
+        self.routes = agent.AgentRoutes(
             pods=pods,
             namespace_of=lambda uid: "demo" if uid == UID else None,
             reports=self.reports,

@@ -17,7 +17,7 @@ from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_codec import stripped
 from boathouse.services.hadoop import applications
-from boathouse.services.mrcluster.agent import reports, routes
+from boathouse.services.mrcluster import agent
 from boathouse.services.mrjob.state import job_state
 from boathouse.services.progress import server as progress_server
 from boathouse.services.progress import tls
@@ -118,7 +118,7 @@ def test_the_times_of_events_are_the_servers(now_s):
 
 
 def test_agents_reports_have_the_times_of_the_server(now_s):
-    reported, agents = reports.Reports(print), applications.Applications(print)
+    reported, agents = agent.Reports(print), applications.Applications(print)
     agents.follow(UID, "tag", ObjectUid("job"))
     reported.take(UID, AgentReport(), reported.arrive())
     began_s = reported.take(UID, AgentReport(follows=reported.number(UID)), reported.arrive())
@@ -132,7 +132,7 @@ def test_agents_reports_have_the_times_of_the_server(now_s):
 
 def test_the_start_of_a_resource_manager_is_a_time_of_the_server(now_s):
     of_nobody = {"pods": None, "namespace_of": None, "reports": None, "orders": None, "applications": None}
-    assert routes.AgentRoutes(**of_nobody)._now() == now_s
+    assert agent.AgentRoutes(**of_nobody)._now() == now_s
 
 
 def request_with_token(expires_s):

@@ -15,9 +15,8 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.resizing import Policy
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.model import Cluster, ClusterState
 from boathouse.services.mrcluster.planning.draining import Leave
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse.telemetry import gauges
 
 _CLUSTER: Final = ("namespace", "cluster")

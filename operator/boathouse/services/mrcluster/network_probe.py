@@ -18,7 +18,7 @@ from typing import Final
 from boathouse.cluster import loops
 from boathouse.resources.mrcluster.names import Reason
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.ports import CANARY, CONTROL
+from boathouse.services.mrcluster.daemons import CANARY_PORT, CONTROL_PORT
 
 EVERY_S: Final = 600.0
 """Time between two probes of a cluster that showed something. One that showed nothing is repeated in each round."""
@@ -55,8 +55,8 @@ class NetworkProbe:
         targets: Callable[[], Mapping[ObjectUid, str]],
         mark: Callable[[ObjectUid], None],
         *,
-        canary: int = CANARY,
-        control: int = CONTROL,
+        canary: int = CANARY_PORT,
+        control: int = CONTROL_PORT,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._targets, self._mark = targets, mark

@@ -7,9 +7,9 @@ from boathouse.cluster import store, wire
 from boathouse.resources.mrcluster.names import POD_LABELS
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.agent.routes import AgentRoutes
+from boathouse.services.mrcluster import pods
+from boathouse.services.mrcluster.agent import AgentRoutes
 from boathouse.services.mrcluster.kind import MRClusterKind
-from boathouse.services.mrcluster.pods import reader
 
 
 def add(leader: LeaderServices) -> None:
@@ -42,4 +42,4 @@ def add(leader: LeaderServices) -> None:
     scheduling.ended.subscribe(kind.pods.on_ended)
 
 
-MRCLUSTERS: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=reader.CONTAINERS, scales=True, add=add)
+MRCLUSTERS: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=pods.CONTAINERS, scales=True, add=add)

@@ -1,4 +1,18 @@
-"""The life of an application: one attempt after another, never two at a time. Pure."""
+"""The life of an application: one attempt after another, never two at a time. Pure.
+
+| phase | goes to | when |
+|---|---|---|
+| Pending | Starting | the driver has a node |
+| Starting | Running | its container runs |
+| Starting, Running | Succeeded, Failed, Restarting | the attempt ended: `endings` says how, and what follows |
+| Restarting | Pending | the backoff is over, and so are all drivers of earlier attempts |
+| any but Succeeded, Failed | Suspended | `spec.suspend`: the attempt is settled as suspended, its driver deleted |
+| Suspended | Pending | resumed, and the drivers of earlier attempts are over |
+| any but Succeeded, Failed | Failed | `spec.activeDeadlineSeconds` |
+
+A number of an attempt is in the status before anything with this number is created. Objects have names by this number,
+so what a crash leaves half done is completed, not repeated.
+"""
 
 import dataclasses
 from collections.abc import Sequence

@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.agent.reports import Reports
+from boathouse.services.mrcluster.agent import Reports
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse_task.cluster_contract import AgentReport, ApplicationFigures, HdfsFigures, NodeFigures, YarnFigures
 

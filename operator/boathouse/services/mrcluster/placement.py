@@ -1,4 +1,4 @@
-"""A cluster as the scheduler sees it: a job, whose tasks are the hosts without a node. Pure.
+"""A cluster as the scheduler sees it: a job whose tasks are the hosts without a node, and their pods. Pure.
 
 Requests and constraints of a class are those of the manifest, so that the room that the scheduler finds is the room
 that the pod takes. A host with a claim has a class of its own, because its claim decides which nodes it may have.
@@ -6,24 +6,89 @@ that the pod takes. A host with a claim has a class of its own, because its clai
 
 import dataclasses
 from collections.abc import Iterable, Mapping
-from typing import Final
+from typing import Any, ClassVar, Final
 
+from boathouse.cluster import catalogue, wire
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse.scheduling import scheduler
 from boathouse.services.frame import pod_class
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster import claims, naming
-from boathouse.services.mrcluster.cluster import Cluster
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.mrcluster.placement.factory import NodeFactory, NodePods
-from boathouse.services.mrcluster.planning.observation import Wanted
-from boathouse.services.mrcluster.pods.node_pod import NodePod
+from boathouse.services.mrcluster import objects, pods
+from boathouse.services.mrcluster.files import Rendered
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, host_of, number_of, role_of
+from boathouse.services.mrcluster.planning.observation import NodePod, Wanted
+from boathouse.services.mrcluster.pods import PodSettings
 from boathouse.services.mrcluster.scaling import Submission
 from boathouse_policies import koala, model
 
 NODE_S: Final = 60.0
 """What orders by size take as a node's run time, which has no end: about the time of its start."""
 _ROLES: Final = (Role.MASTER, Role.CORE, Role.TRANSIENT)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodePods:
+    """Builds the pod of each host of a cluster.
+
+    Attributes:
+        rendered: The cluster's settings.
+        settings: Settings of the operator.
+        may_format: Whether the written status never had an ID of HDFS: only then is an empty volume formatted.
+    """
+
+    cluster: Cluster
+    rendered: Rendered
+    settings: PodSettings
+    may_format: bool
+
+    def task(self, host: str) -> model.TaskId:
+        """Return the scheduler's name of a host's pod, `NAMESPACE/PODNAME`."""
+        return model.TaskId(f"{self.cluster.namespace}/{Names(self.cluster).pod(host)}")
+
+    def build(self, host: str) -> dict[str, Any]:
+        """Return the manifest of a host's pod, without a node.
+
+        Raises:
+            ValueError: No host has this name, or its daemons need more memory.
+        """
+        match role_of(host):
+            case Role.MASTER:
+                return pods.master_pod(self.cluster, self.rendered, self.settings, may_format=self.may_format)
+            case Role.CORE | Role.TRANSIENT as role:
+                return pods.worker_pod(self.cluster, host, role, self.rendered)
+            case _:
+                raise ValueError(f'"{host}" is not the name of a host of a cluster')
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeFactory:
+    """Builds the pods of submitted nodes. Running nodes take no orders: they are never suspended or started twice.
+
+    Attributes:
+        hosts: Hosts by task.
+    """
+
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRCLUSTERS
+    control: ClassVar[None] = None
+    pods: NodePods
+    hosts: Mapping[model.TaskId, str]
+
+    def build(
+        self,
+        task: model.TaskId,
+        _resources: model.Resources,
+        node: model.NodeName | None,
+        _expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
+        """Return the pod's manifest, without the leader's epoch; its size is that of the spec.
+
+        Raises:
+            ValueError: The daemons need more memory.
+        """
+        manifest = self.pods.build(self.hosts[task])
+        if node is not None:
+            manifest["spec"]["nodeName"] = node
+        return manifest
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +148,7 @@ def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), 
         model.Task(
             id=pods.task(host),
             task_class=classes[host].id,
-            index=naming.number_of(host),
+            index=number_of(host),
             pod_uid=model.PodUid(unplaced[host]) if host in unplaced else None,
         )
         for host in hosts
@@ -122,7 +187,7 @@ def _job(cluster: Cluster, priority: int) -> model.Job:
 
 
 def _class(pods: NodePods, role: Role) -> model.TaskClass:
-    found = pod_class.of(pods.build(naming.host_of(role, 0)), own_labels={LABEL_HOST})
+    found = pod_class.of(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
     found["constraints"] = dataclasses.replace(found["constraints"], claims=())
     return model.TaskClass(
         id=model.ClassId(f"{pods.cluster.uid}/{role}"),
@@ -134,7 +199,7 @@ def _class(pods: NodePods, role: Role) -> model.TaskClass:
 
 
 def _with_claim(cluster: Cluster, role_class: model.TaskClass, host: str) -> model.TaskClass:
-    if not claims.has_claim(cluster, host):
+    if not objects.has_claim(cluster, host):
         return role_class
     claim = f"{cluster.namespace}/{Names(cluster).claim(host)}"
     return dataclasses.replace(
@@ -150,11 +215,11 @@ def _role(host: str) -> Role:
     Raises:
         ValueError: No host has this name.
     """
-    role = naming.role_of(host)
+    role = role_of(host)
     if role is None:
         raise ValueError(f'"{host}" is not the name of a host of a cluster')
     return role
 
 
 def _order(host: str) -> tuple[int, int]:
-    return _ROLES.index(_role(host)), naming.number_of(host)
+    return _ROLES.index(_role(host)), number_of(host)
