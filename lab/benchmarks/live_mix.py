@@ -41,7 +41,7 @@ import support
 
 from boathouse.cluster import catalogue, client, config, informer, store, wire
 from boathouse.services.instruments import identity
-from boathouse.services.mrjob.job.model import HOUSEKEEPING
+from boathouse.services.mrjob.model import HOUSEKEEPING
 from boathouse_e2e import kwok
 
 if TYPE_CHECKING:

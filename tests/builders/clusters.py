@@ -6,7 +6,7 @@ from typing import Any
 
 from boathouse.resources import names
 from boathouse.services.mrcluster.model import MRCLUSTERS
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 
 
 def mrcluster(name: str, namespace: str, *, cpu: str, volume: dict[str, Any], **spec: Any) -> dict[str, Any]:

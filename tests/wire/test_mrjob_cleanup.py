@@ -7,7 +7,7 @@ import pytest
 from boathouse import failpoints
 from boathouse.resources import names
 from boathouse.services.frame import object_events
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_task import contract
 from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, failing, mrjob
 

@@ -11,8 +11,8 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import task_orders
+from boathouse.services.mrjob import task_orders
+from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.progress import limits, tls, trust_bundle
 from boathouse_task import contract
 from boathouse_task.contract import TaskType

@@ -292,9 +292,9 @@ def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:
         from boathouse.services.sparkapp import model as sparkapp
 
         return sparkapp.from_resource
-    from boathouse.services.mrjob.job import model as mrjob
+    from boathouse.services.mrjob import model
 
-    return mrjob.from_resource
+    return model.from_resource
 
 
 def _of_pods(value: Any, path: str) -> Iterator[Problem]:

@@ -9,10 +9,9 @@ import ssl
 import aiohttp
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import routes, task_orders, task_reports
-from boathouse.services.mrjob.splits import split_plans
-from boathouse.services.mrjob.state.job_state import JobState, StageState
+from boathouse.services.mrjob import routes, split_plans, task_orders, task_reports
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.progress import server, tls
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract, progress

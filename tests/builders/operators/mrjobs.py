@@ -21,9 +21,9 @@ from boathouse.scheduling import transforms
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.mrjob.splits import shards
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -240,7 +240,7 @@ class Kubelet:
         if order.task_type is TaskType.SETUP:
             if self.operator is None or not self.operator.orders.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
-            kept = shards.encode(self._plan)
+            kept = splits.encode(self._plan)
             self.operator.plans.post(order.job_uid, order.namespace, kept)
             digest = kept.digest
         if self.overlap and order.task_type is TaskType.REDUCE and self._maps_done() < order.maps:

@@ -18,7 +18,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_codec import stripped
 from boathouse.services.hadoop import applications
 from boathouse.services.mrcluster import agent
-from boathouse.services.mrjob.state import job_state
+from boathouse.services.mrjob import job_state
 from boathouse.services.progress import server as progress_server
 from boathouse.services.progress import tls
 from boathouse.services.progress.rejections import Rejected

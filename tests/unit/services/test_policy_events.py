@@ -6,8 +6,7 @@ import pytest
 
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.hadoop import directory
-from boathouse.services.mrjob import policy_events
-from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob import policy_events, submission
 from boathouse.services.mrjob.planning import steps
 from boathouse_policies import model, run_times
 from boathouse_task import contract

@@ -7,8 +7,8 @@ from boathouse.cluster import errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import outlived, transforms
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import pod_reader
-from boathouse.services.mrjob.hadoop import client
+from boathouse.services.mrjob import attempt_pods
+from boathouse.services.mrjob.hadoop import observation
 from boathouse.services.sparkapp import pod_reader as sparkapp_pod_reader
 from boathouse_task import contract
 
@@ -64,7 +64,9 @@ def ended(code=0, message=""):
 
 def read(kind, *args, **more):
     found = pod(kind, *args, **more)
-    return {"driver": sparkapp_pod_reader.driver_pod, "client": client.read}.get(kind, pod_reader.task_pod)(found)
+    return {"driver": sparkapp_pod_reader.driver_pod, "client": observation.read_client}.get(
+        kind, attempt_pods.task_pod
+    )(found)
 
 
 TASKS = ("setup", "map", "reduce", "commit", "cleanup", "uber", "probe")

@@ -19,10 +19,8 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services import learned
 from boathouse.services.frame import admission, object_store, reconciler, status_codec
 from boathouse.services.frame.resync import Resync
-from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob import job_state, results, splits
 from boathouse.services.mrjob.planning import planner, steps
-from boathouse.services.mrjob.splits import shards
-from boathouse.services.mrjob.state import job_state
 from boathouse.services.progress import trust_bundle
 from boathouse_task import command, contract, counters
 from tests.builders import manifests
@@ -95,7 +93,7 @@ async def a_status_that_is_refused_for_its_counters(api, _tmp):
 
 async def a_plan_that_somebody_planted(api, _tmp):
     job = api.add(mrjob())
-    forged = shards.encode(split_plan(1))
+    forged = splits.encode(split_plan(1))
     owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "wordcount", "uid": job["metadata"]["uid"]}
     metadata = {
         "name": f"wordcount-{job['metadata']['uid'][:8]}-s0-plan-000",
@@ -103,7 +101,7 @@ async def a_plan_that_somebody_planted(api, _tmp):
         "annotations": {mrjob_names.ANNOTATION_PLAN_DIGEST: forged.digest, mrjob_names.ANNOTATION_PLAN_SHARDS: "1"},
         "ownerReferences": [owner],
     }
-    content = {shards.KEY: base64.b64encode(forged.pieces[0]).decode()}
+    content = {splits.KEY: base64.b64encode(forged.pieces[0]).decode()}
     api.add({"kind": "ConfigMap", "metadata": metadata, "immutable": True, "binaryData": content})
     async with cluster_of(api) as cluster, cluster.running():
         await waiting.eventually(lambda: cluster.status.get("plan"))
@@ -264,7 +262,7 @@ def without_a_status_without_counters(patch):
 
 
 def without_setups_word(patch):
-    patch.setattr(steps, "vouched", lambda *_: {shards.encode(split_plan(1)).digest})
+    patch.setattr(steps, "vouched", lambda *_: {splits.encode(split_plan(1)).digest})
 
 
 def without_a_limit_of_jobs(patch):

@@ -8,7 +8,7 @@ from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling.pods import holders, ownership
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.mrjob.job import model as mrjobs
+from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes

@@ -25,30 +25,32 @@ from boathouse.services.frame.kind import PENDING_REQUEUE_S, RESUBMIT_S, Body, K
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import directory
-from boathouse.services.mrjob import policy_events, task_metrics
-from boathouse.services.mrjob.attempts import pod_reader, settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob import (
+    attempt_pods,
+    conditions,
+    hdfs,
+    job_state,
+    model,
+    pod_builder,
+    policy_events,
+    probes,
+    second_attempts,
+    settle,
+    split_plans,
+    splits,
+    submission,
+    task_metrics,
+    task_reports,
+)
+from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs, HadoopMemory
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import control, hdfs, pod_builder, probes, seconds, submission
-from boathouse.services.mrjob.planning import (
-    cleanup,
-    measurements,
-    parts_off,
-    planner,
-    predictions,
-    retries,
-    steps,
-    suspensions,
-)
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.progress.task_orders import TaskOrders
-from boathouse.services.mrjob.progress.task_reports import TaskReports
-from boathouse.services.mrjob.splits import shards, split_plans
-from boathouse.services.mrjob.state import conditions, job_state, progress
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob.task_orders import TaskOrders
+from boathouse.services.mrjob.task_reports import TaskReports
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 from boathouse_policies.ikayak import suspension
@@ -160,9 +162,9 @@ class MRJobKind:
         self._clusters = leader.clusters
         mark = leader.controllers.mark
         self.pods = pod_index.PodIndex(
-            pod_reader.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
+            attempt_pods.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
         )
-        self.seconds = seconds.SecondAttempts(self.pods, mark, monotonic)
+        self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self.orders, self.reports = TaskOrders(), TaskReports(self.policy_events.report)
         burst = limits.retries_per_second * buckets.BURST_S
@@ -306,7 +308,7 @@ class MRJobKind:
         missing = await self._related_objects.missing_keys(job.namespace, wanted)
         return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
-    async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> shards.StoredPlan | None:
+    async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> splits.StoredPlan | None:
         """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""
         digests = {state.plan.digest} if state.plan else steps.vouched(pods, state.step)
         return await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
@@ -317,13 +319,13 @@ class MRJobKind:
             return self.hadoop.plan(observation, memory)
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.failures, observation.now_s)
-        state = progress.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
+        state = task_reports.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
         if observation.size is None:
             state = predictions.withdrawn(state, observation.now_s)
         else:
             state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
-        state = measurements.described(state, self._signals.problem, observation.now_s)
-        state = parts_off.described(state, self._parts_off(job, observation.now_s), observation.now_s)
+        state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
+        state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
         desired = dataclasses.replace(desired, state=state)
         surplus = probes.surplus(self.pods, job, state)
         is_over = state.finished or job.deleting_since_s is not None
@@ -359,7 +361,7 @@ class MRJobKind:
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         self._publish_suspensions(job, before, desired.state)
-        if told := parts_off.news(before, desired.state):
+        if told := conditions.parts_off_news(before, desired.state):
             self._events.publish(f"{job.namespace}/{job.name}", job.uid, *told, action="Scheduling")
         return 0.0 if desired.write_plan else None
 
@@ -409,7 +411,7 @@ class MRJobKind:
         """Submit the pending attempts within the namespace's rate of retries. Returns when to requeue."""
         namespace = observation.job.namespace
         classes = self._classes(desired.state, observation)
-        admitted, memory.granted = retries.admit(self.retries, namespace, desired.waiting, memory.granted)
+        admitted, memory.granted = submission.admit(self.retries, namespace, desired.waiting, memory.granted)
         held_back = len(admitted) < len(desired.waiting)
         desired = dataclasses.replace(desired, waiting=admitted)
         if await self._submit(memory, desired, observation, classes, writes):
@@ -471,14 +473,14 @@ class MRJobKind:
             hdfs=hdfs.addresses(job, self._clusters),
         )
         avoided = self.seconds.avoided(job.uid, waiting)
-        tasks_control = control.Control(job.uid, self.orders, self.seconds)
+        tasks_control = second_attempts.Control(job.uid, self.orders, self.seconds)
         factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
         over = self._scheduler.submit(
             submission.scheduler_job(job, priority),
             submission.classes_in_use(job, [*waiting, *live], classes, avoided),
             factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
             factory,
-            suspend_until_s=suspensions.until_s(job, self._context.now()),
+            suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
         )
         failpoints.hit("after-mrjob.submit")
         known = _attempts(self.pods.of(job.uid)) if over else ()

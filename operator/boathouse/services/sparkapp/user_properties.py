@@ -120,7 +120,7 @@ def _elastic() -> dict[str, str]:
 
 
 def _s3(s3: S3) -> dict[str, str]:
-    hadoop = {
+    settings = {
         **object_storage.settings(s3, _KEYS_OF_VARIABLES),
         "fs.s3a.committer.name": "magic",
         # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
@@ -129,7 +129,7 @@ def _s3(s3: S3) -> dict[str, str]:
         "mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
     }
     return {
-        **{f"spark.hadoop.{key}": value for key, value in hadoop.items()},
+        **{f"spark.hadoop.{key}": value for key, value in settings.items()},
         "spark.sql.parquet.output.committer.class": (
             "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
         ),

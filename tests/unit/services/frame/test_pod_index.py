@@ -5,7 +5,7 @@ import pytest
 from boathouse.cluster import store
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob import attempt_pods
 from tests.builders.observed_pods import observed_pod
 
 UID = "job-1"
@@ -47,7 +47,7 @@ class Index:
     def __init__(self):
         self.changes, self.checks, self.gone = [], [], []
         self.index = PodIndex(
-            pod_reader.task_pod,
+            attempt_pods.task_pod,
             self.changes.append,
             lambda _, check: self.checks.append(check),
             on_gone=lambda pod: self.gone.append(pod.uid),

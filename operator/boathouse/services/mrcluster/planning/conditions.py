@@ -26,7 +26,8 @@ _RESERVED: Final = frozenset({"JobOrder", "Gang", "Patience"})
 """Reasons of the scheduler's diagnosis that name others who have the room."""
 _NO_CONTROL: Final = (
     f"the operator cannot connect to the master's port {daemons.CONTROL_PORT} either, which the cluster's "
-    "NetworkPolicies open to it: check the network between them, and policies for connections of the operator's namespace"
+    "NetworkPolicies open to it: check the network between them, and policies for connections of "
+    "the operator's namespace"
 )
 _TESTED: Final = frozenset({Reason.ENFORCED, Reason.NOT_ENFORCED})
 _SERVING: Final = frozenset({"Ready", "Degraded"})

@@ -19,13 +19,12 @@ from boathouse.services.frame import manifests, pod_class
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.hadoop import options
-from boathouse.services.mrjob.hadoop.client import RUNTIME, TASK_TYPE
-from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job
-from boathouse.services.mrjob.job.on_cluster import OnCluster
-from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.placement.pod_builder import PodSettings
-from boathouse.services.mrjob.state import hadoop_state
+from boathouse.services.mrjob.hadoop.observation import RUNTIME, TASK_TYPE
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job
+from boathouse.services.mrjob.on_cluster import OnCluster
+from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
@@ -213,7 +212,7 @@ class ClientBuilder:
 
     def client_spec(self) -> cluster_contract.ClientSpec:
         """Return the parameters of the container that prepares the job."""
-        job, tag = self.job, hadoop_state.tag(self.job.uid, self.attempt)
+        job, tag = self.job, job_state.hadoop_tag(self.job.uid, self.attempt)
         is_streaming = self.on_cluster.jar is None
         return cluster_contract.ClientSpec(
             job_uid=job.uid,

@@ -12,16 +12,13 @@ from boathouse.services.frame import controllers, object_events, pod_index, prot
 from boathouse.services.frame.kind import KindDefinition, ObjectUid
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop.directory import ClusterFacts
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.hadoop import client, options, plan, tags
-from boathouse.services.mrjob.hadoop.client import ClientPod
+from boathouse.services.mrjob import hdfs, settle, submission
+from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
-from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import hdfs, submission
-from boathouse.services.mrjob.placement.pod_builder import PodSettings
-from boathouse.services.mrjob.state.hadoop_state import HadoopState
-from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
+from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job_state import TERMINAL, HadoopState, JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse_policies import model
 
 
@@ -81,7 +78,7 @@ class HadoopJobs:
         self._named: dict[ObjectUid, tuple[str, str]] = {}
         self._memories: dict[ObjectUid, Memory] = {}
         self._followed: dict[ObjectUid, set[str]] = {}
-        self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(client.read, self._mark, later)
+        self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(observation.read_client, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
 
     def _cluster_changed(self, uid: ObjectUid) -> None:
@@ -113,7 +110,7 @@ class HadoopJobs:
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
         attempt = memory.state.hadoop
-        views = {tag: self._applications.view(tag) for tag in tags.of(job.uid, attempt.attempt)} if attempt else {}
+        views = {tag: self._applications.view(tag) for tag in mirror.tags(job.uid, attempt.attempt)} if attempt else {}
         known = memory.hadoop
         if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
             known.seen = attempt.attempt
@@ -211,7 +208,7 @@ class HadoopJobs:
         job, attempt = observation.job, desired.state.hadoop
         wanted: set[str] = set()
         if attempt is not None and attempt.is_open and observation.cluster is not None:
-            wanted = set(tags.of(job.uid, attempt.attempt))
+            wanted = set(mirror.tags(job.uid, attempt.attempt))
         followed = self._followed.pop(job.uid, set())
         for tag in followed - wanted:
             self._applications.drop(tag)

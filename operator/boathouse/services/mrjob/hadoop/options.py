@@ -11,8 +11,8 @@ from typing import Final
 
 from boathouse.services.hadoop import clients, object_storage
 from boathouse.services.hadoop.directory import ClusterFacts
-from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
-from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster, open_settings
+from boathouse.services.mrjob.model import MIB, Job, Stage, Step
+from boathouse.services.mrjob.on_cluster import TAGS, OnCluster, open_settings
 from boathouse_task import cluster_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"

@@ -13,14 +13,13 @@ from typing import Final
 
 from boathouse.resources import times
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Settlement
-from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob import conditions, settle
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState
+from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.state import conditions
-from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
+from boathouse.services.mrjob.settle import Settlement
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 

@@ -14,18 +14,88 @@ from typing import Any, Final
 
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.resources.mrjob.status import JobFields, MRJobStatus
+from boathouse.resources.mrjob.status import MAX_APPLICATIONS, HadoopStatus, JobFields, MRJobStatus, TaskCounts
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.status_codec import StatusCodec
-from boathouse.services.mrjob.state import hadoop_state
-from boathouse.services.mrjob.state.hadoop_state import HadoopState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
+MAX_ATTEMPT = 0xFFFF
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 TERMINAL = frozenset({"Succeeded", "Failed"})
 _CODEC: Final = StatusCodec(MRJobStatus)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks:
+    """Tasks of the attempt's applications, as the ResourceManager counts them."""
+
+    done: int = 0
+    total: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HadoopState(HadoopStatus):
+    """The current attempt. It is in the status before a client of it is submitted.
+
+    Attributes:
+        attempt: From 1; a number is used once.
+        cluster: UID of its cluster; empty if it is unknown.
+        is_stopping: Whether the operator ends the attempt: its client is deleted, its applications are killed.
+        applications: Its applications as last reported, the newest last.
+        maps: None until an application reports them.
+    """
+
+    maps: Tasks | None = None
+    reduces: Tasks | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its client or its applications may still run."""
+        return self.ended_s is None
+
+
+def hadoop_tag(uid: str, attempt: int) -> str:
+    """Return the tag of an attempt's applications. YARN stores tags in lower case."""
+    return f"{uid}-{attempt}".lower()
+
+
+def _hadoop_status(state: HadoopState) -> HadoopStatus:
+    """Return the part `hadoop` of the status."""
+    latest = dataclasses.replace(state, applications=state.applications[-MAX_APPLICATIONS:])
+    return HadoopStatus(**status_codec.fields_of(HadoopStatus, latest))
+
+
+def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
+    """Return the attempt in a status; None if it has none."""
+    read = status.hadoop
+    if read is None or not 0 < read.attempt <= MAX_ATTEMPT:
+        return None
+    fields = status_codec.fields_of(HadoopStatus, read)
+    return HadoopState(**fields, maps=_tasks(status.maps), reduces=_tasks(status.reduces))
+
+
+def hadoop_progress(state: HadoopState) -> str | None:
+    """Return `maps 12/40, reduces 0/2`; None until an application reports its tasks."""
+    parts = [f"{word} {tasks.done}/{tasks.total}" for word, tasks in _by_word(state) if tasks]
+    return ", ".join(parts) or None
+
+
+def _by_word(state: HadoopState) -> Sequence[tuple[str, Tasks | None]]:
+    return ("maps", state.maps), ("reduces", state.reduces)
+
+
+def hadoop_counts(state: HadoopState, task_type: TaskType) -> TaskCounts | None:
+    """Return the tasks of a stage. What runs is not known: it counts as pending."""
+    tasks = {TaskType.MAP: state.maps, TaskType.REDUCE: state.reduces}.get(task_type)
+    if tasks is None:
+        return None
+    return TaskCounts(total=tasks.total, succeeded=tasks.done, pending=max(0, tasks.total - tasks.done))
+
+
+def _tasks(counts: TaskCounts | None) -> Tasks | None:
+    return Tasks(done=counts.succeeded, total=counts.total) if counts else None
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -147,7 +217,7 @@ def to_status(state: JobState) -> dict[str, Any]:
         attempts=mrjob_status.Attempts(
             **{stage: _arrays(state.stages.get(TaskType(stage))) for stage in mrjob_status.Attempts.model_fields}
         ),
-        hadoop=hadoop_state.to_status(state.hadoop) if state.hadoop else None,
+        hadoop=_hadoop_status(state.hadoop) if state.hadoop else None,
     )
     return _CODEC.write(status)
 
@@ -182,7 +252,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
         step=read.current_step or 0,
         steps=max(1, read.steps or 1),
         stages=stages,
-        hadoop=hadoop_state.from_status(read),
+        hadoop=_hadoop_state(read),
     )
     if read.failures is None:
         return state
@@ -194,7 +264,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 def progress(state: JobState) -> str | None:
     """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
     if state.hadoop is not None:
-        return hadoop_state.progress(state.hadoop)
+        return hadoop_progress(state.hadoop)
     step = f"step {state.step + 1}/{state.steps}"
     if TaskType.MAP not in state.stages:
         return step if state.steps > 1 and state.step else None
@@ -205,7 +275,7 @@ def progress(state: JobState) -> str | None:
 
 def _counts(state: JobState, task_type: TaskType) -> mrjob_status.TaskCounts | None:
     if state.hadoop is not None:
-        return hadoop_state.counts(state.hadoop, task_type)
+        return hadoop_counts(state.hadoop, task_type)
     stage = state.stages.get(task_type)
     if stage is None:
         return None

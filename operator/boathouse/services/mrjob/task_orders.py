@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection
 
 import msgspec
 
-from boathouse.services.mrjob.job.model import JobUid
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import JobUid
 from boathouse.suspension import timeouts
 from boathouse.suspension.reasons import Reason
 from boathouse_task import contract

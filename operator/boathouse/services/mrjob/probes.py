@@ -15,15 +15,15 @@ from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop.directory import Directory
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import hdfs, pod_builder, submission
+from boathouse.services.mrjob import hdfs, pod_builder, submission
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.planning import predictions
 from boathouse.services.mrjob.planning.observation import SizeView
 from boathouse.services.mrjob.policy_events import PolicyEvents
-from boathouse.services.mrjob.splits.split_plans import Plans
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob.settle import Attempt
+from boathouse.services.mrjob.split_plans import Plans
 from boathouse_policies import framework, fspy, model
 from boathouse_policies.fspy import prediction
 from boathouse_task import contract

@@ -1,34 +1,120 @@
-"""Routes of MRJob on the progress endpoint: reports, orders, acknowledgements, the split plan, an output's owner.
+"""Routes of MRJob on the progress endpoint: reports, orders, the split plan, an output's owner, leave to submit.
 
 Tasks' messages are hints, except the posted plan, which setup's result confirms by its digest.
+
+The owner of an output is the job that its ownership mark names (`boathouse_task.ownership`). Another job may take over
+the output only if that job has certainly ended: this leader has listed all MRJobs, and no pod of the job runs or can
+still be created. For namespaces and clusters that the operator does not watch, the answer is `OUTSIDE`.
 """
 
+import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 import msgspec
 from aiohttp import web
 
 from boathouse import failpoints
+from boathouse.scheduling.scheduler import Scheduler
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_index import PodIndex
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.job.model import JobUid
-from boathouse.services.mrjob.output_owners import Owners
-from boathouse.services.mrjob.progress.task_orders import Poll, TaskOrders
-from boathouse.services.mrjob.progress.task_reports import TaskReports
-from boathouse.services.mrjob.splits.intake import PlanIntake
-from boathouse.services.mrjob.splits.split_plans import Plans
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
+from boathouse.services.mrjob.hadoop.observation import ClientPod
+from boathouse.services.mrjob.kind import MRJOB
+from boathouse.services.mrjob.model import JobUid
+from boathouse.services.mrjob.split_plans import PlanIntake, Plans
+from boathouse.services.mrjob.task_orders import Poll, TaskOrders
+from boathouse.services.mrjob.task_reports import TaskReports
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.limits import Limits
 from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
+from boathouse_policies import model as policy
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.cluster_contract import Leave
+from boathouse_task.contract import OwnerState, TaskType
 
+_MOST_BYTES: Final = 64
 MAX_WAIT_S: Final = 55.0
 _REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
 _ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Owners:
+    """Looks up owners for setup tasks.
+
+    Attributes:
+        pods: task pods, in sync with the API server before the first request.
+        cluster: this cluster's identity; empty if unknown.
+        namespaces: namespaces where the operator runs jobs; empty for all.
+        listed: whether this leader has listed all MRJobs.
+    """
+
+    jobs: ObjectStore
+    pods: PodIndex[AttemptPod]
+    scheduler: Scheduler
+    cluster: str
+    namespaces: Collection[str]
+    listed: Callable[[], bool]
+
+    def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
+        """Return the state of a job.
+
+        Args:
+            uid: UID of the job.
+            namespace: Namespace in the mark, which is untrusted: any writer of the output may have written it.
+            cluster: Cluster in the mark.
+        """
+        key = self.jobs.key(uid)
+        body = self.jobs.get(key) if key is not None else None
+        is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
+        if body is None and not is_here:
+            return contract.Owner(state=OwnerState.OUTSIDE)
+        if body is None and not self.listed():
+            return contract.Owner(state=OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
+        if body is not None and not MRJOB.has_ended(body):
+            return contract.Owner(state=OwnerState.ACTIVE)
+        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
+        if is_live or self.scheduler.may_create(policy.JobId(uid)):
+            return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not")
+        return contract.Owner(state=OwnerState.ENDED)
+
+
+class LeaveRoutes:
+    """Gives leave to the clients of open attempts."""
+
+    def __init__(self, jobs: HadoopJobs) -> None:
+        self._jobs = jobs
+
+    def find(self, object_uid: str, caller: Caller) -> ClientPod | None:
+        """Return a live client of a job."""
+        return self._jobs.find(ObjectUid(object_uid), caller.namespace, caller.pod_name)
+
+    def routes(self) -> Sequence[Route[ClientPod]]:
+        """Return all routes."""
+        return (
+            Route(
+                method="POST",
+                path="tasks/{pod}/leave",
+                handle=self._leave,
+                check=self._check,
+                most_bytes=_MOST_BYTES,
+            ),
+        )
+
+    def _check(self, sender: Sender[ClientPod]) -> None:
+        if not self._jobs.may_submit(ObjectUid(sender.object_uid), sender.pod):
+            raise Rejected(Reason.NO_LEAVE)
+
+    async def _leave(self, _: web.Request, sender: Sender[ClientPod]) -> Leave:
+        failpoints.hit("before-mrjob.leave")
+        answer = Leave(attempt=sender.pod.attempt)
+        failpoints.hit("after-mrjob.leave")
+        return answer
 
 
 class TaskRoutes:

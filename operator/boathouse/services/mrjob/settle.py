@@ -14,9 +14,9 @@ from boathouse.resources import names, times
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.conditions import printable
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, Ending
-from boathouse.services.mrjob.state.job_state import StageState
+from boathouse.services.mrjob import results
+from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending
+from boathouse.services.mrjob.job_state import StageState
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 

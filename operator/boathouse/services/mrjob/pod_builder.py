@@ -13,8 +13,8 @@ from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.pods.environment import literal
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, Resources
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job, Resources
+from boathouse.services.mrjob.settle import Attempt
 from boathouse_task import contract, formats
 from boathouse_task.contract import TaskType
 

@@ -1,4 +1,6 @@
-"""Remember which slow tasks get a second attempt, until its pod exists. Only in memory: policies decide again.
+"""Second attempts of slow tasks, and the control of running tasks that the scheduler gets.
+
+Which tasks get a second attempt is remembered until its pod exists, only in memory: policies decide again.
 
 The first attempt to commit wins, and the planner ends the other one.
 """
@@ -9,13 +11,14 @@ from typing import Final
 
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import pod_reader
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import submission
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob import attempt_pods, submission
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.settle import Attempt
+from boathouse.services.mrjob.task_orders import TaskOrders
 from boathouse_policies import model
+from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 PENDING_S: Final = 30.0
@@ -106,7 +109,7 @@ class SecondAttempts:
         stage = entry.state.stages[pod.task_type]
         number = max(stage.last[pod.index], stage.settled(pod.index), pod.attempt) + 1
         second = _key(pod, number)
-        if number >= pod_reader.MAX_ATTEMPT:
+        if number >= attempt_pods.MAX_ATTEMPT:
             return None
         if second not in self.pending(uid):
             entry.requests[second] = _Request(self._clock(), frozenset(avoids))
@@ -137,3 +140,26 @@ def _key(pod: AttemptPod, number: int) -> Attempt:
 
 def _of(request: _Request | None) -> frozenset[model.NodeName]:
     return frozenset() if request is None else request.avoids
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Control:
+    """Implements `TaskControl` for the tasks of one MRJob.
+
+    Attributes:
+        uid: The job.
+        orders: Orders for tasks.
+        seconds: Second attempts of tasks.
+    """
+
+    uid: JobUid
+    orders: TaskOrders
+    seconds: SecondAttempts
+
+    async def suspend(self, task: model.TaskId, order: contract.SuspendOrder) -> str:
+        """Order a task to pause; return "" once it has paused, else the reason why it does not."""
+        return await self.orders.suspend(self.uid, task.rpartition("/")[2], order)
+
+    def speculate(self, task: model.TaskId, avoids: Sequence[model.NodeName]) -> model.TaskId | None:
+        """Submit a second attempt of a task on none of these nodes; return it, or None if there may be none."""
+        return self.seconds.request(self.uid, task, avoids)

@@ -1,4 +1,6 @@
-"""Store split plans: posted plans in memory, accepted plans in ConfigMaps.
+"""Receive and store split plans: posted plans in memory, accepted plans in ConfigMaps.
+
+Posts are received few at a time, each with a timeout, and decoded outside of the event loop.
 
 Every user who may edit a namespace can write ConfigMaps of any name there, before the operator or in place of its own.
 A plan is therefore read only with a digest that is known from elsewhere, and within the limits of a posted plan.
@@ -6,20 +8,92 @@ A plan is therefore read only with a digest that is known from elsewhere, and wi
 
 import asyncio
 import dataclasses
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from boathouse import failpoints
+from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import catalogue, client, errors
+from boathouse.listening.budget import Places
 from boathouse.resources.mrjob import spec
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.splits import posted, shards
-from boathouse.services.mrjob.splits.shards import StoredPlan
+from boathouse.services.mrjob import splits
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.splits import StoredPlan
+from boathouse.services.progress.limits import Stream, receive
+from boathouse.services.progress.rejections import Reason, Rejected
 from boathouse.telemetry import logs
+from boathouse_task import contract
 
+POSTS, POSTS_OF_NAMESPACE = 4, 1
+"""Plans received concurrently, in total and per namespace: at most 32 MiB. They are decoded one by one."""
+READ_S: Final = 3.0
+READ_BYTES_A_S: Final = 512 * 1024
+"""Minimum rate of a body after `READ_S`: the largest body may take 19 s."""
+RATE_BYTES, BURST_BYTES = 8 * 2**20, 96 * 2**20
+"""Bytes of JSON decoded per second: a third of a core, as 24 MiB take up to 1 s of CPU time."""
+NAMESPACE_RATE_BYTES, NAMESPACE_BURST_BYTES = 2 * 2**20, 72 * 2**20
 _log = logs.get(__name__)
 _PLANS = catalogue.CONFIG_MAPS.untyped()
 _LIMIT_BYTES: Final = 32 * 2**20
+
+
+class PlanIntake:
+    """Receives and decodes posted plans.
+
+    Args:
+        clock: Returns monotonic seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._places = Places(in_all=POSTS, per_key=POSTS_OF_NAMESPACE)
+        self._budget = Buckets(rate_per_s=RATE_BYTES, burst=BURST_BYTES, clock=clock)
+        self._budgets = Buckets(rate_per_s=NAMESPACE_RATE_BYTES, burst=NAMESPACE_BURST_BYTES, clock=clock)
+        self._decoding = asyncio.Lock()
+
+    def check(self, namespace: str) -> None:
+        """Check that a namespace may post a plan now.
+
+        Raises:
+            Rejected: The budget of the namespace or of all namespaces is exhausted.
+        """
+        if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
+            raise Rejected(Reason.TOO_MANY_POSTS)
+
+    async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
+        """Receive and decode a plan.
+
+        Args:
+            namespace: Namespace of the job.
+            stream: The body.
+            length: Content-Length of the body in bytes, or None.
+            gzipped: Whether the body is compressed.
+
+        Raises:
+            Rejected: Too many plans are being received, or the body is too large, too slow or not a plan.
+        """
+        with self._places.place(namespace) as free:
+            if not free:
+                raise Rejected(Reason.TOO_MANY_POSTS)
+            most_bytes = contract.PLAN_POST_MAX_BYTES
+            within_s = READ_S + (most_bytes if length is None else length) / READ_BYTES_A_S
+            content = await receive(stream, most_bytes=most_bytes, within_s=within_s)
+            return await self._decode(namespace, content, gzipped=gzipped)
+
+    async def _decode(self, namespace: str, content: bytes, *, gzipped: bool) -> StoredPlan:
+        """Decode in a thread, one plan at a time. An invalid plan is charged to the budgets like the largest plan."""
+        cost = contract.PLAN_MAX_BYTES
+        try:
+            async with self._decoding:
+                plan, cost = await asyncio.to_thread(splits.read_posted, content, gzipped=gzipped)
+        except splits.TooLargeError as error:
+            raise Rejected(Reason.TOO_LARGE, str(error)) from error
+        except ValueError as error:
+            raise Rejected(Reason.MALFORMED, str(error)) from error
+        finally:
+            self._budget.charge(ALL, cost)
+            self._budgets.charge(namespace, cost)
+        return plan
 
 
 @dataclasses.dataclass(slots=True)
@@ -110,7 +184,7 @@ class Plans:
         """
         kept = self._jobs[job.uid].posted
         assert kept is not None
-        for manifest in shards.config_maps(job, step, kept):
+        for manifest in splits.config_maps(job, step, kept):
             failpoints.hit("before-plan.shard")
             await self._write_shard(job.namespace, manifest, check_lead)
             failpoints.hit("after-plan.shard")
@@ -137,12 +211,12 @@ class Plans:
         pieces: list[bytes] = []
         try:
             first = await self._get(job, step, 0)
-            digest, count = shards.digest_of(first) or "", shards.count_of(first)
+            digest, count = splits.digest_of(first) or "", splits.count_of(first)
             if digest not in digests:
                 return None
             for index in range(count):
                 found = first if index == 0 else await self._get(job, step, index)
-                piece = shards.piece(found, job, digest)
+                piece = splits.piece(found, job, digest)
                 if piece is None:
                     _log.warning("a ConfigMap is not a shard of the expected plan", job=job.name, index=index)
                     return None
@@ -153,7 +227,7 @@ class Plans:
             return await asyncio.to_thread(read, pieces, digest)
 
     async def _get(self, job: Job, step: int, index: int) -> Mapping[str, Any]:
-        return await self._api.get(_PLANS, shards.shard_name(job, step, index), job.namespace)
+        return await self._api.get(_PLANS, splits.shard_name(job, step, index), job.namespace)
 
     async def _write_shard(self, namespace: str, manifest: Mapping[str, Any], check_lead: Callable[[], None]) -> None:
         name = manifest["metadata"]["name"]
@@ -162,7 +236,7 @@ class Plans:
             await self._api.create(_PLANS, manifest, namespace)
         except errors.AlreadyExists:
             found = await self._api.get(_PLANS, name, namespace)
-            if shards.same(manifest, found):
+            if splits.same(manifest, found):
                 return
             check_lead()
             await self._api.delete(_PLANS, name, namespace, uid=found["metadata"]["uid"])
@@ -173,7 +247,7 @@ class Plans:
 def read(pieces: Collection[bytes], digest: str) -> StoredPlan | None:
     """Return the plan of the shards' contents; None if it is invalid or has another digest."""
     try:
-        kept, _ = posted.read(b"".join(pieces), gzipped=True)
+        kept, _ = splits.read_posted(b"".join(pieces), gzipped=True)
     except ValueError:
         return None
     return kept if kept.digest == digest and len(kept.plan.splits) <= spec.MAX_MAPS else None

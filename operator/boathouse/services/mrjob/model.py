@@ -20,8 +20,8 @@ from boathouse.resources.pods import storage as pod_storage
 from boathouse.resources.pods import template as pod_fields
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import ObjectUid, Refusal
-from boathouse.services.mrjob.job import on_cluster
-from boathouse.services.mrjob.job.on_cluster import OnCluster
+from boathouse.services.mrjob import on_cluster
+from boathouse.services.mrjob.on_cluster import OnCluster
 from boathouse_task import contract, formats
 
 MRJOBS: Final = catalogue.Resource(

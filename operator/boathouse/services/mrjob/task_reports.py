@@ -1,19 +1,61 @@
-"""Compute a job's progress from finished tasks and the reports of running tasks, which are hints. Pure."""
+"""Reports of running tasks, which are hints, and the progress of a job to which they add up.
+
+They are only in memory, because tasks send them again.
+"""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Final
 
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob import results
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
+OnReport = Callable[[JobUid, str, contract.TaskReport], None]
 ALL: Final = 100
 _WORK: Final = (TaskType.MAP, TaskType.REDUCE)
+_Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
+
+
+class TaskReports:
+    """Last reports of the running tasks of unfinished jobs.
+
+    Args:
+        on_report: Called with each report.
+    """
+
+    def __init__(self, on_report: OnReport = lambda _uid, _pod, _report: None) -> None:
+        self._on_report = on_report
+        self._jobs: dict[JobUid, dict[str, contract.TaskReport]] = {}
+
+    @property
+    def tasks(self) -> int:
+        """Number of running tasks that have reported."""
+        return sum(map(len, self._jobs.values()))
+
+    def update(self, uid: JobUid, live: Collection[str] = ()) -> None:
+        """Take reports of a job, and drop those of pods that are not live."""
+        self._jobs[uid] = {pod: report for pod, report in self._jobs.get(uid, {}).items() if pod in live}
+
+    def forget(self, uid: JobUid) -> None:
+        """Drop the reports of a deleted job."""
+        self._jobs.pop(uid, None)
+
+    def report(self, uid: JobUid, pod: str, report: contract.TaskReport) -> None:
+        """Store a task's last report, unless the job was deleted."""
+        reports = self._jobs.get(uid)
+        if reports is not None:
+            reports[pod] = results.report(report)
+            self._on_report(uid, pod, reports[pod])
+
+    def of(self, uid: JobUid) -> Mapping[str, contract.TaskReport]:
+        """Return the last reports of a job's tasks, by pod."""
+        return self._jobs.get(uid, {})
 
 
 def with_progress(
@@ -26,9 +68,6 @@ def with_progress(
         if pod.state is PodLife.RUNNING and pod.name in reports and pod.step == state.step
     }
     return dataclasses.replace(state, percent=_percent(state, job, running), running=_sums(running))
-
-
-_Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
 
 
 def _percent(state: JobState, job: Job, running: _Running) -> int:

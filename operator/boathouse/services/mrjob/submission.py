@@ -5,18 +5,19 @@ import functools
 import hashlib
 import json
 import types
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
+from boathouse.buckets import Buckets
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import pod_class
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job, JobUid, Resources
-from boathouse.services.mrjob.placement import locality, pod_builder
+from boathouse.services.mrjob import hdfs, pod_builder
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid, Resources
+from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -27,6 +28,25 @@ NOWHERE: Final[Avoided] = types.MappingProxyType({})
 _SETTINGS: Final = pod_builder.PodSettings(progress_url="", scratch_bytes=0)
 """For classes, which do not depend on the operator's settings."""
 _ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
+
+
+def admit(
+    retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
+) -> tuple[list[Attempt], frozenset[Attempt]]:
+    """Return the attempts that may start now, and those among them that used a token.
+
+    First attempts, attempts whose pod exists, and attempts that were granted before need no token.
+    """
+    admitted: list[Attempt] = []
+    kept: set[Attempt] = set()
+    for attempt in waiting:
+        bare = dataclasses.replace(attempt, pod_uid=None)
+        if attempt.number > 1:
+            if attempt.pod_uid is None and bare not in granted and not retries.take(namespace):
+                continue
+            kept.add(bare)
+        admitted.append(attempt)
+    return admitted, frozenset(kept)
 
 
 def scheduler_job(job: Job, priority: int = 0) -> model.Job:
@@ -162,20 +182,20 @@ class Factory:
         """Return a factory for these attempts."""
         return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
 
-    def tasks(self, plan: contract.Plan | None, node_of: locality.NodeOf) -> list[model.Task]:
+    def tasks(self, plan: contract.Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
         nodes = functools.cache(node_of)
         return [self._task(task, attempt, plan, nodes) for task, attempt in self.attempts.items()]
 
     def _task(
-        self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None, node_of: locality.NodeOf
+        self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None, node_of: hdfs.NodeOf
     ) -> model.Task:
         usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
         return model.Task(
             id=task,
             task_class=_class_id_apart(usual, avoided) if avoided else usual,
             index=attempt.index,
-            locations=tuple(locality.locations(attempt.task_type, attempt.index, plan, node_of)),
+            locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
             pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
         )
 
