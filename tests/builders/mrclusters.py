@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.kind import ObjectUid, Refusal
-from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import files, model, pods
 from boathouse.services.mrcluster.planning.observation import Wanted
 from boathouse.services.mrcluster.pods import PodSettings

@@ -11,10 +11,10 @@ import types
 from typing import Any
 
 from boathouse import failpoints
+from boathouse.services import hadoop
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.hadoop import directory
-from boathouse.services.hadoop.applications import Applications
+from boathouse.services.hadoop import Applications
 from boathouse.services.mrjob import job_state
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
@@ -157,7 +157,7 @@ class SimulatedHadoopJob:
         self.lives += 1
         self.scheduler = _Scheduler(self)
         self.tags = Applications(lambda _: None, lambda: self.now_s)
-        self.directory = directory.Directory()
+        self.directory = hadoop.Directory()
         self.directory.put(self.cluster)
         context = types.SimpleNamespace(now=lambda: self.now_s, may_lead=lambda: True, events=None)
         leader = types.SimpleNamespace(

@@ -10,7 +10,7 @@ import pytest
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import routes as mrjob_routes
 from boathouse.services.mrjob.hadoop.observation import ClientPod
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 from boathouse_task.cluster_contract import ClientSpec
 from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
@@ -43,7 +43,7 @@ async def endpoint(api, client, tmp_path):
     routes = mrjob_routes.LeaveRoutes(made.jobs)
     made.server.add(routes.find, routes.routes())
     async with made.server.serve(
-        tls.server_context(made.authority, ["localhost"], NOW), port=0, host="127.0.0.1"
+        certificates.server_context(made.authority, ["localhost"], NOW), port=0, host="127.0.0.1"
     ) as made.port:
         yield made
 

@@ -12,11 +12,11 @@ import msgspec
 
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.applications import Applications
+from boathouse.services.hadoop import Applications
 from boathouse.services.mrcluster import agent
 from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning.observation import NodePod
-from boathouse.services.progress import server, tls
+from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import progress
 from boathouse_task.agent.agent import Agent, AgentClient
@@ -38,7 +38,7 @@ JOB = ObjectUid("job-1")
 MASTER = "etl-master"
 DOMAIN = "etl-nodes.demo.svc"
 PATH = f"demo/{UID}/cluster/{MASTER}/report"
-AUTHORITY = tls.authority(None, "op-1", dt.datetime.now(dt.UTC))
+AUTHORITY = certificates.authority(None, "op-1", dt.datetime.now(dt.UTC))
 
 
 class Pods:
@@ -166,7 +166,7 @@ class Cluster:
 async def leading(client, pods, epoch=3):
     """A leader that serves."""
     leader = Leader(client, pods, epoch)
-    context = tls.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
+    context = certificates.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
     async with leader.server.serve(context, port=0, host="127.0.0.1") as leader.port:
         yield leader
 

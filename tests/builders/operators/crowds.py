@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from boathouse.resources import names
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.progress.limits import Rejected
 from boathouse_task import contract
 from boathouse_task.cluster_contract import AgentReport, HdfsFigures
 from boathouse_task.contract import TaskType

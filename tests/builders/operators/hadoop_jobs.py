@@ -10,7 +10,7 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import routes as mrjob_routes
 from boathouse.services.mrjob import wiring
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.progress.limits import Rejected
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders.mrclusters import cluster_facts
 from tests.builders.operators import leaders

@@ -11,7 +11,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrcluster import model as mrcluster_model
 from boathouse.services.mrcluster import wiring
 from boathouse.services.mrcluster.model import Names
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.progress.limits import Rejected
 from boathouse_policies import model
 from tests.builders import manifests, mrclusters
 from tests.builders.operators import leaders

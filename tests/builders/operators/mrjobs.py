@@ -18,8 +18,8 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import transforms
+from boathouse.services import hadoop
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.kind import MRJobKind
@@ -149,8 +149,8 @@ class Operator:
             cluster_id="",
             profile=types.SimpleNamespace(observers=observers, controllers=(), figures=(), order=order),
             scheduling=types.SimpleNamespace(scheduler=self.scheduler),
-            clusters=directory.Directory(),
-            applications=applications.Applications(self.controllers.mark),
+            clusters=hadoop.Directory(),
+            applications=hadoop.Applications(self.controllers.mark),
             controllers=self.controllers,
             bundles=self.bundle,
             metrics=self.telemetry,

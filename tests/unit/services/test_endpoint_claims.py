@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.services.mrjob import splits as mrjob_splits
-from boathouse.services.progress import claims
+from boathouse.services.progress import auth
 from boathouse_task import contract
 from boathouse_task.contract import Plan, Split
 
@@ -24,11 +24,11 @@ def encoded_token(**changes):
 
 
 def caller_of(text):
-    return claims.read(text, "boathouse.dev", NOW_S)
+    return auth.read_claims(text, "boathouse.dev", NOW_S)
 
 
 def test_a_projected_token_names_its_pod():
-    assert caller_of(encoded_token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    assert caller_of(encoded_token()) == auth.Caller(namespace="demo", pod_name="p", pod_uid="u")
     assert caller_of(encoded_token(aud="boathouse.dev")) is not None
 
 
@@ -63,7 +63,7 @@ def test_a_payload_of_many_levels_claims_nothing(payload):
 
 
 def test_a_token_longer_than_a_header_claims_nothing():
-    assert caller_of(encoded_token(more="x" * claims.MAX_CHARS)) is None
+    assert caller_of(encoded_token(more="x" * auth.MAX_CHARS)) is None
 
 
 # Plans

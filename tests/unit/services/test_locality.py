@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from boathouse.services.hadoop.directory import Directory
+from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob import hdfs, pod_builder, submission
 from boathouse_task import contract
 from boathouse_task.contract import HdfsAddress, TaskType

@@ -19,7 +19,7 @@ from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import results, routes, split_plans, splits
 from boathouse.services.mrjob.attempt_pods import AttemptPod
-from boathouse.services.progress import auth, claims, server
+from boathouse.services.progress import auth, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import manifests
@@ -63,7 +63,7 @@ async def tokens_of_pods_that_are_not_there(api, tmp):
 
 
 async def forged_tokens_without_end(api, _tmp):
-    caller = claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    caller = auth.Caller(namespace="demo", pod_name="p", pod_uid="u")
     async with api.client() as client:
         subject = auth.Authenticator(client, names.TOKEN_AUDIENCE, clock=lambda: 0.0)
         for number in range(int(auth.NAMESPACE_BURST) + 50):

@@ -17,11 +17,11 @@ from boathouse.cluster import errors, retries
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services import learned
-from boathouse.services.frame import admission, object_store, reconciler, status_codec
-from boathouse.services.frame.resync import Resync
+from boathouse.services.frame import admission, object_store, reconciler, statuses
+from boathouse.services.frame.object_store import Resync
 from boathouse.services.mrjob import job_state, results, splits
 from boathouse.services.mrjob.planning import planner, steps
-from boathouse.services.progress import trust_bundle
+from boathouse.services.progress import certificates
 from boathouse_task import command, contract, counters
 from tests.builders import manifests
 from tests.builders.operators.mrjobs import CONFIG, KEY, RunningMRJob, mrjob, split_plan
@@ -216,7 +216,7 @@ async def a_part_of_what_was_learnt_that_is_malformed(api, _tmp):
 
 async def a_bundle_of_authorities_that_somebody_edited(api, _tmp):
     async with api.client() as client:
-        bundles = trust_bundle.Bundles(client, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
+        bundles = certificates.Bundles(client, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
         await bundles.add("A")
         await bundles.ensure("demo")
         api.change("configmaps", f"demo/{names.PROGRESS_CA_CONFIG_MAP}", {"data": {names.PROGRESS_CA_KEY: "forged"}})
@@ -283,7 +283,7 @@ def without_a_look_at_labels(patch):
 
 
 def without_tolerance(patch):
-    patch.setattr(status_codec.StatusCodec, "read", lambda codec, status: codec._adapter.validate_python(status or {}))
+    patch.setattr(statuses.StatusCodec, "read", lambda codec, status: codec._adapter.validate_python(status or {}))
 
 
 def without_setting_jobs_aside(patch):
@@ -298,7 +298,7 @@ def without_a_check_of_parts(patch):
 
 
 def without_a_look_at_published_bundles(patch):
-    patch.setattr(trust_bundle.Bundles, "_restore", trust_bundle.Bundles.ensure)
+    patch.setattr(certificates.Bundles, "_restore", certificates.Bundles.ensure)
 
 
 def without_another_attempt(patch):

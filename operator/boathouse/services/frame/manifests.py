@@ -1,18 +1,23 @@
-"""Build what the manifests of all kinds have in common: names, owners, labels, and the skeleton of a pod. Pure.
+"""Build what the manifests of all kinds have in common, and derive a task class from that of a pod. Pure.
 
 All pods satisfy Pod Security `restricted`.
+
+So the room that the scheduler finds or reserves is the room that a pod takes, and a field that reaches the pod also
+reaches the scheduler.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypedDict
 
 import pydantic
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
 from boathouse.resources.pods import template as pod_fields
+from boathouse.scheduling.pods import translate
+from boathouse_policies import model
 from boathouse_task import contract
 
 Manifest = dict[str, Any]
@@ -205,3 +210,27 @@ def pod(
     }
     present = {name: value for name, value in spec.items() if value not in (None, "", [], {})}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": present}
+
+
+class PodClass(TypedDict):
+    """The part of a task class that follows from the pods."""
+
+    resources: model.Resources
+    constraints: model.Constraints
+    labels: dict[str, str]
+
+
+def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
+    """Return what the scheduler must know of pods like this one.
+
+    Args:
+        manifest: A pod of the class, without a node. Its limits become requests where it has none.
+        own_labels: Labels that the pods of the class do not share.
+
+    Raises:
+        ValueError: The manifest holds something that is not a quantity.
+    """
+    metadata = manifest["metadata"]
+    labels = {key: value for key, value in metadata["labels"].items() if key not in own_labels}
+    view = translate.manifest_view({**manifest, "metadata": {**metadata, "labels": labels}})
+    return {"resources": translate.spec_resources(view), "constraints": translate.constraints(view), "labels": labels}

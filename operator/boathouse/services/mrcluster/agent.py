@@ -28,13 +28,12 @@ from boathouse.cluster import server_time
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.applications import Applications
+from boathouse.services.hadoop import Applications
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning.observation import NodePod
-from boathouse.services.progress.claims import Caller
-from boathouse.services.progress.limits import Limits
-from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.progress.auth import Caller
+from boathouse.services.progress.limits import Limits, Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
 from boathouse.telemetry import logs
 from boathouse_task.cluster_contract import (

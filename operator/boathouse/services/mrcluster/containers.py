@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources import quantity
+from boathouse.services import hadoop
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.hadoop import clients
 from boathouse.services.mrcluster import daemons, files, model, objects, sizes
 from boathouse.services.mrcluster.daemons import Daemon
 from boathouse.services.mrcluster.files import Rendered
@@ -122,7 +122,7 @@ def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest
     )
     user = map(manifests.as_json, cluster.spec.env or ())
     address = manifests.field_variables(("BOATHOUSE_POD_IP", "status.podIP"))
-    return [*manifests.variables([clients.ARENAS]), *user, *manifests.variables(ours), *address]
+    return [*manifests.variables([hadoop.ARENAS]), *user, *manifests.variables(ours), *address]
 
 
 def with_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> list[Manifest]:

@@ -17,13 +17,13 @@ from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
 from boathouse.services.frame import (
     controllers,
-    object_events,
     pod_index,
     pod_life,
     protocols,
     related_objects,
-    status_codec,
     status_writer,
+    statuses,
+    writes,
 )
 from boathouse.services.frame.kind import (
     OBSTACLE_REQUEUE_S,
@@ -158,7 +158,7 @@ class MRClusterKind:
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
-        self._events = object_events.ObjectEvents(MRCLUSTER, self._context.events)
+        self._events = writes.ObjectEvents(MRCLUSTER, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = cluster_metrics.ClusterMetrics(
             leader.metrics.registry, leader.metrics.gauges, self.reports.age_s
@@ -426,7 +426,7 @@ def _with_sizes(observation: Observation) -> Observation:
 
 def _is_written(memory: ClusterMemory) -> bool:
     """Return whether the urgent parts of the state are in the written status."""
-    status = status_codec.stripped(model.to_status(memory.state))
+    status = statuses.stripped(model.to_status(memory.state))
     return all(status.get(field) == memory.written.get(field) for field in model.URGENT_FIELDS)
 
 

@@ -23,13 +23,13 @@ from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.mrcluster.status import LeavingNode, MRCluster, MRClusterStatus
-from boathouse.services.frame import conditions, queues
+from boathouse.services import hadoop
+from boathouse.services.frame import admission, statuses
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
 from boathouse.services.frame.manifests import derived_name
-from boathouse.services.frame.status_codec import StatusCodec
-from boathouse.services.hadoop import directory
+from boathouse.services.frame.statuses import StatusCodec
 
-MRCLUSTERS: Final = directory.MRCLUSTERS
+MRCLUSTERS: Final = hadoop.MRCLUSTERS
 DEFAULT_REPLICATION: Final = 3
 MASTER: Final = "master"
 _DIGEST: Final = 8
@@ -99,7 +99,7 @@ def from_resource(body: Body, config: OperatorConfig, defaults: HadoopDefaults) 
 
 def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
     metadata = body["metadata"]
-    queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=_priority_class(spec))
+    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=_priority_class(spec))
     if isinstance(queue, Refusal):
         return queue
     image = spec.image or defaults.image
@@ -263,7 +263,7 @@ def from_status(status: Mapping[str, Any] | None) -> ClusterState:
 def to_status(state: ClusterState) -> dict[str, Any]:
     """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
     size = state.size and dataclasses.replace(
-        state.size, reason=conditions.printable(state.size.reason, wire.MAX_SIZE_REASON)
+        state.size, reason=statuses.printable(state.size.reason, wire.MAX_SIZE_REASON)
     )
     short = tuple(map(_short, state.conditions))
     return _CODEC.write(dataclasses.replace(state, conditions=short, size=size, sizes=state.sizes[-wire.MAX_SIZES :]))
@@ -286,5 +286,5 @@ def _used(wanted: tuple[int, ...], leaving: tuple[LeavingNode, ...]) -> tuple[in
 
 
 def _short(condition: base.Condition) -> base.Condition:
-    message = conditions.printable(condition.message, wire.MAX_MESSAGE)
+    message = statuses.printable(condition.message, wire.MAX_MESSAGE)
     return condition if message == condition.message else condition.model_copy(update={"message": message})

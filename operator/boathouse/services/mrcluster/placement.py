@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Final
 from boathouse.cluster import catalogue, wire
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import pod_class
+from boathouse.services.frame import manifests
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import objects, pods
 from boathouse.services.mrcluster.files import Rendered
@@ -187,7 +187,7 @@ def _job(cluster: Cluster, priority: int) -> model.Job:
 
 
 def _class(pods: NodePods, role: Role) -> model.TaskClass:
-    found = pod_class.of(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
+    found = manifests.pod_class(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
     found["constraints"] = dataclasses.replace(found["constraints"], claims=())
     return model.TaskClass(
         id=model.ClassId(f"{pods.cluster.uid}/{role}"),

@@ -17,9 +17,9 @@ from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST,
 from boathouse.resources.names import LABEL_TASK_TYPE
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import manifests, pod_life
-from boathouse.services.frame.conditions import printable
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.frame.statuses import printable
 from boathouse.services.mrcluster import containers, daemons, model, objects, sizes
 from boathouse.services.mrcluster.containers import REFRESH
 from boathouse.services.mrcluster.files import USER_ID, Rendered

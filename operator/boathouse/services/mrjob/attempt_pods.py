@@ -12,9 +12,9 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.conditions import printable
 from boathouse.services.frame.pod_events import LENT_MILLI
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.frame.statuses import printable
 from boathouse.services.mrjob import results
 from boathouse.suspension.record import SuspensionRecord
 from boathouse_policies import model as policy

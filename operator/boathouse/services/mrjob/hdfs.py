@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.directory import Directory
+from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob.model import Job
 from boathouse_policies import model
 from boathouse_task import contract

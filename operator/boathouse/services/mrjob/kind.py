@@ -12,19 +12,11 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import ownership
-from boathouse.services.frame import (
-    controllers,
-    object_events,
-    pod_index,
-    protocols,
-    related_objects,
-    status_codec,
-    status_writer,
-)
+from boathouse.services import hadoop
+from boathouse.services.frame import controllers, pod_index, protocols, related_objects, status_writer, statuses, writes
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, RESUBMIT_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop import directory
 from boathouse.services.mrjob import (
     attempt_pods,
     conditions,
@@ -175,7 +167,7 @@ class MRJobKind:
         self._lends_cpu = suspension.is_in(leader.profile)
         self._guard = guard.guard_of(leader.profile)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
-        self._events = object_events.ObjectEvents(MRJOB, self._context.events)
+        self._events = writes.ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self._probes = self._prober(leader)
         self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
@@ -213,10 +205,10 @@ class MRJobKind:
     def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
         """Return the state that a status describes."""
         if job is None:
-            reduces = status_codec.value(lambda: int(status["reduces"]["total"]), 0)
+            reduces = statuses.value(lambda: int(status["reduces"]["total"]), 0)
             return job_state.from_status(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         last = len(job.steps) - 1
-        step = max(0, min(status_codec.value(lambda: int(status.get("currentStep") or 0), 0), last))
+        step = max(0, min(statuses.value(lambda: int(status.get("currentStep") or 0), 0), last))
         return dataclasses.replace(job_state.from_status(status, reduces=job.steps[step].reduces), step=step)
 
     def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:
@@ -299,7 +291,7 @@ class MRJobKind:
         """Return the UID of a cluster that the API server has; None if there is none of this name."""
         if not hdfs.is_name(name):
             return None
-        return await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name)
+        return await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
         """Return what is missing of the ConfigMaps that the files of a job refer to."""
@@ -383,7 +375,7 @@ class MRJobKind:
         if state.finished:
             return None
         self.seconds.update(observation.job, state)
-        return directory.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
+        return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
 
     async def _carry_on_probe(self, memory: JobMemory, job: Job, state: JobState, writes: Writes) -> float | None:
         return await self._probes.carry_on(job, state, memory.probe, writes) if self._probes else None
@@ -496,7 +488,7 @@ class MRJobKind:
         A new leader may reconcile a job before its clusters. Without their addresses the tasks fail.
         """
         for name in hdfs.unknown(job, self._clusters):
-            if await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name) is not None:
+            if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
                 return True
         return False
 

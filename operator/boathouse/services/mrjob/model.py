@@ -18,7 +18,7 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.pods import storage as pod_storage
 from boathouse.resources.pods import template as pod_fields
-from boathouse.services.frame import queues
+from boathouse.services.frame import admission
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.mrjob import on_cluster
 from boathouse.services.mrjob.on_cluster import OnCluster
@@ -233,7 +233,7 @@ def _job(
     metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, hadoop: OnCluster | None, config: OperatorConfig
 ) -> Job | Refusal:
     template = spec.pod_template or pod_fields.PodTemplate()
-    queue = queues.admitting(
+    queue = admission.admitting(
         config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class_name or ""
     )
     if isinstance(queue, Refusal):

@@ -7,7 +7,7 @@ from typing import Final
 
 from boathouse.resources.names import Reason
 from boathouse.services.frame.pod_events import LOST, Ended, PodEvents, Publisher
-from boathouse.services.hadoop.directory import Directory
+from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob import hdfs, pod_builder, results, signals, submission
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState

@@ -14,7 +14,7 @@ from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.related_objects import RelatedObjects
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop.directory import Directory
+from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob import hdfs, pod_builder, submission
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState

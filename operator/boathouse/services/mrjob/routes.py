@@ -28,9 +28,8 @@ from boathouse.services.mrjob.model import JobUid
 from boathouse.services.mrjob.split_plans import PlanIntake, Plans
 from boathouse.services.mrjob.task_orders import Poll, TaskOrders
 from boathouse.services.mrjob.task_reports import TaskReports
-from boathouse.services.progress.claims import Caller
-from boathouse.services.progress.limits import Limits
-from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.progress.auth import Caller
+from boathouse.services.progress.limits import Limits, Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
 from boathouse_policies import model as policy
 from boathouse_task import contract

@@ -20,8 +20,7 @@ from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.splits import StoredPlan
-from boathouse.services.progress.limits import Stream, receive
-from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.progress.limits import Reason, Rejected, Stream, receive
 from boathouse.telemetry import logs
 from boathouse_task import contract
 

@@ -13,7 +13,7 @@ from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import ownership
-from boathouse.services.frame import pod_class
+from boathouse.services.frame import manifests
 from boathouse.services.mrjob import hdfs, pod_builder
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid, Resources
@@ -248,5 +248,5 @@ def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates)
         stage=model.Stage(task_type.value),
         step=step,
         estimates=estimates,
-        **pod_class.of(pod_builder.PodBuilder(job=job, settings=_SETTINGS).stage(task_type, step, resources)),
+        **manifests.pod_class(pod_builder.PodBuilder(job=job, settings=_SETTINGS).stage(task_type, step, resources)),
     )

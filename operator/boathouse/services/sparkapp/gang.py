@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
-from boathouse.services.frame import pod_class
+from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.sparkapp import pods, sizing
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AttemptNames
@@ -238,5 +238,5 @@ def _class(app: App, task_type: str, manifest: Manifest, gang_min: int, estimate
         stage=model.Stage(task_type),
         gang_min=gang_min,
         estimates=estimates,
-        **pod_class.of(manifest, own_labels=pods.OF_TRIALS if task_type == TASK_TYPE_EXECUTOR else ()),
+        **manifests.pod_class(manifest, own_labels=pods.OF_TRIALS if task_type == TASK_TYPE_EXECUTOR else ()),
     )

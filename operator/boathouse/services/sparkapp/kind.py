@@ -10,15 +10,8 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import (
-    controllers,
-    object_events,
-    pod_index,
-    pod_life,
-    protocols,
-    related_objects,
-    status_writer,
-)
+from boathouse.services import hadoop
+from boathouse.services.frame import controllers, pod_index, pod_life, protocols, related_objects, status_writer, writes
 from boathouse.services.frame.kind import (
     OBSTACLE_REQUEUE_S,
     PENDING_REQUEUE_S,
@@ -30,7 +23,6 @@ from boathouse.services.frame.kind import (
 )
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop import directory
 from boathouse.services.sparkapp import (
     app_metrics,
     conditions,
@@ -124,7 +116,7 @@ class SparkAppKind:
             leader.profile.observers, self.learner, scheduler.steady_clock(), self._context.now
         )
         self._clusters = leader.clusters
-        self._events = object_events.ObjectEvents(SPARKAPP, self._context.events)
+        self._events = writes.ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
 
@@ -261,10 +253,10 @@ class SparkAppKind:
         if memory.created == memory.state.attempt != 0:
             return None
         for cluster in model.unknown_clusters(app, self._clusters):
-            if await self._related.uid(directory.MRCLUSTERS, app.namespace, cluster) is None:
-                message = directory.not_found(app.namespace, cluster)
+            if await self._related.uid(hadoop.MRCLUSTERS, app.namespace, cluster) is None:
+                message = hadoop.not_found(app.namespace, cluster)
                 return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
-            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=directory.not_reconciled(cluster))
+            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(cluster))
         for volume in app.spec.volumes or ():
             if volume.config_map_name:
                 why = await self._related.missing_config_map(app.namespace, volume.config_map_name)
@@ -278,7 +270,7 @@ class SparkAppKind:
         used = () if after.is_finished else model.hdfs_clusters(app, self._clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
         is_known = after.is_finished or not model.unknown_clusters(app, self._clusters)
-        return None if is_known else directory.UNKNOWN_REQUEUE_S
+        return None if is_known else hadoop.UNKNOWN_REQUEUE_S
 
     def _count_executors(self) -> tuple[int, int]:
         counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]

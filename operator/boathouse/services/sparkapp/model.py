@@ -21,11 +21,11 @@ from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
-from boathouse.services.frame import manifests, queues
+from boathouse.services.frame import admission, manifests
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal
 from boathouse.services.frame.manifests import derived_name
-from boathouse.services.frame.status_codec import StatusCodec
-from boathouse.services.hadoop.directory import ClusterFacts, Directory
+from boathouse.services.frame.statuses import StatusCodec
+from boathouse.services.hadoop import ClusterFacts, Directory
 from boathouse.services.sparkapp import sizing, user_properties
 
 SPARKAPPS: Final = catalogue.Resource(
@@ -124,7 +124,7 @@ def _app(
     metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
 ) -> App | Refusal:
     template = manifests.template(spec)
-    queue = queues.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
+    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
     if isinstance(queue, Refusal):
         return queue
     image = spec.image or config.spark.image

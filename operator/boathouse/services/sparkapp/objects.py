@@ -8,11 +8,11 @@ from typing import Any, Final
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER, Reason
+from boathouse.services import hadoop
 from boathouse.services.frame import manifests
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop import clients
-from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.sparkapp import pods, user_properties
 from boathouse.services.sparkapp.model import App, AttemptNames
 
@@ -89,7 +89,7 @@ def _security() -> dict[str, str]:
 
 def _hdfs(clusters: Sequence[ClusterFacts], conf: Mapping[str, str]) -> dict[str, str]:
     """Return the properties by which these clusters are hdfs://NAME/, beside nameservices that `conf` has already."""
-    settings = clients.name_services(clusters, conf.get(f"{_HADOOP}{clients.NAMESERVICES}", ""))
+    settings = hadoop.name_services(clusters, conf.get(f"{_HADOOP}{hadoop.NAMESERVICES}", ""))
     return {f"{_HADOOP}{key}": value for key, value in settings.items()}
 
 

@@ -10,8 +10,8 @@ from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, T
 from boathouse.resources.sparkapp.status import MAX_LOG
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.conditions import printable
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.statuses import printable
 from boathouse.services.sparkapp.observation import DriverPod, Ending
 from boathouse.services.sparkapp.pods import DRIVER_CONTAINER
 from boathouse_policies import model

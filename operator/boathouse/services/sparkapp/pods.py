@@ -15,8 +15,8 @@ from boathouse.resources.sparkapp.names import (
     TASK_TYPE_EXECUTOR,
 )
 from boathouse.resources.sparkapp.roles import Role
+from boathouse.services import hadoop
 from boathouse.services.frame import manifests
-from boathouse.services.hadoop import clients
 from boathouse.services.sparkapp import sizing, user_properties
 from boathouse.services.sparkapp.model import SPARKAPPS
 
@@ -103,7 +103,7 @@ def _environment(app: App, role: Role) -> list[Manifest]:
     variables = {each.name: each for each in (*(app.spec.env or ()), *(role.env or ()))}
     found = {name: manifests.as_json(each) for name, each in variables.items()}
     if app.hadoop_clusters:
-        found.setdefault(clients.USER_ENV, {"name": clients.USER_ENV, "value": clients.USER})
+        found.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
     if app.spec.storage and app.spec.storage.s3:
         found |= {each["name"]: each for each in app.spec.storage.s3.variables(found)}
     return list(found.values())
@@ -270,10 +270,10 @@ def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[dic
     """
     address = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     given = _environment(app, role)
-    of_hadoop = [each for each in given if each["name"] == clients.USER_ENV]
+    of_hadoop = [each for each in given if each["name"] == hadoop.USER_ENV]
     return [
         *of_hadoop,
-        {"name": "SPARK_USER", "value": f"$({clients.USER_ENV})" if of_hadoop else "spark"},
+        {"name": "SPARK_USER", "value": f"$({hadoop.USER_ENV})" if of_hadoop else "spark"},
         {"name": "SPARK_APPLICATION_ID", "value": attempt.application_id},
         *(each for each in given if each not in of_hadoop),
         {"name": "SPARK_DRIVER_BIND_ADDRESS", **address},

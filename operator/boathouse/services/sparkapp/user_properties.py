@@ -10,7 +10,7 @@ import javaproperties
 from boathouse.resources.pods.storage import S3
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
-from boathouse.services.hadoop import object_storage
+from boathouse.services import hadoop
 from boathouse.services.sparkapp import sizing
 
 DRIVER_PORT: Final = 7078
@@ -121,7 +121,7 @@ def _elastic() -> dict[str, str]:
 
 def _s3(s3: S3) -> dict[str, str]:
     settings = {
-        **object_storage.settings(s3, _KEYS_OF_VARIABLES),
+        **hadoop.s3_settings(s3, _KEYS_OF_VARIABLES),
         "fs.s3a.committer.name": "magic",
         # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
         # stores refuse to delete a folder that has files.

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.applications import Applications
+from boathouse.services.hadoop import Applications
 from boathouse.services.mrcluster.agent import OrderBook
 from boathouse.services.mrcluster.model import ClusterState
 from boathouse_task.cluster_contract import NO_TIMEOUT, Leaving, Version

@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.hadoop.applications import TagView
+from boathouse.services.hadoop import TagView
 from boathouse.services.mrjob import job_state
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import plan

@@ -8,11 +8,11 @@ from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.resources.mrcluster.status import SizeChange
-from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services import hadoop
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.hadoop import directory
-from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.frame.statuses import ConditionTable
+from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import daemons, files, model
 from boathouse.services.mrcluster.model import ClusterState, Names
 from boathouse.services.mrcluster.planning import degradation, draining, membership, sizing
@@ -275,8 +275,8 @@ def _addresses(observation: Observation) -> wire.Addresses:
     master = model.Names(observation.cluster).fqdn(model.MASTER)
     compute = observation.cluster.spec.compute
     return wire.Addresses(
-        hdfs=f"hdfs://{master}:{directory.NAME_NODE_PORT}",
-        webHDFS=f"http://{master}:{directory.WEB_HDFS_PORT}",
+        hdfs=f"hdfs://{master}:{hadoop.NAME_NODE_PORT}",
+        webHDFS=f"http://{master}:{hadoop.WEB_HDFS_PORT}",
         resource_manager=f"http://{master}:{daemons.RESOURCE_MANAGER_HTTP_PORT}" if compute else None,
         job_history=f"http://{master}:{daemons.HISTORY_HTTP_PORT}" if compute else None,
     )

@@ -8,10 +8,10 @@ from typing import Any, Protocol
 
 from boathouse import failpoints
 from boathouse.resources import names
-from boathouse.services.frame import controllers, object_events, pod_index, protocols
+from boathouse.services.frame import controllers, pod_index, protocols, writes
 from boathouse.services.frame.kind import KindDefinition, ObjectUid
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
@@ -74,7 +74,7 @@ class HadoopJobs:
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
-        self._events = object_events.ObjectEvents(kind, self._context.events)
+        self._events = writes.ObjectEvents(kind, self._context.events)
         self._named: dict[ObjectUid, tuple[str, str]] = {}
         self._memories: dict[ObjectUid, Memory] = {}
         self._followed: dict[ObjectUid, set[str]] = {}

@@ -22,8 +22,8 @@ from boathouse.resources import times
 from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
+from boathouse.services import hadoop
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.hadoop import directory
 from boathouse.services.mrjob import conditions, job_state, on_cluster, results, settle
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
@@ -150,9 +150,9 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     name = _cluster_name(o)
     absent = [each for each, uid in o.unknown.items() if uid is None]
     if absent:
-        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=directory.not_found(o.job.namespace, absent[0]))
+        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(o.job.namespace, absent[0]))
     if o.cluster is None or o.unknown:
-        return Problem(reason=Reason.CLUSTER_NOT_READY, message=directory.not_reconciled(next(iter(o.unknown), name)))
+        return Problem(reason=Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(next(iter(o.unknown), name)))
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
         return Problem(reason=Reason.NO_COMPUTE, message=message)
