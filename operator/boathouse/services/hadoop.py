@@ -173,9 +173,7 @@ def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str
 
     A nameservice needs no address in the URL. It has one NameNode, whose provider repeats requests.
 
-    Args:
-        clusters: The clusters.
-        given: Nameservices that there are already, as in `dfs.nameservices`.
+    `given` are nameservices that there are already, as in `dfs.nameservices`.
     """
     clusters = tuple(clusters)
     if not clusters:
@@ -195,10 +193,8 @@ def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str
 def s3_settings(s3: S3, provider: str) -> dict[str, str]:
     """Return the settings by which s3a:// and s3:// URLs reach the storage, without its keys.
 
-    Args:
-        s3: The storage.
-        provider: Class that finds the keys, or several that S3A tries in turn. Unused without a Secret:
-            requests are unsigned.
+    The provider is the class that finds the keys, or several that S3A tries in turn. It is unused without a Secret:
+    requests are unsigned.
     """
     found = {
         "fs.s3.impl": f"{_S3_PACKAGE}.S3AFileSystem",
@@ -260,9 +256,7 @@ class _Cluster:
 class Applications:
     """What the clusters' ResourceManagers say of the tags that jobs follow.
 
-    Args:
-        mark: Called with the job of a tag whose applications have changed.
-        now: Returns epoch seconds.
+    `mark` is called with the job of a tag whose applications have changed.
     """
 
     def __init__(
@@ -332,12 +326,8 @@ class Applications:
     ) -> None:
         """Take the applications that an agent has found, by tag.
 
-        Args:
-            cluster_uid: The agent's cluster.
-            at_s: When it reported them.
-            began_s: A time before it began to ask.
-            rm_started_s: When the ResourceManager started, at the latest.
-            found: Applications of the tags that it asked for and got an answer about.
+        The agent began to ask at `began_s` or later, and the ResourceManager started at `rm_started_s` at the latest.
+        `found` has the tags that the agent asked for and got an answer about.
         """
         for tag, applications in found.items():
             known = self._tags.get(tag)

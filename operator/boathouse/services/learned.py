@@ -63,11 +63,7 @@ def key(part: object) -> str:
 class SavedState:
     """Saves and loads the state of parts.
 
-    Args:
-        api: The API server.
-        namespace: The operator's namespace.
-        parts: Parts by names that never change.
-        may_lead: Returns whether this process is the leader; called before every write.
+    The names of parts never change. `may_lead` is called before every write.
     """
 
     def __init__(

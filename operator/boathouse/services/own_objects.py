@@ -15,11 +15,7 @@ _LABELLED = f"{names.LABEL_LEADER}=true"
 async def write_config_map(api: client.ApiClient, name: str, namespace: str, content: Mapping[str, Any]) -> None:
     """Replace a ConfigMap, or create it.
 
-    Args:
-        api: The API server.
-        name: Name of the ConfigMap.
-        namespace: The operator's namespace.
-        content: Its `data` or `binaryData`.
+    The content is its `data` or `binaryData`.
 
     Raises:
         errors.ClusterError: The write failed.

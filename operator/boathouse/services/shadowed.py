@@ -21,13 +21,7 @@ _MAX_TEXT: Final = 200
 class Published:
     """Publishes what a shadow has found.
 
-    Args:
-        api: The API server.
-        namespace: The operator's namespace.
-        profile: Name of the real profile.
-        subject: The shadow.
-        may_lead: Returns whether this process is the leader; called before every write.
-        scrape: Gauges that count its cycles.
+    `may_lead` is called before every write.
     """
 
     def __init__(

@@ -44,12 +44,7 @@ class _Queue:
 
 
 class Admission:
-    """The unfinished objects of each namespace, in the order of their creation.
-
-    Args:
-        limit: Maximum number of admitted objects of a namespace.
-        limit_bytes: Maximum total JSON of their specs.
-    """
+    """The unfinished objects of each namespace, in the order of their creation."""
 
     def __init__(self, limit: int, limit_bytes: int = _LIMIT_BYTES) -> None:
         self.limit = limit
@@ -114,14 +109,7 @@ def _place(body: Body) -> _Place:
 
 
 def admitting(config: OperatorConfig, namespace: str, *, asked: str | None, priority_class: str) -> str | Refusal:
-    """Return the name of the queue that an object belongs to, or why no queue accepts it.
-
-    Args:
-        config: The queues.
-        namespace: That of the object.
-        asked: The queue that the object names; None for the default of its namespace.
-        priority_class: The PriorityClass of its pods; empty for none.
-    """
+    """Return the name of the queue that an object belongs to, or why no queue accepts it."""
     queue = config.queue_for(namespace, asked)
     known = sorted(each.name for each in config.queues)
     if queue not in known:

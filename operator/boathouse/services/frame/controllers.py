@@ -34,11 +34,6 @@ class Work(Protocol):
 class Controllers:
     """Reconciles the objects of the added kinds while its queue and its loops run.
 
-    Args:
-        context: Services of the reconcilers.
-        settings: The limits of a namespace, and the namespaces to watch.
-        target: Registry of the metrics.
-
     Attributes:
         stores: The objects of each kind, by its name.
         queue: Objects that are due.

@@ -58,14 +58,7 @@ class Refusal:
 
 
 def is_news(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
-    """Return whether to submit tasks to the scheduler: they have changed, or are pending for long.
-
-    Args:
-        last: What was submitted last, and when.
-        wanted: What is to be submitted.
-        now_s: The time by the same clock.
-        is_pending: Whether tasks are pending.
-    """
+    """Return whether to submit tasks to the scheduler: they have changed, or are pending for long."""
     if last is None or last[0] != wanted:
         return True
     return is_pending and now_s >= last[1] + RESUBMIT_S

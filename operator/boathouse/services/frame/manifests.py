@@ -160,20 +160,11 @@ def pod(
 ) -> Manifest:
     """Return a pod with the fields of a spec; those of Boathouse win.
 
-    Args:
-        metadata: Its metadata.
-        fields: The fields of the spec. `envFrom` is for containers and init containers.
-        user_id: Default of its user and its groups.
-        containers: Its containers.
-        volumes: Its volumes.
-        tolerations: Its tolerations.
-        patience_s: How long it stays on a node that does not respond, instead of Kubernetes' 300 s.
-        node_selector: Its node selector.
-        image_pull_secrets: Secrets beside those of the fields.
-        node: Its node; None for a pending pod.
-        more: Fields of its spec in addition to, or in place of, those that all pods have.
-        is_protected: Whether autoscalers leave its node alone, unless annotations of the spec say otherwise: for pods
-            whose end costs more than an idle node. Executors and transient nodes are replaced.
+    `fields` are those of the spec, whose `envFrom` is for containers and init containers. For `patience_s` the pod
+    stays on a node that does not respond, instead of Kubernetes' 300 s. `more` has fields of its spec in addition to,
+    or in place of, those that all pods have. With `is_protected` autoscalers leave its node alone, unless annotations
+    of the spec say otherwise: for pods whose end costs more than an idle node. Executors and transient nodes are
+    replaced.
     """
     own, secrets = fields.pod.metadata or pod_fields.Metadata(), (*image_pull_secrets, *fields.image_pull_secrets)
     user = dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), user_id)
@@ -223,9 +214,8 @@ class PodClass(TypedDict):
 def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
     """Return what the scheduler must know of pods like this one.
 
-    Args:
-        manifest: A pod of the class, without a node. Its limits become requests where it has none.
-        own_labels: Labels that the pods of the class do not share.
+    The manifest has no node. Its limits become requests where it has none. `own_labels` are labels that the pods of the
+    class do not share.
 
     Raises:
         ValueError: The manifest holds something that is not a quantity.

@@ -80,10 +80,8 @@ class ObjectStore:
     Versions are increasing numbers, unless etcd is restored from a backup. If a read that began after a version was
     known (`begin`) returns an older version, etcd was restored, and the store accepts the older version.
 
-    Args:
-        on_change: Called with the key of an object that was created, changed, deleted or admitted.
-        admission: Decides which objects are admitted; None: without limits.
-        aside: Receives objects that cannot be stored.
+    `on_change` is called with the key of an object that was created, changed, deleted or admitted. `aside` receives
+    objects that cannot be stored.
     """
 
     def __init__(
@@ -130,9 +128,7 @@ class ObjectStore:
     def put(self, body: Body, began: int | None = None) -> bool:
         """Store the body if it is newer than the stored version; returns whether it is. Responses may arrive late.
 
-        Args:
-            body: The object.
-            began: The tick at which the GET or LIST began. Versions that were stored before are older.
+        `began` is the tick at which the GET or LIST began. Versions that were stored before are older.
         """
         key, uid, version = key_of(body), ObjectUid(body["metadata"]["uid"]), revision(body)
         known = self._entries.get(key)
@@ -213,10 +209,6 @@ class ObjectStore:
 
 class Resync:
     """Lists the objects of a kind.
-
-    Args:
-        objects: The store to compare with.
-        namespaces: Namespaces where the operator runs jobs; empty for all.
 
     Attributes:
         objects: The store to compare with.

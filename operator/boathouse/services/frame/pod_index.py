@@ -57,11 +57,7 @@ class _Entry(Generic[P]):
 class PodIndex(Generic[P]):
     """All existing pods of a kind's objects, running or ended.
 
-    Args:
-        read: Returns a pod as the kind sees it; None for a pod of another kind.
-        on_change: Called with the object whose pods changed.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-        on_gone: Called with each pod that is dropped.
+    `read` returns None for a pod of another kind. `on_gone` is called with each pod that is dropped.
     """
 
     def __init__(

@@ -67,12 +67,7 @@ class _Entry(Generic[V]):
 
 
 class Answers(Generic[V]):
-    """Cached answers with an expiry time. Tenants choose the keys, so a namespace evicts its own oldest answers only.
-
-    Args:
-        monotonic: Returns monotonic seconds.
-        max_bytes: Maximum memory of all answers; a namespace may use a quarter.
-    """
+    """Cached answers with an expiry time. Tenants choose the keys: a namespace evicts its own oldest answers only."""
 
     def __init__(self, monotonic: Callable[[], float], max_bytes: int) -> None:
         self._monotonic = monotonic
@@ -89,10 +84,8 @@ class Answers(Generic[V]):
     async def get(self, namespace: str, key: Hashable, read: Callable[[], Awaitable[Answer[V]]]) -> V:
         """Return the cached answer, or read it; whoever asks for it meanwhile waits for that read.
 
-        Args:
-            namespace: Who is charged for the memory; empty for objects of the cluster.
-            key: What is asked for, in the namespace.
-            read: Asks the API server. Its errors are the caller's and are not cached.
+        The namespace is charged for the memory; it is empty for objects of the cluster. Errors of `read` are the
+        caller's and are not cached.
         """
         lock = self._reading.setdefault((namespace, key), asyncio.Lock())
         async with lock:
@@ -168,11 +161,7 @@ P = TypeVar("P", bound=StartingPod)
 
 
 class RelatedObjects:
-    """Reads the objects, and caches what is asked for often, because thousands of objects may refer to one.
-
-    Args:
-        monotonic: Returns monotonic seconds.
-    """
+    """Reads the objects, and caches what is asked for often, because thousands of objects may refer to one."""
 
     def __init__(self, api: client.ApiClient, monotonic: Callable[[], float]) -> None:
         self._api = api

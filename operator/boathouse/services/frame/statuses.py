@@ -28,8 +28,7 @@ MAX_CONDITIONS: Final = 16
 class StatusCodec(Generic[S]):
     """Converts a status from and to JSON.
 
-    Args:
-        model: Its dataclass, with a default for each field.
+    The model is its dataclass, with a default for each field.
     """
 
     def __init__(self, model: type[S]) -> None:
@@ -115,11 +114,8 @@ def _remove(data: dict[str, Any], place: _Place) -> None:
 class ConditionTable:
     """Conditions by type; `lastTransitionTime` changes only with the status.
 
-    Args:
-        conditions: The conditions so far.
-        generation: The `observedGeneration` of the conditions that are set.
-        order: The types of the kind, in the order of the status. Conditions of other types, which another version
-            wrote, are kept behind them.
+    `order` has the types of the kind, in the order of the status. Conditions of other types, which another version
+    wrote, are kept behind them.
     """
 
     def __init__(

@@ -110,10 +110,8 @@ class Writes:
     ) -> wire.Manifest | None:
         """Create an object of an object of the kind, unless it exists.
 
-        Args:
-            resource: Its kind.
-            manifest: The object, with its namespace. It is its owner's or, without one, that of its label `job-uid`.
-            what: The name of its failpoints.
+        The manifest has its namespace. It is its owner's or, without one, that of its label `job-uid`. `what` is the
+        name of its failpoints.
 
         Returns:
             An object of this name that belongs to another; None if there is none.

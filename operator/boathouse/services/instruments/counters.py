@@ -151,8 +151,7 @@ class _Pods(NamedTuple):
 class Rates:
     """Computes the usage of nodes from their samples.
 
-    Args:
-        cpu_of_pods: Whether the CPU usage of a node is the sum of its pods', for nodes that share a machine.
+    With `cpu_of_pods` the CPU usage of a node is the sum of its pods', for nodes that share a machine.
     """
 
     def __init__(self, *, cpu_of_pods: bool) -> None:

@@ -72,8 +72,7 @@ def is_readable(address: str) -> bool:
 class KubeletClient:
     """Sends GET requests to kubelets.
 
-    Args:
-        ca_file: Certificates of the kubelets' authorities; None to accept any certificate.
+    Without a `ca_file` of the kubelets' authorities, any certificate is accepted.
     """
 
     def __init__(self, ca_file: pathlib.Path | None) -> None:
@@ -84,11 +83,7 @@ class KubeletClient:
         self._handles: list[pycurl.Curl] = []
 
     def refresh(self, nodes: int) -> None:
-        """Close the connections if the file with the authorities has changed. No request may be in flight.
-
-        Args:
-            nodes: How many nodes are read.
-        """
+        """Close the connections if the file with the authorities has changed. No request may be in flight."""
         self._kept_part = IDLE_CONNECTIONS / max(1, nodes)
         if self._ca_file is None:
             return
@@ -110,12 +105,8 @@ class KubeletClient:
     async def get(self, address: str, port: int, path: str, *, token: str, limit_bytes: int) -> bytes:
         """Return the answer of a kubelet.
 
-        Args:
-            address: A literal IP address, for which the kubelet's certificate must be valid.
-            port: The kubelet's port.
-            path: The path, such as `/metrics/resource`.
-            token: The bearer token.
-            limit_bytes: An answer with more bytes is abandoned.
+        The address is an IP address, for which the kubelet's certificate must be valid. An answer with more bytes than
+        the limit is abandoned.
 
         Raises:
             ReadError: There was no complete answer with status 200 in time.

@@ -99,15 +99,7 @@ class _Node:
 class Poller:
     """Measures nodes.
 
-    Args:
-        kubelets: Reads kubelets.
-        token: The token for them.
-        rates: Computes usage from samples.
-        publish: Receives a node's name and usage; an empty usage if its last measurement is stale.
-        options: How nodes are read.
-        count: Counts reads with their durations.
-        monotonic: The clock.
-        jitter: Spreads the reads.
+    `publish` receives a node's name and usage, which is empty if its last measurement is stale.
     """
 
     def __init__(

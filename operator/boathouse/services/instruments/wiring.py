@@ -37,13 +37,7 @@ class TokenSource(Protocol):
 
 
 class MetricsToken:
-    """A token of the service account `boathouse-signals`.
-
-    Args:
-        api: The API server.
-        namespace: The operator's namespace.
-        monotonic: The clock.
-    """
+    """A token of the service account `boathouse-signals`."""
 
     def __init__(self, api: TokenSource, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._api = api

@@ -84,10 +84,7 @@ class _Received:
 class Reports:
     """Last reports of the agents of all clusters.
 
-    Args:
-        mark: Called with a cluster whose report has news.
-        monotonic: Clock of ages.
-        now: Returns epoch seconds.
+    `mark` is called with a cluster whose report has news.
     """
 
     def __init__(
@@ -183,10 +180,7 @@ class Written:
 class OrderBook:
     """Orders for the agents of all clusters that this leader has reconciled.
 
-    Args:
-        applications: Tags and applications that the agents shall ask for and kill.
-        epoch: Returns the epoch of this process's leadership; None before it leads.
-        may_lead: Returns whether this process is still the leader.
+    The epoch is None before this process leads.
     """
 
     def __init__(
@@ -199,10 +193,8 @@ class OrderBook:
     def publish(self, uid: ObjectUid, state: ClusterState, revision: int) -> None:
         """Order what a status demands.
 
-        Args:
-            uid: The cluster.
-            state: Of the status as it was written, not as it is planned.
-            revision: The resource version of the object with this status.
+        The state is that of the status as it was written, not as it is planned. `revision` is the resource version of
+        the object with this status.
         """
         known = self._written.get(uid)
         is_same = known is not None and _hosts(known.leaving) == _hosts(state.leaving)
@@ -212,9 +204,7 @@ class OrderBook:
     def holds(self, uid: ObjectUid, held: Version) -> bool:
         """Return whether an agent holds orders to drain the nodes of the written status.
 
-        Args:
-            uid: The cluster.
-            held: Version of the orders that the agent holds.
+        `held` is the version of the orders that the agent holds.
         """
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None:
@@ -229,11 +219,7 @@ class OrderBook:
     def answer(self, uid: ObjectUid, held: Version, *, number: int, next_s: float) -> AgentOrders:
         """Return the response to a report.
 
-        Args:
-            uid: The cluster.
-            held: Version of the orders that the agent holds.
-            number: Of the response.
-            next_s: Seconds until the next report.
+        `held` is the version of the orders that the agent holds, `number` that of the response.
         """
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None or not self._may_lead():
@@ -285,17 +271,7 @@ class Pods(Protocol):
 
 
 class AgentRoutes:
-    """Handles requests of agents.
-
-    Args:
-        pods: The pods of all clusters.
-        namespace_of: Returns the namespace of a cluster that the operator reconciles; None for others.
-        reports: Keeps the reports.
-        orders: Gives the orders.
-        applications: Takes what the agents found about the tags of jobs.
-        now: Returns epoch seconds.
-        monotonic: Clock of the limits.
-    """
+    """Handles requests of agents."""
 
     def __init__(
         self,

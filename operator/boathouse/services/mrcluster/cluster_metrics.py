@@ -33,13 +33,7 @@ class _Known:
 
 
 class ClusterMetrics:
-    """Gauges of all clusters, and counters of their changes.
-
-    Args:
-        target: Where to count.
-        scrape: Values read at scrape.
-        report_age_s: Returns the age of a cluster's last report; None before the first.
-    """
+    """Gauges of all clusters, and counters of their changes."""
 
     def __init__(
         self,

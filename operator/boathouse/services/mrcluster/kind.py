@@ -128,11 +128,6 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
 class MRClusterKind:
     """Implements `protocols.Kind` for MRClusters.
 
-    Args:
-        leader: What the leader has for its kinds.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-        defaults: Of clusters.
-
     Attributes:
         pods: The nodes of all clusters.
         reports: What agents said last.

@@ -42,12 +42,8 @@ class _Result:
 class NetworkProbe:
     """Connects to the canaries of clusters.
 
-    Args:
-        targets: Returns the IP addresses of the masters whose agents listen, by cluster.
-        mark: Called with a cluster whose result has changed.
-        canary: The port that no policy allows.
-        control: The port that the policies allow.
-        monotonic: The clock.
+    `targets` returns the IP addresses of the masters whose agents listen, by cluster. No policy allows the port
+    `canary`, and the policies allow the port `control`.
     """
 
     def __init__(

@@ -36,10 +36,7 @@ _NETWORK_POLICY: Final = "network-policy"
 def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
     """Return the metadata of an object of a cluster.
 
-    Args:
-        cluster: The cluster.
-        name: Name of the object.
-        owned: Whether Kubernetes deletes it with the cluster.
+    Kubernetes deletes an owned object with the cluster.
     """
     return {
         "name": name,

@@ -109,11 +109,7 @@ class Nodes:
     factory: NodeFactory
 
     def submission(self, constants: koala.Config) -> Submission:
-        """Return the cluster as the policies know it.
-
-        Args:
-            constants: Of its policy.
-        """
+        """Return the cluster as the policies know it."""
         stores = constants.policy is koala.Policy.GGDP or Role.TRANSIENT not in self.roles
         counts = {one.id: 0 for one in self.roles.values()}
         for host in self.factory.hosts.values():
@@ -130,11 +126,7 @@ class Nodes:
 def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), *, priority: int = 0) -> Nodes:
     """Return a cluster's nodes for the scheduler.
 
-    Args:
-        pods: Builds the pods.
-        wanted: Hosts that shall have a pod and have none.
-        nodes: Pods of the cluster. Those without a node must be submitted, too: they wait for a binding.
-        priority: The value of the cluster's PriorityClass.
+    `wanted` hosts shall have a pod and have none. Pods without a node must be submitted, too: they wait for a binding.
 
     Raises:
         ValueError: The daemons need more memory.

@@ -131,11 +131,7 @@ def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:
 def master_pod(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, may_format: bool) -> Manifest:
     """Return the manifest, without a node.
 
-    Args:
-        cluster: The cluster.
-        rendered: Its settings.
-        settings: Those of the operator.
-        may_format: Whether the status has never had an ID of HDFS: only then is an empty volume formatted.
+    With `may_format` the status has never had an ID of HDFS: only then is an empty volume formatted.
 
     Raises:
         ValueError: The daemons need more memory.

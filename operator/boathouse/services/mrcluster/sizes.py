@@ -55,11 +55,7 @@ class Heaps:
 def heaps_of_pod(role: Role, limit_bytes: int, *, compute: bool = True, in_memory_bytes: int = 0) -> Heaps:
     """Return how the pod of a role divides its memory.
 
-    Args:
-        role: Master, core or transient.
-        limit_bytes: Memory of the pod.
-        compute: Whether the cluster has YARN.
-        in_memory_bytes: Size of a core node's volume if it is in memory, which counts for its DataNode's container.
+    `in_memory_bytes` is the size of a core node's volume if it is in memory, which counts for its DataNode's container.
 
     Raises:
         ValueError: The daemons need more.

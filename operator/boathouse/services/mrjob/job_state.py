@@ -232,9 +232,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
     Another version may have written the status: an unknown phase counts as in progress, an unknown condition is kept.
 
-    Args:
-        status: The status as JSON; None for a new object.
-        reduces: Number of reduces of the current step.
+    `reduces` is the number of reduces of the current step.
     """
     read = _CODEC.read(status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None

@@ -124,10 +124,6 @@ class JobMemory(status_writer.Memory[JobState]):
 class MRJobKind:
     """Implements `protocols.Kind` for MRJobs.
 
-    Args:
-        leader: Services of the leader for its kinds.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-
     Attributes:
         pods: The pods of all jobs.
         seconds: Second attempts of slow tasks.

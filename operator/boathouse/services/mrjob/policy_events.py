@@ -38,14 +38,7 @@ class _ReportedJob:
 
 
 class PolicyEvents:
-    """Publishes events about all jobs of this process.
-
-    Args:
-        observers: Observers of the profile.
-        learner: Learns run times of tasks.
-        now: Returns the scheduler's time in seconds.
-        clusters: Hadoop clusters, whose hosts store splits.
-    """
+    """Publishes events about all jobs of this process."""
 
     def __init__(
         self,
@@ -70,12 +63,7 @@ class PolicyEvents:
     ) -> list[AttemptPod]:
         """Publish the changes of an unfinished job since the last call.
 
-        Args:
-            job: The job.
-            state: Its state, with its pods settled.
-            pods: All its pods.
-            classes: All known classes of its current step, with estimates.
-            plan: The plan of its current step.
+        The pods of the state are settled. `classes` are all known classes of its current step, with estimates.
 
         Returns:
             New pods that were started with less memory than they requested.

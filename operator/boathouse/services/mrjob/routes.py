@@ -63,10 +63,7 @@ class Owners:
     def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
         """Return the state of a job.
 
-        Args:
-            uid: UID of the job.
-            namespace: Namespace in the mark, which is untrusted: any writer of the output may have written it.
-            cluster: Cluster in the mark.
+        Namespace and cluster are those in the mark, which is untrusted: any writer of the output may have written it.
         """
         key = self.jobs.key(uid)
         body = self.jobs.get(key) if key is not None else None
@@ -117,17 +114,7 @@ class LeaveRoutes:
 
 
 class TaskRoutes:
-    """Handles requests of MRJobs' tasks.
-
-    Args:
-        orders: Orders for tasks.
-        reports: Reports of tasks.
-        pods: The pods that may send requests.
-        plans: Stores posted plans.
-        owners: Returns the state of an output's owner, for setup tasks.
-        on_plan: Called with the job of a posted plan.
-        clock: Returns monotonic seconds.
-    """
+    """Handles requests of MRJobs' tasks."""
 
     def __init__(
         self,

@@ -44,13 +44,7 @@ class _Entry:
 
 
 class SecondAttempts:
-    """Second attempts of the running tasks of all jobs.
-
-    Args:
-        pods: Pods of all jobs.
-        mark: Called with a job that has to be reconciled.
-        clock: Returns monotonic seconds.
-    """
+    """Second attempts of the running tasks of all jobs."""
 
     def __init__(self, pods: PodIndex[AttemptPod], mark: Callable[[JobUid], None], clock: Callable[[], float]) -> None:
         self._pods, self._mark, self._clock = pods, mark, clock
@@ -95,10 +89,7 @@ class SecondAttempts:
     def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
         """Request a second attempt of a running task.
 
-        Args:
-            uid: The job.
-            task: The first attempt.
-            avoids: Nodes on which the second attempt must not run, beside that of the first.
+        It must not run on the nodes that it avoids, nor on that of the first attempt.
 
         Returns:
             The second attempt, or None if there may be none.

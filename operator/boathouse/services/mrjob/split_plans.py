@@ -38,11 +38,7 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 
 class PlanIntake:
-    """Receives and decodes posted plans.
-
-    Args:
-        clock: Returns monotonic seconds.
-    """
+    """Receives and decodes posted plans."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._places = Places(in_all=POSTS, per_key=POSTS_OF_NAMESPACE)
@@ -62,11 +58,7 @@ class PlanIntake:
     async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
         """Receive and decode a plan.
 
-        Args:
-            namespace: Namespace of the job.
-            stream: The body.
-            length: Content-Length of the body in bytes, or None.
-            gzipped: Whether the body is compressed.
+        `length` is the Content-Length of the body in bytes, or None.
 
         Raises:
             Rejected: Too many plans are being received, or the body is too large, too slow or not a plan.
@@ -114,12 +106,7 @@ class _Plans:
 
 
 class Plans:
-    """Plans of the current steps of all unfinished jobs.
-
-    Args:
-        api: The API server.
-        limit_bytes: Maximum JSON of a namespace's plans.
-    """
+    """Plans of the current steps of all unfinished jobs."""
 
     def __init__(self, api: client.ApiClient, *, limit_bytes: int = _LIMIT_BYTES) -> None:
         self._api = api
@@ -151,11 +138,8 @@ class Plans:
     async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
         """Return the complete plan in the ConfigMaps, or None. It is read once and then cached.
 
-        Args:
-            job: The job.
-            step: Its step.
-            digests: Digests from the status or setup's result, of which the plan must have one.
-            accepted: Whether the plan is in the status. Other plans must fit into the namespace's limit.
+        The plan must have one of the digests, which are those of the status or of setup's result. A plan that is not
+        accepted, which means in the status, must fit into the namespace's limit.
         """
         held = self.held(job.uid, step)
         if held is not None and (held.digest in digests or not digests):
@@ -176,10 +160,7 @@ class Plans:
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
         """Write the posted plan to ConfigMaps. Replaces shards of another plan with the same names.
 
-        Args:
-            job: The job.
-            step: Its step.
-            check_lead: Raises unless this process is the leader; called before every write.
+        `check_lead` raises unless this process is the leader. It is called before every write.
         """
         kept = self._jobs[job.uid].posted
         assert kept is not None

@@ -23,11 +23,7 @@ _Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
 
 
 class TaskReports:
-    """Last reports of the running tasks of unfinished jobs.
-
-    Args:
-        on_report: Called with each report.
-    """
+    """Last reports of the running tasks of unfinished jobs."""
 
     def __init__(self, on_report: OnReport = lambda _uid, _pod, _report: None) -> None:
         self._on_report = on_report

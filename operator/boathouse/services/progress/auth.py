@@ -78,11 +78,6 @@ _decoder = msgspec.json.Decoder(_Payload)
 def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
     """Return the pod that a token claims to be projected into.
 
-    Args:
-        token: A JSON Web Token.
-        audience: Required audience.
-        now_s: Seconds since the epoch.
-
     Returns:
         None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
     """
@@ -114,11 +109,7 @@ class Reviewer(Protocol):
 class Authenticator:
     """Reviews tokens, and caches the results by a token's hash.
 
-    Args:
-        reviewer: Sends reviews.
-        audience: Required audience of tokens.
-        reviewed: Called with the result of each review, one of `RESULTS`.
-        clock: Returns monotonic seconds.
+    `reviewed` is called with the result of each review, one of `RESULTS`.
     """
 
     def __init__(
@@ -144,9 +135,7 @@ class Authenticator:
     async def caller(self, token: str, claimed: Caller) -> Verdict:
         """Return the pod of a token, or why the token is refused.
 
-        Args:
-            token: The token.
-            claimed: The live pod that the token names; the verified pod must be the same.
+        `claimed` is the live pod that the token names. The verified pod must be the same.
         """
         digest = hashlib.sha256(token.encode()).digest()
         verdict = self._good.get(digest) or self._bad.get(digest)

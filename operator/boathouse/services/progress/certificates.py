@@ -172,11 +172,7 @@ def _save(folder: pathlib.Path, made: Authority) -> None:
 class Bundles:
     """Maintains `boathouse-progress-ca` in the operator's namespace and in those with jobs.
 
-    Args:
-        api: The API server.
-        namespace: The operator's namespace.
-        replica: Name of this pod, the key of its authority.
-        now: Returns the wall-clock time.
+    `replica` is the name of this pod, the key of its authority.
     """
 
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:

@@ -155,11 +155,7 @@ class _Senders:
 
 
 class Limits:
-    """Limits of reports, acknowledgements and polls.
-
-    Args:
-        clock: Returns monotonic seconds.
-    """
+    """Limits of reports, acknowledgements and polls."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._reported, self._acknowledged = _Senders(clock), _Senders(clock)

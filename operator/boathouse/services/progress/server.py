@@ -100,10 +100,6 @@ Find = Callable[[str, Caller], PodT | None]
 class ProgressServer:
     """Serves the routes of the kinds.
 
-    Args:
-        reviewer: Reviews tokens.
-        metrics_: The process's metrics.
-
     Attributes:
         application: The routes, for a server that does not decompress bodies.
         listener: Listener of the endpoint while it is served.

@@ -15,13 +15,7 @@ _REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *p
 
 
 class AppMetrics:
-    """Counters of attempts.
-
-    Args:
-        target: Where to count.
-        scrape: Values read at scrape.
-        executors: Returns how many executors are pending, and how many run.
-    """
+    """Counters of attempts."""
 
     def __init__(
         self,

@@ -57,12 +57,7 @@ class _Children:
 
 
 class ExecutorPods:
-    """The executors that exist and have not ended, by driver.
-
-    Args:
-        on_change: Called with the namespace and the UID of the driver whose executors changed.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-    """
+    """The executors that exist and have not ended, by driver."""
 
     def __init__(self, on_change: Callable[[str, str], None], later: Later) -> None:
         self._on_change, self._later = on_change, later
@@ -105,11 +100,7 @@ class ExecutorPods:
     def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:
         """Begin with so many executors of a driver that failed before this process, unless that was said before.
 
-        Args:
-            namespace: The driver's namespace.
-            driver_uid: The driver's UID.
-            app: The application, with which all of this is dropped: its driver may be gone before it.
-            failed: Number of executors that failed.
+        All of this is dropped with the application: its driver may be gone before it.
         """
         owner = (namespace, driver_uid)
         if owner not in self._followed:

@@ -167,13 +167,8 @@ def of(
     The scheduler needs the driver for as long as it runs: executors are those of a driver that was submitted last. It
     also counts which of the minimum the driver has created.
 
-    Args:
-        app: The application.
-        attempt: The number of the attempt.
-        minimum: The minimum of executors; 0 once their reservation expired.
-        driver_uid: The UID of a driver's pod that has no node yet.
-        priority: The value of the application's PriorityClass.
-        estimates: Of the executors' run times. The driver runs as long as they do.
+    The minimum is 0 once the reservation of executors expired. `driver_uid` is that of a driver's pod that has no node
+    yet. The estimates are of the executors' run times. The driver runs as long as they do.
     """
     names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
     executor = _class(app, TASK_TYPE_EXECUTOR, pods.trial_executor(app, names), app.minimum, estimates)

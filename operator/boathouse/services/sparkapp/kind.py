@@ -85,10 +85,6 @@ class AppMemory(status_writer.Memory[AppState]):
 class SparkAppKind:
     """Implements `protocols.Kind` for SparkApps.
 
-    Args:
-        leader: What the leader has for its kinds.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-
     Attributes:
         drivers: The drivers of all applications.
         executors: The executors of all drivers.

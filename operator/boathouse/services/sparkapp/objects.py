@@ -34,10 +34,7 @@ while [ -n "$executor" ] && [ -d "$executor" ]; do sleep 1; done
 def properties(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -> dict[str, str]:
     """Return all properties of an attempt; those that Boathouse sets win.
 
-    Args:
-        app: The application.
-        attempt: The names of the attempt's objects.
-        clusters: Hadoop clusters whose HDFS the application sees as hdfs://NAME/.
+    The application sees the HDFS of the clusters as hdfs://NAME/.
     """
     hdfs = _hdfs(clusters, app.conf)
     return {**app.conf, **hdfs, **_identity(app, attempt), **_executor_pods(app), **_security()}
@@ -112,11 +109,8 @@ class Submission:
 def of(app: App, attempt: int, clusters: Sequence[ClusterFacts] = ()) -> Submission:
     """Return the objects of an attempt: the same for the same application, number and clusters.
 
-    Args:
-        app: The application.
-        attempt: The number of the attempt.
-        clusters: Hadoop clusters whose HDFS the attempt sees. Its ConfigMap says which they are: a cluster that is
-            created again under the name of one of them has other addresses.
+    The attempt sees the HDFS of the clusters. Its ConfigMap says which they are: a cluster that is created again under
+    the name of one of them has other addresses.
 
     Raises:
         ValueError: A property has a line end or a NUL.

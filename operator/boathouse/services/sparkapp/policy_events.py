@@ -29,14 +29,7 @@ class _ReportedApp:
 
 
 class PolicyEvents:
-    """Publishes events about all applications of this process.
-
-    Args:
-        observers: Observers of the profile.
-        learner: Learns run times of executors.
-        now: Returns the scheduler's time in seconds.
-        epoch_s: Returns the time in epoch seconds, for run times.
-    """
+    """Publishes events about all applications of this process."""
 
     def __init__(
         self,
@@ -51,11 +44,7 @@ class PolicyEvents:
     def update(self, uid: ObjectUid, gang: Gang, pods: Sequence[AppPod], *, spilled_bytes: int = 0) -> None:
         """Publish the changes of an application that is submitted since the last call.
 
-        Args:
-            uid: The application.
-            gang: What is submitted of it.
-            pods: All its pods.
-            spilled_bytes: What its executors spilled, as far as its driver reported.
+        `spilled_bytes` is what its executors spilled, as far as its driver reported.
         """
         reported = self._apps.get(uid) or self._apps.setdefault(uid, self._begin(gang))
         before, reported.gang, reported.spilled_bytes = reported.gang, gang, spilled_bytes

@@ -126,9 +126,8 @@ def spilled_bytes(answer: bytes) -> int | None:
 def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:
     """Return the properties that the program changed, sorted; None if the answer is not understood.
 
-    Args:
-        answer: That of `ENVIRONMENT_PATH`.
-        expected: The properties that the driver was given, of those in `COMPARED`.
+    The answer is that of `ENVIRONMENT_PATH`. Of the properties in `COMPARED`, the driver was given those that are
+    expected.
     """
     try:
         found = dict(_environment.decode(answer).spark_properties)
@@ -169,10 +168,7 @@ class DriverClient:
     async def get(self, address: str, port: int, path: str) -> bytes | None:
         """Return the answer to a GET; None for no usable one.
 
-        Args:
-            address: The IP address of the driver's pod, from its status.
-            port: The port of its REST interface.
-            path: The path with its query, without a leading slash.
+        The path has a query, and no leading slash.
         """
         url = url_of(address, port, path)
         if url is None or self._session is None:
@@ -255,10 +251,7 @@ class _Followed:
 class Reports:
     """The reports of running drivers; `run` reads them.
 
-    Args:
-        on_change: Called with the application whose report changed.
-        monotonic: Returns monotonic seconds.
-        client: Reads from drivers; an async context manager.
+    `on_change` is called with the application whose report changed.
     """
 
     def __init__(

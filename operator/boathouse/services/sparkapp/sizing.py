@@ -35,9 +35,7 @@ _LARGEST: Final = 2**63 - 1
 def mebibytes(text: str, *, unit: str = "m") -> int:
     """Return a size in MiB, rounded down.
 
-    Args:
-        text: Such as `512m`, `2G` or, in the unit that the property has, `512`.
-        unit: The unit of a number without one.
+    `unit` is that of a number without one, which the property has.
 
     Raises:
         ValueError: Spark does not read the text as a size.
@@ -131,10 +129,7 @@ def driver(properties: Properties, *, is_python: bool) -> Requests:
 def executor(properties: Properties, *, is_python: bool, profile: ResourceProfile | None = None) -> Requests:
     """Return what an executor's pod requests.
 
-    Args:
-        properties: The effective properties.
-        is_python: Whether the application is in Python.
-        profile: The resource profile of the executor; None for the default profile.
+    Without a resource profile it has the default profile.
 
     Raises:
         ValueError: A property is not what Spark reads.

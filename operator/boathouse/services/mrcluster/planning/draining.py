@@ -143,11 +143,8 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
 def _obstacle(host: str, node: NodeFigures, spare: int, others_bytes: int) -> str:
     """Return why a core node may not leave though HDFS is whole; empty if it may. It has no figure that often changes.
 
-    Args:
-        host: The node's host.
-        node: Its figures.
-        spare: Live core nodes beyond those that are needed, without this one; negative: so many are missing.
-        others_bytes: Free space of the other live core nodes.
+    `spare` are live core nodes beyond those that are needed, without this one; negative: so many are missing.
+    `others_bytes` is the free space of the other live core nodes.
     """
     if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS}:
         return f"the DataNode of {host} is not in service"

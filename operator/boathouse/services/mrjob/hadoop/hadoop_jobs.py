@@ -51,12 +51,6 @@ class Memory(Protocol):
 class HadoopJobs:
     """Jobs on Hadoop clusters.
 
-    Args:
-        leader: Services of the leader for its kinds.
-        kind: Constants of the kind, for events.
-        settings: Settings of pods.
-        later: Calls a function after a delay in seconds.
-
     Attributes:
         clients: Pods of clients.
     """

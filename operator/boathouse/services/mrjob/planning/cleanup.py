@@ -40,10 +40,8 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
 def plan(all_steps: Observation, observation: Observation, known: JobState) -> Desired:
     """Return the next actions of the clean-up.
 
-    Args:
-        all_steps: the observation with the pods of all steps.
-        observation: the observation with the pods of the current step.
-        known: the state of a job that has ended or is being deleted.
+    `all_steps` has the pods of all steps, `observation` those of the current one. `known` is the state of a job that
+    has ended or is being deleted.
     """
     state = _begun(all_steps, known)
     if not is_in_progress(state):

@@ -35,12 +35,7 @@ _ORIGINS: Final = {
 def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
     """Return the state with its predicted and used size, its probe's phase, and the condition `SizePredicted`.
 
-    Args:
-        state: The state.
-        job: The job.
-        view: The size by the profile, and the probe.
-        used_byte_s: What the attempts used that were settled in this reconcile.
-        now_s: The time.
+    `used_byte_s` is what the attempts used that were settled in this reconcile.
     """
     known = state.prediction or Prediction()
     changes = _size(known, view.prediction, state) if view.prediction is not None else {}

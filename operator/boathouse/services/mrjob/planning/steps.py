@@ -145,10 +145,7 @@ def _won(state: JobState, stage: TaskType) -> StageState:
 def early_reduces(observation: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
     """Return which reduces run or are preempted while maps are not done.
 
-    Args:
-        observation: The observation.
-        state: The job's state with settled maps.
-        waiting: Pending maps.
+    The maps of the state are settled; `waiting` are those that are pending.
     """
     if observation.job.spec.suspend:
         return HALT
