@@ -138,6 +138,15 @@ class Directory:
         uid = self._by_name.get((namespace, name))
         return None if uid is None else self._by_uid[uid]
 
+    def find_all(self, namespace: str, names: Iterable[str]) -> list[ClusterFacts]:
+        """Return the clusters with these names in a namespace, as far as they are listed."""
+        found = (self.find(namespace, name) for name in names)
+        return [cluster for cluster in found if cluster is not None]
+
+    def unlisted(self, namespace: str, names: Iterable[str]) -> list[str]:
+        """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
+        return [name for name in names if self.find(namespace, name) is None]
+
     def node_of(self, namespace: str, fqdn: str) -> NodeName | None:
         """Return the Kubernetes node of a host of a cluster in this namespace; None if it has no placed pod.
 

@@ -32,6 +32,7 @@ from boathouse.services.frame.kind import (
     ObjectUid,
     Refusal,
     is_news,
+    refusing,
     revision,
 )
 from boathouse.services.frame.pod_life import Problem
@@ -159,6 +160,7 @@ class MRClusterKind:
             leader.metrics.registry, leader.metrics.gauges, self.reports.age_s
         )
 
+    @refusing
     def parse(self, body: Body) -> Cluster | Refusal:
         """Return the cluster, or why it cannot run."""
         cluster = model.from_resource(body, self._settings, self._defaults)
@@ -167,10 +169,7 @@ class MRClusterKind:
         if not self._pod_settings.agent_image:
             message = "no image of the agent: set the chart's task image"
             return Refusal(reason=Reason.INVALID_SPEC, message=message)
-        try:
-            sizes.check(cluster)
-        except ValueError as error:
-            return Refusal(reason=Reason.INVALID_SPEC, message=str(error))
+        sizes.check(cluster)
         return cluster
 
     def life(self, cluster: Cluster) -> protocols.Life:
@@ -210,11 +209,6 @@ class MRClusterKind:
         self._clusters.forget(uid)
         self._metrics.forget(uid)
         self._bundles.forget(namespace)
-
-    def node_lost(self, name: str) -> None:
-        """Reconcile the clusters with pods on a node that was removed."""
-        for uid in {uid for uid, pod in self.pods if pod.node == name}:
-            self._mark(uid)
 
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""

@@ -14,8 +14,6 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-import pydantic
-
 from boathouse.resources import base, names, quantity, times
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster import status as wire
@@ -25,7 +23,7 @@ from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.mrcluster.status import LeavingNode, MRCluster, MRClusterStatus
 from boathouse.services import hadoop
 from boathouse.services.frame import admission, statuses
-from boathouse.services.frame.kind import Body, ObjectUid, Refusal
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.statuses import StatusCodec
 
@@ -85,16 +83,11 @@ class Cluster:
         return self.spec.core.maximum or self.spec.core.count
 
 
+@refusing
 def from_resource(body: Body, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
     """Return the cluster that a custom resource describes, or why it cannot run."""
-    try:
-        spec = MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-        return _cluster(body, spec, config, defaults)
-    except pydantic.ValidationError as error:
-        problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
-    except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+    spec = MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    return _cluster(body, spec, config, defaults)
 
 
 def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:

@@ -21,24 +21,21 @@ NodeOf = Callable[[str], model.NodeName | None]
 
 def addresses(job: Job, clusters: Directory) -> dict[str, HdfsAddress]:
     """Return the addresses by name of the clusters in the job's URLs. One that does not exist is left out."""
-    found = ((name, clusters.find(job.namespace, name)) for name in sorted(set(names(job))))
     return {
-        name: HdfsAddress(name_node=cluster.name_node, web_hdfs=cluster.web_hdfs)
-        for name, cluster in found
-        if cluster is not None
+        cluster.name: HdfsAddress(name_node=cluster.name_node, web_hdfs=cluster.web_hdfs)
+        for cluster in clusters.find_all(job.namespace, sorted(set(names(job))))
     }
 
 
 def used(job: Job, clusters: Directory) -> list[ObjectUid]:
     """Return the clusters in the job's URLs."""
-    found = (clusters.find(job.namespace, name) for name in set(names(job)))
-    return [cluster.uid for cluster in found if cluster is not None]
+    return [cluster.uid for cluster in clusters.find_all(job.namespace, set(names(job)))]
 
 
 def unknown(job: Job, clusters: Directory) -> list[str]:
     """Return names in the job's URLs of clusters that do not exist, or that a new leader has not reconciled yet."""
     found = sorted({name for name in names(job) if is_name(name)})
-    return [name for name in found if clusters.find(job.namespace, name) is None][:_MOST_UNKNOWN]
+    return clusters.unlisted(job.namespace, found)[:_MOST_UNKNOWN]
 
 
 def is_name(text: str) -> bool:

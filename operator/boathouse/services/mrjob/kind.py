@@ -245,18 +245,12 @@ class MRJobKind:
         posted = self.plans.posted(job.uid)
         if known.plan is not None and not over and stored is None:
             known = cleanup.begin(job, _without_plan(known, now_s()), now_s())
-        task = self._settings.task
         return Observation(
             job=job,
             state=known,
             pods=pods_seen,
             now_s=now_s(),
-            limits=settle.Limits(
-                start_timeout_s=task.start_timeout_seconds,
-                image_pull_timeout_s=task.image_pull_timeout_seconds,
-                missing_object_timeout_s=task.missing_object_timeout_seconds,
-                max_infrastructure=task.max_infrastructure_failures,
-            ),
+            limits=settle.Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
             missing=await self._missing_files(job) if known.plan is None and not (pods_seen or over) else (),

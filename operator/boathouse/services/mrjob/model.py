@@ -7,8 +7,6 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-import pydantic
-
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, times
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
@@ -19,7 +17,7 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.pods import storage as pod_storage
 from boathouse.resources.pods import template as pod_fields
 from boathouse.services.frame import admission
-from boathouse.services.frame.kind import ObjectUid, Refusal
+from boathouse.services.frame.kind import ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
 from boathouse.services.mrjob.on_cluster import OnCluster
 from boathouse_task import contract, formats
@@ -216,17 +214,12 @@ def _uber_stage(step: Step) -> Stage:
     )
 
 
+@refusing
 def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
     """Return the job of a custom resource, with the operator's defaults, or why it cannot run."""
-    try:
-        # The status is left out: another version may have written it.
-        spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
-        return _job(body["metadata"], spec, on_cluster.read(body.get("spec") or {}), config)
-    except pydantic.ValidationError as error:
-        problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
-    except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+    # The status is left out: another version may have written it.
+    spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
+    return _job(body["metadata"], spec, on_cluster.read(body.get("spec") or {}), config)
 
 
 def _job(

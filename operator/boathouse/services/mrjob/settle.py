@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
 from boathouse.resources import names, times
+from boathouse.resources.config import TaskDefaults
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.statuses import printable
@@ -47,6 +48,16 @@ class Limits:
     failures_max_percent: int = 0
     max_infrastructure: int = 50
     missing_object_timeout_s: float = 120.0
+
+    @classmethod
+    def of(cls, task: TaskDefaults) -> "Limits":
+        """Return the limits by the operator's configuration."""
+        return cls(
+            start_timeout_s=task.start_timeout_seconds,
+            image_pull_timeout_s=task.image_pull_timeout_seconds,
+            missing_object_timeout_s=task.missing_object_timeout_seconds,
+            max_infrastructure=task.max_infrastructure_failures,
+        )
 
     def timeout_s(self, reason: str) -> float:
         """Return the start timeout of a pod with this problem, in seconds."""

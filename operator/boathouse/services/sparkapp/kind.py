@@ -154,12 +154,6 @@ class SparkAppKind:
         self.executors.forget_app(uid)
         self._scheduler.withdraw(policy.JobId(uid))
 
-    def node_lost(self, name: str) -> None:
-        """Reconcile the applications whose drivers are on a node that was removed."""
-        for uid, pod in self.drivers:
-            if pod.node == name:
-                self._mark(uid)
-
     async def observe(self, app: App, memory: AppMemory) -> Observation:
         """Collect everything that the plan depends on."""
         state, drivers = memory.state, list(self.drivers.of(app.uid))
@@ -248,7 +242,7 @@ class SparkAppKind:
             return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
         if memory.created == memory.state.attempt != 0:
             return None
-        for cluster in model.unknown_clusters(app, self._clusters):
+        for cluster in self._clusters.unlisted(app.namespace, app.hadoop_clusters):
             if await self._related.uid(hadoop.MRCLUSTERS, app.namespace, cluster) is None:
                 message = hadoop.not_found(app.namespace, cluster)
                 return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
@@ -263,9 +257,9 @@ class SparkAppKind:
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
         self._metrics.changed(before, after)
-        used = () if after.is_finished else model.hdfs_clusters(app, self._clusters)
+        used = () if after.is_finished else self._clusters.find_all(app.namespace, app.hadoop_clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
-        is_known = after.is_finished or not model.unknown_clusters(app, self._clusters)
+        is_known = after.is_finished or not self._clusters.unlisted(app.namespace, app.hadoop_clusters)
         return None if is_known else hadoop.UNKNOWN_REQUEUE_S
 
     def _count_executors(self) -> tuple[int, int]:
@@ -353,7 +347,7 @@ class SparkAppKind:
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""
-        submission = objects.of(app, attempt, model.hdfs_clusters(app, self._clusters))
+        submission = objects.of(app, attempt, self._clusters.find_all(app.namespace, app.hadoop_clusters))
         memory.obstacle = await objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False

@@ -6,11 +6,8 @@ attempts are never used twice.
 """
 
 import dataclasses
-import re
 from collections.abc import Mapping
 from typing import Any, Final
-
-import pydantic
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, times
@@ -22,10 +19,9 @@ from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
 from boathouse.services.frame import admission, manifests
-from boathouse.services.frame.kind import Body, ObjectUid, Refusal
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.statuses import StatusCodec
-from boathouse.services.hadoop import ClusterFacts, Directory
 from boathouse.services.sparkapp import sizing, user_properties
 
 SPARKAPPS: Final = catalogue.Resource(
@@ -35,7 +31,6 @@ MAX_PROPERTIES_BYTES: Final = 512 * 1024
 """Of the effective properties: a ConfigMap holds 1 MiB."""
 MAX_PREFIX: Final = 38
 """Of executors' names: Spark adds `-exec-` and a number of up to 10 digits."""
-_DRIVER_NAME: Final = re.compile(r"-a(?P<attempt>\d+)-driver$")
 TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
 
@@ -107,17 +102,12 @@ class App:
         return self.spec.type == "Python"
 
 
+@refusing
 def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     """Return the application that a custom resource describes, or why it cannot run."""
-    try:
-        spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-        hadoop = HadoopFields.model_validate(body.get("spec") or {})
-        return _app(body["metadata"], spec, hadoop, config)
-    except pydantic.ValidationError as error:
-        problems = "; ".join(f"spec.{'.'.join(map(str, each['loc'][1:]))}: {each['msg']}" for each in error.errors())
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=problems)
-    except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+    spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    hadoop = HadoopFields.model_validate(body.get("spec") or {})
+    return _app(body["metadata"], spec, hadoop, config)
 
 
 def _app(
@@ -198,17 +188,6 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
         raise ValueError("arguments have no NUL: remove it")
 
 
-def hdfs_clusters(app: App, clusters: Directory) -> list[ClusterFacts]:
-    """Return the clusters whose HDFS an application sees, as far as they exist."""
-    found = (clusters.find(app.namespace, name) for name in app.hadoop_clusters)
-    return [cluster for cluster in found if cluster is not None]
-
-
-def unknown_clusters(app: App, clusters: Directory) -> list[str]:
-    """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
-    return [name for name in app.hadoop_clusters if clusters.find(app.namespace, name) is None]
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptNames:
     """The names of an attempt: a second submission of it would meet the objects of the first.
@@ -250,12 +229,6 @@ class AttemptNames:
 
     def _derived(self, suffix: str) -> str:
         return derived_name(self.application, self.uid, f"a{self.attempt}{suffix}")
-
-
-def attempt_of(driver_pod: str) -> int | None:
-    """Return the number of the attempt that a driver's pod is named after; None for another name."""
-    match = _DRIVER_NAME.search(driver_pod)
-    return int(match["attempt"]) if match else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

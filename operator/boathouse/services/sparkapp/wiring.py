@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from boathouse.cluster import boundary, catalogue, informer, store, wire
+from boathouse.cluster import boundary, catalogue, informer, store
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_EXECUTOR
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
@@ -18,11 +18,7 @@ def add(leader: LeaderServices) -> None:
     leader.controllers.add(kind)
     scheduling = leader.scheduling
 
-    def node_changed(change: store.Change[wire.NodeView]) -> None:
-        if isinstance(change, store.Deleted):
-            kind.node_lost(change.key)
-
-    scheduling.nodes.subscribe(node_changed)
+    scheduling.nodes.subscribe(kind.drivers.on_node)
     scheduling.pods.subscribe(kind.drivers.on_pod)
     scheduling.pods.subscribe(kind.executors.on_pod)
     scheduling.ended.subscribe(kind.drivers.on_ended)

@@ -162,3 +162,12 @@ def test_the_object_of_a_pod_is_known_until_the_pod_is_gone(pods):
     assert pods.index.object_of("u2") is None
     assert [*pods.index] == []
     assert pods.gone == ["u1", "u2"]
+
+
+@pytest.mark.parametrize(("node", "reconciled"), [("n1", [UID]), ("n2", [])], ids=["its node", "another"])
+def test_an_object_is_reconciled_when_the_node_of_one_of_its_pods_is_removed(node, reconciled):
+    found = Index()
+    found.index.on_pod(added(1))
+    found.changes.clear()
+    found.index.on_node(store.Deleted(key=node, old=None, final=None))
+    assert found.changes == reconciled

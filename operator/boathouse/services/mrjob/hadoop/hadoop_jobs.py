@@ -93,7 +93,7 @@ class HadoopJobs:
             names_ = [_cluster_of(job)] if is_open else []
         else:
             names_ = [_cluster_of(job), *self._names(job)]
-        return next((name for name in names_ if self._clusters.find(job.namespace, name) is None), None)
+        return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
 
     def observe(
         self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})
@@ -113,17 +113,11 @@ class HadoopJobs:
         view = views.get(attempt.tag) if attempt else None
         ended = view is not None and bool(view.applications) and all(each.has_ended for each in view.applications)
         known.all_ended_s = _since(known.all_ended_s, now_s, holds=ended)
-        task = self._config.task
         return HadoopObservation(
             job=job,
             state=memory.state,
             now_s=now_s,
-            limits=settle.Limits(
-                start_timeout_s=task.start_timeout_seconds,
-                image_pull_timeout_s=task.image_pull_timeout_seconds,
-                missing_object_timeout_s=task.missing_object_timeout_seconds,
-                max_infrastructure=task.max_infrastructure_failures,
-            ),
+            limits=settle.Limits.of(self._config.task),
             cluster=cluster,
             unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
@@ -143,8 +137,8 @@ class HadoopJobs:
 
     def _used(self, job: Job) -> list[ObjectUid]:
         """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
-        found = (self._clusters.find(job.namespace, name) for name in (_cluster_of(job), *self._names(job)))
-        return [each.uid for each in found if each is not None]
+        named = (_cluster_of(job), *self._names(job))
+        return [each.uid for each in self._clusters.find_all(job.namespace, named)]
 
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -246,13 +240,12 @@ class HadoopJobs:
 
     def _builder(self, job: Job, attempt: int, cluster: ClusterFacts) -> ClientBuilder:
         assert job.on_cluster is not None
-        others = (self._clusters.find(job.namespace, name) for name in self._names(job))
         return ClientBuilder(
             job=job,
             attempt=attempt,
             on_cluster=job.on_cluster,
             cluster=cluster,
-            clusters=(cluster, *(each for each in others if each is not None)),
+            clusters=(cluster, *self._clusters.find_all(job.namespace, self._names(job))),
             settings=self._pod_settings,
             image=self._config.task.image,
             image_pull_policy=self._config.task.image_pull_policy,
