@@ -29,7 +29,7 @@ _LABELS: Final = 3
 """Labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc."""
 USER_ENV: Final = "HADOOP_USER_NAME"
 USER: Final = "hadoop"
-"""The user of all daemons and jobs of a cluster."""
+"""The user of all daemons and jobs of a cluster, and HDFS's superuser."""
 ARENAS: Final = ("MALLOC_ARENA_MAX", "4")
 """Variable of all JVMs, as in Hadoop's own scripts. By default glibc keeps up to eight arenas for each core of the
 node, for which the limits of containers have no room. NodeManagers pass the variable on to their containers."""

@@ -63,7 +63,7 @@ def test_a_payload_of_many_levels_claims_nothing(payload):
 
 
 def test_a_token_longer_than_a_header_claims_nothing():
-    assert caller_of(encoded_token(more="x" * auth.MAX_CHARS)) is None
+    assert caller_of(encoded_token(more="x" * auth.MAX_TOKEN_CHARS)) is None
 
 
 # Plans

@@ -21,10 +21,10 @@ from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model
 
 ACCOUNT: Final = "boathouse-signals"
-LIFETIME_S: Final = 3600
+TOKEN_LIFETIME_S: Final = 3600
 RENEWED_AT: Final = 0.8
 """Share of the lifetime after which a token is renewed."""
-RETRY_S: Final = 60.0
+TOKEN_RETRY_S: Final = 60.0
 ROUND_S: Final = 1.0
 
 
@@ -58,17 +58,17 @@ class MetricsToken:
 
     def reject(self) -> None:
         """Renew the token soon, because a kubelet has refused it."""
-        self._renew_s = min(self._renew_s, self._monotonic() + RETRY_S)
+        self._renew_s = min(self._renew_s, self._monotonic() + TOKEN_RETRY_S)
 
     async def _renew(self, now_s: float) -> None:
         try:
-            self._token = await self._api.create_token(self._namespace, ACCOUNT, LIFETIME_S)
+            self._token = await self._api.create_token(self._namespace, ACCOUNT, TOKEN_LIFETIME_S)
         except errors.ClusterError:
             if not self._token or now_s >= self._expires_s:
                 raise
-            self._renew_s = now_s + RETRY_S
+            self._renew_s = now_s + TOKEN_RETRY_S
         else:
-            self._renew_s, self._expires_s = now_s + RENEWED_AT * LIFETIME_S, now_s + LIFETIME_S
+            self._renew_s, self._expires_s = now_s + RENEWED_AT * TOKEN_LIFETIME_S, now_s + TOKEN_LIFETIME_S
 
 
 class _Polling:

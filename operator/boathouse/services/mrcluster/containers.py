@@ -114,7 +114,7 @@ def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest
     ours = (
         ("JAVA_HOME", cluster.spec.java_home),
         ("HADOOP_CONF_DIR", daemons.CONF_FOLDER),
-        ("HADOOP_USER_NAME", daemons.USER),
+        ("HADOOP_USER_NAME", hadoop.USER),
         ("BOATHOUSE_CLASSPATH", cluster.spec.classpath),
         ("BOATHOUSE_JAVA_OPTS", " ".join(options)),
         (daemons.FQDN_ENV, names.fqdn(host)),

@@ -6,10 +6,11 @@ Ports are fixed: with another port, a NodeManager is another node to YARN.
 import dataclasses
 from typing import Final
 
+from boathouse.services import hadoop
 from boathouse_task import cluster_contract
 
-NAME_NODE_PORT: Final = 8020
-NAME_NODE_HTTP_PORT: Final = 9870
+NAME_NODE_PORT: Final = hadoop.NAME_NODE_PORT
+NAME_NODE_HTTP_PORT: Final = hadoop.WEB_HDFS_PORT
 CHECKPOINT_HTTP_PORT: Final = 9868
 DATA_NODE_PORT: Final = 9866
 DATA_NODE_HTTP_PORT: Final = 9864
@@ -66,8 +67,6 @@ CLIENT_PORTS: Final = (
 """The ports that pods outside of the cluster need, beside `APPLICATION_MASTERS`."""
 
 
-USER: Final = "hadoop"
-"""The user of all daemons and jobs, and HDFS's superuser."""
 CONF_FOLDER: Final = "/etc/hadoop"
 DATA_FOLDER: Final = "/data"
 """Mount path of the parts of a claim. Daemons make their folders below: they set modes, which only an owner may."""

@@ -14,19 +14,16 @@ from xml.sax import saxutils
 
 from boathouse.resources import quantity
 from boathouse.resources.mrcluster import closed_settings
+from boathouse.services import hadoop
 from boathouse.services.mrcluster import daemons, model, sizes
-from boathouse.services.mrcluster.daemons import USER
 from boathouse.services.mrcluster.model import Cluster
 from boathouse_task.cluster_contract import TRANSIENT_LABEL
 
-NAMES: Final = ("start.sh", "refresh.sh", "client.sh")
 SCRIPTS: Final = {
     name: resources.files("boathouse.services.mrcluster").joinpath("scripts", name).read_text(encoding="utf-8")
-    for name in NAMES
+    for name in ("start.sh", "refresh.sh", "client.sh")
 }
 """The texts of the scripts by name."""
-
-
 _CAPACITY_PREFIX: Final = "yarn.scheduler.capacity."
 _CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
 _ANY: Final = "0.0.0.0"  # noqa: S104 - inside the pod
@@ -94,7 +91,7 @@ def core_site(cluster: Cluster) -> dict[str, str]:
     """
     return {
         "fs.defaultFS": f"hdfs://{model.Names(cluster).fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
-        "hadoop.http.staticuser.user": USER,
+        "hadoop.http.staticuser.user": hadoop.USER,
         "hadoop.security.authentication": "simple",
         "hadoop.security.token.service.use_ip": "false",
         "hadoop.tmp.dir": "/tmp/hadoop",  # noqa: S108 - inside the pod
@@ -153,7 +150,7 @@ def _name_node(cluster: Cluster) -> dict[str, str]:
         "dfs.namenode.resource.du.reserved": str(_SAFE_MODE_BYTES),
         "dfs.webhdfs.enabled": "true",
         "dfs.permissions.enabled": "true",
-        "dfs.cluster.administrators": daemons.USER,
+        "dfs.cluster.administrators": hadoop.USER,
     }
 
 
@@ -376,11 +373,11 @@ def user_ids(cluster: Cluster) -> tuple[int, int]:
 def _passwd(cluster: Cluster) -> str:
     """Hadoop does not start without a name for its user."""
     uid, gid = user_ids(cluster)
-    return f"root:x:0:0:root:/root:/bin/sh\n{daemons.USER}:x:{uid}:{gid}:{daemons.USER}:/tmp:/bin/sh\n"
+    return f"root:x:0:0:root:/root:/bin/sh\n{hadoop.USER}:x:{uid}:{gid}:{hadoop.USER}:/tmp:/bin/sh\n"
 
 
 def _group(cluster: Cluster) -> str:
-    return f"root:x:0:\n{daemons.USER}:x:{user_ids(cluster)[1]}:\n"
+    return f"root:x:0:\n{hadoop.USER}:x:{user_ids(cluster)[1]}:\n"
 
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:

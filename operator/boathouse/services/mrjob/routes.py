@@ -36,7 +36,7 @@ from boathouse_task import contract
 from boathouse_task.cluster_contract import Leave
 from boathouse_task.contract import OwnerState, TaskType
 
-_MOST_BYTES: Final = 64
+_MOST_LEAVE_BYTES: Final = 64
 MAX_WAIT_S: Final = 55.0
 _REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
 _ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
@@ -98,7 +98,7 @@ class LeaveRoutes:
                 path="tasks/{pod}/leave",
                 handle=self._leave,
                 check=self._check,
-                most_bytes=_MOST_BYTES,
+                most_bytes=_MOST_LEAVE_BYTES,
             ),
         )
 

@@ -21,7 +21,7 @@ from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import errors, written
 from boathouse.services.progress.limits import Reason
 
-MAX_CHARS: Final = 8190
+MAX_TOKEN_CHARS: Final = 8190
 """A projected token has about 1,200 characters; the HTTP parser takes no longer header."""
 _PARTS: Final = 3
 _SKEW_S: Final = 60.0
@@ -82,7 +82,7 @@ def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
         None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
     """
     parts = token.split(".", _PARTS)
-    if len(token) > MAX_CHARS or len(parts) != _PARTS or not token.isascii():
+    if len(token) > MAX_TOKEN_CHARS or len(parts) != _PARTS or not token.isascii():
         return None
     try:
         payload = _decoder.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))

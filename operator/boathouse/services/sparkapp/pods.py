@@ -1,9 +1,8 @@
 """The driver's pod, and the template of the executors' pods, which a driver adds Spark's fields to. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.pods.environment import literal
@@ -15,17 +14,12 @@ from boathouse.resources.sparkapp.names import (
     TASK_TYPE_EXECUTOR,
 )
 from boathouse.resources.sparkapp.roles import Role
+from boathouse.resources.sparkapp.volumes import Volume
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.sparkapp import sizing, user_properties
-from boathouse.services.sparkapp.model import SPARKAPPS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse.resources.sparkapp.volumes import Volume
-    from boathouse.services.frame.manifests import Manifest
-    from boathouse.services.sparkapp.model import App, AttemptNames
+from boathouse.services.sparkapp.model import SPARKAPPS, App, AttemptNames
 
 USER: Final = 185
 """That of Spark's own images."""
