@@ -6,7 +6,7 @@ from msgspec import structs
 
 from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrcluster import model as mrcluster_model
+from boathouse.services.mrcluster.model import MASTER, ClusterState, from_status, number_of, role_of, to_status
 from boathouse.services.mrcluster.planning import planner, sizing
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Marks, NodePod, Observation, Plan, Target
 from boathouse_task.cluster_contract import AgentReport, Version
@@ -66,8 +66,8 @@ class SimulatedCluster:
         return mrclusters.cluster(metadata={"generation": self.generation}, status=self.status, **self.spec)
 
     @property
-    def state(self) -> mrcluster_model.ClusterState:
-        return mrcluster_model.from_status(self.status)
+    def state(self) -> ClusterState:
+        return from_status(self.status)
 
     def observation(self) -> Observation:
         return Observation(
@@ -100,7 +100,7 @@ class SimulatedCluster:
         self.marks = plan.marks
         self.submitted &= {wanted.host for wanted in plan.submit} | self.pods.keys()
         self._write()
-        status = mrcluster_model.to_status(plan.state)
+        status = to_status(plan.state)
         if status != self.status:
             self.status, self.revision = status, self.revision + 1
         if self.target is plan.consumed:
@@ -129,7 +129,7 @@ class SimulatedCluster:
             return
         self.submitted.discard(host)
         self.serial += 1
-        role = mrcluster_model.role_of(host)
+        role = role_of(host)
         assert role is not None
         uid = f"uid-{self.serial}"
         if role is Role.TRANSIENT:
@@ -141,7 +141,7 @@ class SimulatedCluster:
             uid=uid,
             host=host,
             role=role,
-            number=mrcluster_model.number_of(host),
+            number=number_of(host),
             node=f"node-{self.serial}",
             settings=self.digest,
             life=PodLife.STARTING,
@@ -187,17 +187,13 @@ class SimulatedCluster:
     @property
     def up(self) -> set[str]:
         """Hosts whose DataNode or NodeManager runs."""
-        return {
-            host
-            for host, pod in self.pods.items()
-            if pod.is_ready and not pod.is_over and host != mrcluster_model.MASTER
-        }
+        return {host for host, pod in self.pods.items() if pod.is_ready and not pod.is_over and host != MASTER}
 
     # The agent
 
     def exchange(self, *, arrives: bool = True, answered: bool = True) -> AgentReport | None:
         """The agent reports and carries out the answer; report or answer may get lost."""
-        master = self.pods.get(mrcluster_model.MASTER)
+        master = self.pods.get(MASTER)
         if master is None or master.is_over or not master.is_ready:
             return None
         report = self.agent.report(self.up, self.now_s)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.services.sparkapp import objects, sizing
-from boathouse.services.sparkapp import pods as sparkapp_pods
+from boathouse.services.sparkapp.pods import trial_executor
 from boathouse_cli.conversion import properties
 from tests.builders.sparkapps import app
 from tests.kubeflow import rules
@@ -37,7 +37,7 @@ def of_boathouse(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of what Boathouse runs for a SparkApp."""
     model = app(name=manifest["metadata"]["name"], **manifest["spec"])
     found = objects.of(model, 1)
-    pods = {"driver": found.driver, "executor": sparkapp_pods.trial_executor(model, found.names)}
+    pods = {"driver": found.driver, "executor": trial_executor(model, found.names)}
     facts = {f"{role}.{key}": fact for role, pod in pods.items() for key, fact in _of_pod(pod).items()}
     arguments = found.driver["spec"]["containers"][0]["args"]
     name, *words = arguments[arguments.index("--class") + 1 :]

@@ -11,9 +11,8 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import files, model
-from boathouse.services.mrcluster import pods as mrcluster_pods
 from boathouse.services.mrcluster.planning.observation import NodePod
-from boathouse.services.mrcluster.pods import PodSettings
+from boathouse.services.mrcluster.pods import PodSettings, master_pod, worker_pod
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods
 from tests.builders.mrclusters import cluster
@@ -34,9 +33,9 @@ class World:
         """A pod of a host starts."""
         rendered, role = files.render(CLUSTER), model.role_of(host)
         if role is Role.MASTER:
-            manifest = mrcluster_pods.master_pod(CLUSTER, rendered, SETTINGS, may_format=may_format)
+            manifest = master_pod(CLUSTER, rendered, SETTINGS, may_format=may_format)
         else:
-            manifest = mrcluster_pods.worker_pod(CLUSTER, host, role, rendered)
+            manifest = worker_pod(CLUSTER, host, role, rendered)
         made = self.api.add(manifest)
         name = made["metadata"]["name"]
         statuses = [{"name": each["name"], **READY} for each in manifest["spec"]["containers"]]
@@ -132,7 +131,7 @@ def test_two_pods_of_a_host_are_a_violation(tmp_path):
         return ""
 
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
-    pod = mrcluster_pods.worker_pod(CLUSTER, "c0", Role.CORE, files.render(CLUSTER))
+    pod = worker_pod(CLUSTER, "c0", Role.CORE, files.render(CLUSTER))
     model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}} for uid in ("1", "2")])
     assert [each.invariant for each in model.violations] == ["I15"]
 
@@ -143,7 +142,7 @@ async def test_the_loss_of_the_last_replica_is_a_violation(tmp_path):
 
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
     fleeting = cluster(uid=UID, core={"volume": {"emptyDir": True}}, dataPolicy="Delete")
-    pod = mrcluster_pods.worker_pod(fleeting, "c0", Role.CORE, files.render(fleeting))
+    pod = worker_pod(fleeting, "c0", Role.CORE, files.render(fleeting))
     for uid in ("1", "2"):
         model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}, "status": {}}])
         await model._round(model._clusters[UID])

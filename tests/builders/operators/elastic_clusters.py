@@ -13,8 +13,7 @@ from boathouse.scheduling import scheduler
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import files, placement
-from boathouse.services.mrcluster import model as mrcluster_model
-from boathouse.services.mrcluster.model import from_resource
+from boathouse.services.mrcluster.model import MASTER, from_resource, host_of, role_of
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning.observation import NodePod, Target, Wanted
 from boathouse.services.mrcluster.pods import PodSettings
@@ -82,13 +81,13 @@ class Cluster:
         assert not isinstance(found, Refusal), found
         self.pods = NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
         self.uid, self.core, self.most = ObjectUid(found.uid), core, most
-        self.hosts = [mrcluster_model.MASTER, *(mrcluster_model.host_of(Role.CORE, number) for number in range(core))]
+        self.hosts = [MASTER, *(host_of(Role.CORE, number) for number in range(core))]
         self.next, self.tasks = 0, 0
         self.targets: list[Target] = []
 
     @property
     def transient(self) -> list[str]:
-        return [host for host in self.hosts if mrcluster_model.role_of(host) is Role.TRANSIENT]
+        return [host for host in self.hosts if role_of(host) is Role.TRANSIENT]
 
     def key(self, host: str) -> str:
         return str(self.pods.task(host))
@@ -96,7 +95,7 @@ class Cluster:
     def resize(self, nodes: int) -> None:
         """Have so many nodes, the master not counted."""
         while nodes > self.core + len(self.transient):
-            self.hosts.append(mrcluster_model.host_of(Role.TRANSIENT, self.next))
+            self.hosts.append(host_of(Role.TRANSIENT, self.next))
             self.next += 1
         self.hosts = self.hosts[: 1 + nodes]
 
@@ -133,7 +132,7 @@ class Operator:
     def placed(self, cluster: Cluster, role: Role | None = None) -> dict[str, str]:
         """Return the nodes of a cluster's pods by host."""
         placed = self.world.placed()
-        hosts = (host for host in cluster.hosts if role in {None, mrcluster_model.role_of(host)})
+        hosts = (host for host in cluster.hosts if role in {None, role_of(host)})
         return {host: placed[key] for host in hosts if (key := cluster.key(host)) in placed}
 
     def publish(self, job: model.Job, classes_: list[model.TaskClass]) -> None:
@@ -154,11 +153,7 @@ class Operator:
             if pod["metadata"]["labels"].get("boathouse.dev/job-uid") == cluster.uid and key not in needed:
                 self.world.api.remove("pods", key)
         pods = self.world.api.objects("pods")
-        wanted = [
-            Wanted(host=host, role=mrcluster_model.role_of(host))
-            for host in cluster.hosts
-            if cluster.key(host) not in pods
-        ]
+        wanted = [Wanted(host=host, role=role_of(host)) for host in cluster.hosts if cluster.key(host) not in pods]
         nodes = placement.of(
             cluster.pods, wanted, [_node_pod(pods[cluster.key(host)]) for host in self._existing(cluster)]
         )
@@ -171,8 +166,8 @@ class Operator:
 
     def _report(self, cluster: Cluster) -> None:
         placed = self.placed(cluster)
-        node = placed.pop(mrcluster_model.MASTER, None)
-        transient = sum(mrcluster_model.role_of(host) is Role.TRANSIENT for host in placed)
+        node = placed.pop(MASTER, None)
+        transient = sum(role_of(host) is Role.TRANSIENT for host in placed)
         slots, pending = SLOTS * len(placed), len(cluster.hosts) - 1 - len(placed)
         load = koala.Cluster(
             name=model.JobId(cluster.uid),
@@ -187,13 +182,13 @@ class Operator:
             most_nodes=len(cluster.hosts) - 1 if pending else cluster.core + cluster.most,
             weight=cluster.pods.cluster.spec.weight,
         )
-        self.scaling.report(cluster.uid, load, master=model.TaskId(cluster.key(mrcluster_model.MASTER)), node=node)
+        self.scaling.report(cluster.uid, load, master=model.TaskId(cluster.key(MASTER)), node=node)
 
 
 def _node_pod(manifest) -> NodePod:
     metadata, node = manifest["metadata"], manifest["spec"].get("nodeName")
     host = metadata["labels"]["boathouse.dev/host"]
-    role = mrcluster_model.role_of(host)
+    role = role_of(host)
     assert role is not None
     life = PodLife.RUNNING if node else PodLife.UNPLACED
     return NodePod(name=metadata["name"], uid=metadata["uid"], host=host, role=role, node=node, life=life)

@@ -9,7 +9,7 @@ from boathouse.scheduling import outlived, transforms
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import attempt_pods
 from boathouse.services.mrjob.hadoop import observation
-from boathouse.services.sparkapp import pod_reader as sparkapp_pod_reader
+from boathouse.services.sparkapp.pod_reader import driver_pod, of_executor
 from boathouse_task import contract
 
 TRANSFORM = transforms.pods(
@@ -64,9 +64,7 @@ def ended(code=0, message=""):
 
 def read(kind, *args, **more):
     found = pod(kind, *args, **more)
-    return {"driver": sparkapp_pod_reader.driver_pod, "client": observation.read_client}.get(
-        kind, attempt_pods.task_pod
-    )(found)
+    return {"driver": driver_pod, "client": observation.read_client}.get(kind, attempt_pods.task_pod)(found)
 
 
 TASKS = ("setup", "map", "reduce", "commit", "cleanup", "uber", "probe")
@@ -107,14 +105,11 @@ def test_a_driver_runs_while_its_proxy_cannot_start():
 
 @pytest.mark.parametrize(("code", "state"), [(0, PodLife.SUCCEEDED), (1, PodLife.FAILED)])
 def test_an_executor_beside_a_proxy_counts_as_its_own_container_ended(code, state):
-    assert sparkapp_pod_reader.of_executor(pod("executor", ended(code))).state is state
+    assert of_executor(pod("executor", ended(code))).state is state
 
 
 def test_an_executor_that_the_operator_ended_after_exit_code_0_has_not_failed():
-    assert (
-        sparkapp_pod_reader.of_executor(pod("executor", ended(0), is_ended=True, phase="Failed")).state
-        is PodLife.SUCCEEDED
-    )
+    assert of_executor(pod("executor", ended(0), is_ended=True, phase="Failed")).state is PodLife.SUCCEEDED
 
 
 # Pods are ended
