@@ -10,7 +10,7 @@ so no two run at a time:
 
 * A client asks the operator for leave, and only the pod of the open attempt gets it.
 * Of a client that has ended the ResourceManager says what it submitted. Nothing is submitted before it has been asked
-  for the tags of all attempts, after the client's end (`tags.are_sure`). What it finds is adopted.
+  for the tags of all attempts, after the client's end (`mirror.are_sure`). What it finds is adopted.
 * An attempt that is to end is stopping: its client is deleted and its applications are killed, until none is left.
 """
 
