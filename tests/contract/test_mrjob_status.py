@@ -11,7 +11,7 @@ from boathouse.cluster import errors, wire
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.frame.statuses import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.mrjob import attempt_pods, job_state, model, settle
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import MRJOBS

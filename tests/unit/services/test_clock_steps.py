@@ -16,7 +16,7 @@ from boathouse.scheduling import pod_conditions, scheduler
 from boathouse.scheduling.pods.pending import PendingReason
 from boathouse.services import hadoop
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.frame.statuses import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.mrcluster import agent
 from boathouse.services.mrjob import job_state
 from boathouse.services.progress import certificates

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.mrjob import spec
-from boathouse.services.frame.statuses import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.mrjob import job_state, results
 from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.mrjob.kind import MRJobKind

@@ -17,7 +17,7 @@ from boathouse.cluster import errors, retries
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services import learned
-from boathouse.services.frame import admission, object_store, reconciler, statuses
+from boathouse.services.frame import admission, object_store, reconciler, status_codec
 from boathouse.services.frame.object_store import Resync
 from boathouse.services.mrjob import job_state, results, splits
 from boathouse.services.mrjob.planning import planner, steps
@@ -283,7 +283,7 @@ def without_a_look_at_labels(patch):
 
 
 def without_tolerance(patch):
-    patch.setattr(statuses.StatusCodec, "read", lambda codec, status: codec._adapter.validate_python(status or {}))
+    patch.setattr(status_codec.StatusCodec, "read", lambda codec, status: codec._adapter.validate_python(status or {}))
 
 
 def without_setting_jobs_aside(patch):

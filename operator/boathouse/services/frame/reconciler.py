@@ -18,7 +18,7 @@ from prometheus_client import registry
 from boathouse.cluster import boundary, client, errors, server_time, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.services.frame import object_store, status_writer, statuses, writes
+from boathouse.services.frame import object_store, status_codec, status_writer, writes
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, is_deleted, namespace_of, revision
 from boathouse.services.frame.protocols import Desired, Effect, Kind, M, O, S, V
 from boathouse.telemetry import gauges, logs
@@ -210,7 +210,7 @@ class Reconciler(Generic[O, S, V, M]):
             memory = None
         if memory is None:
             status, uid = body.get("status") or {}, ObjectUid(body["metadata"]["uid"])
-            memory = self._kind.remember(uid, self._kind.load(status, obj), statuses.stripped(status))
+            memory = self._kind.remember(uid, self._kind.load(status, obj), status_codec.stripped(status))
             self._memories[key], self._uids[key] = memory, uid
         memory.revision = revision(body)
         return memory

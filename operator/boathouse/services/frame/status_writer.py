@@ -13,7 +13,7 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 from boathouse import buckets
 from boathouse.cluster import errors
 from boathouse.services.frame.kind import KindDefinition, ObjectUid, namespace_of
-from boathouse.services.frame.statuses import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.frame.writes import Writes
 
 S = TypeVar("S")

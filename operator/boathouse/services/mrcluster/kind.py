@@ -21,8 +21,8 @@ from boathouse.services.frame import (
     pod_life,
     protocols,
     related_objects,
+    status_codec,
     status_writer,
-    statuses,
     writes,
 )
 from boathouse.services.frame.kind import (
@@ -415,7 +415,7 @@ def _with_sizes(observation: Observation) -> Observation:
 
 def _is_written(memory: ClusterMemory) -> bool:
     """Return whether the urgent parts of the state are in the written status."""
-    status = statuses.stripped(model.to_status(memory.state))
+    status = status_codec.stripped(model.to_status(memory.state))
     return all(status.get(field) == memory.written.get(field) for field in model.URGENT_FIELDS)
 
 

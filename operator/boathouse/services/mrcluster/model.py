@@ -22,10 +22,10 @@ from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.mrcluster.status import LeavingNode, MRCluster, MRClusterStatus
 from boathouse.services import hadoop
-from boathouse.services.frame import admission, statuses
+from boathouse.services.frame import admission, status_codec
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
-from boathouse.services.frame.statuses import StatusCodec
+from boathouse.services.frame.status_codec import StatusCodec
 
 MRCLUSTERS: Final = hadoop.MRCLUSTERS
 DEFAULT_REPLICATION: Final = 3
@@ -256,7 +256,7 @@ def from_status(status: Mapping[str, Any] | None) -> ClusterState:
 def to_status(state: ClusterState) -> dict[str, Any]:
     """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
     size = state.size and dataclasses.replace(
-        state.size, reason=statuses.printable(state.size.reason, wire.MAX_SIZE_REASON)
+        state.size, reason=status_codec.printable(state.size.reason, wire.MAX_SIZE_REASON)
     )
     short = tuple(map(_short, state.conditions))
     return _CODEC.write(dataclasses.replace(state, conditions=short, size=size, sizes=state.sizes[-wire.MAX_SIZES :]))
@@ -279,5 +279,5 @@ def _used(wanted: tuple[int, ...], leaving: tuple[LeavingNode, ...]) -> tuple[in
 
 
 def _short(condition: base.Condition) -> base.Condition:
-    message = statuses.printable(condition.message, wire.MAX_MESSAGE)
+    message = status_codec.printable(condition.message, wire.MAX_MESSAGE)
     return condition if message == condition.message else condition.model_copy(update={"message": message})

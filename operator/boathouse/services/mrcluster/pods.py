@@ -19,7 +19,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame import manifests, pod_life
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrcluster import containers, daemons, model, objects, sizes
 from boathouse.services.mrcluster.containers import REFRESH
 from boathouse.services.mrcluster.files import USER_ID, Rendered

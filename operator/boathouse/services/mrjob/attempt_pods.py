@@ -14,7 +14,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_events import LENT_MILLI
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
 from boathouse.suspension.record import SuspensionRecord
 from boathouse_policies import model as policy

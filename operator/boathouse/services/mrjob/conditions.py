@@ -9,9 +9,9 @@ from typing import Final
 
 from boathouse.resources import times
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, Reason
-from boathouse.services.frame import statuses
+from boathouse.services.frame import status_codec
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.frame.statuses import ConditionTable
+from boathouse.services.frame.status_codec import ConditionTable
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
@@ -153,7 +153,7 @@ def suspended_until_s(job: Job, now_s: float) -> float | None:
 
 
 def _asked_s(job: Job) -> float | None:
-    return statuses.value(lambda: times.epoch(job.suspend_reducers_until), None)
+    return status_codec.value(lambda: times.epoch(job.suspend_reducers_until), None)
 
 
 def with_suspensions(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:

@@ -15,8 +15,8 @@ from typing import Any, Final
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob.status import MAX_APPLICATIONS, HadoopStatus, JobFields, MRJobStatus, TaskCounts
-from boathouse.services.frame import statuses
-from boathouse.services.frame.statuses import StatusCodec
+from boathouse.services.frame import status_codec
+from boathouse.services.frame.status_codec import StatusCodec
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -64,7 +64,7 @@ def hadoop_tag(uid: str, attempt: int) -> str:
 def _hadoop_status(state: HadoopState) -> HadoopStatus:
     """Return the part `hadoop` of the status."""
     latest = dataclasses.replace(state, applications=state.applications[-MAX_APPLICATIONS:])
-    return HadoopStatus(**statuses.fields_of(HadoopStatus, latest))
+    return HadoopStatus(**status_codec.fields_of(HadoopStatus, latest))
 
 
 def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
@@ -72,7 +72,7 @@ def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
     read = status.hadoop
     if read is None or not 0 < read.attempt <= MAX_ATTEMPT:
         return None
-    fields = statuses.fields_of(HadoopStatus, read)
+    fields = status_codec.fields_of(HadoopStatus, read)
     return HadoopState(**fields, maps=_tasks(status.maps), reduces=_tasks(status.reduces))
 
 
@@ -205,7 +205,7 @@ def to_status(state: JobState) -> dict[str, Any]:
     """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
     user, infrastructure = state.failures
     status = MRJobStatus(
-        **statuses.fields_of(JobFields, state),
+        **status_codec.fields_of(JobFields, state),
         progress=progress(state),
         maps=_counts(state, TaskType.MAP),
         reduces=_counts(state, TaskType.REDUCE),
@@ -246,7 +246,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
     if read.phase == "Succeeded":
         stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
     state = JobState(
-        **statuses.fields_of(JobFields, read) | {"plan": plan},
+        **status_codec.fields_of(JobFields, read) | {"plan": plan},
         step=read.current_step or 0,
         steps=max(1, read.steps or 1),
         stages=stages,
@@ -312,7 +312,7 @@ def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = N
     arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
     winners = _unpack(arrays.winners, total)
     nothing: set[int] = set()
-    done = statuses.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
+    done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
     return StageState(
         winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
         last=_unpack(arrays.last, total),

@@ -13,7 +13,15 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import ownership
 from boathouse.services import hadoop
-from boathouse.services.frame import controllers, pod_index, protocols, related_objects, status_writer, statuses, writes
+from boathouse.services.frame import (
+    controllers,
+    pod_index,
+    protocols,
+    related_objects,
+    status_codec,
+    status_writer,
+    writes,
+)
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, RESUBMIT_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
@@ -201,10 +209,10 @@ class MRJobKind:
     def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
         """Return the state that a status describes."""
         if job is None:
-            reduces = statuses.value(lambda: int(status["reduces"]["total"]), 0)
+            reduces = status_codec.value(lambda: int(status["reduces"]["total"]), 0)
             return job_state.from_status(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
         last = len(job.steps) - 1
-        step = max(0, min(statuses.value(lambda: int(status.get("currentStep") or 0), 0), last))
+        step = max(0, min(status_codec.value(lambda: int(status.get("currentStep") or 0), 0), last))
         return dataclasses.replace(job_state.from_status(status, reduces=job.steps[step].reduces), step=step)
 
     def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:

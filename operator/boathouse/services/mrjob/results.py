@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from boathouse.resources.names import Reason
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse_task import contract
 from boathouse_task.contract import Timing
 

@@ -14,7 +14,7 @@ from boathouse.resources import names, times
 from boathouse.resources.config import TaskDefaults
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
 from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending
 from boathouse.services.mrjob.job_state import StageState

@@ -9,7 +9,7 @@ from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.frame.statuses import ConditionTable
+from boathouse.services.frame.status_codec import ConditionTable
 from boathouse.services.sparkapp.model import AppState
 from boathouse.services.sparkapp.observation import DriverPod, Observation
 

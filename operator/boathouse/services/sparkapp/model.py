@@ -21,7 +21,7 @@ from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, Spa
 from boathouse.services.frame import admission, manifests
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
-from boathouse.services.frame.statuses import StatusCodec
+from boathouse.services.frame.status_codec import StatusCodec
 from boathouse.services.sparkapp import sizing, user_properties
 
 SPARKAPPS: Final = catalogue.Resource(

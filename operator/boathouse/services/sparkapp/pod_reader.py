@@ -11,7 +11,7 @@ from boathouse.resources.sparkapp.status import MAX_LOG
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.sparkapp.observation import DriverPod, Ending
 from boathouse.services.sparkapp.pods import DRIVER_CONTAINER
 from boathouse_policies import model

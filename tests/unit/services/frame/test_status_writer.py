@@ -5,8 +5,8 @@ import math
 import pytest
 
 from boathouse.cluster import errors
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.frame.status_writer import MESSAGE_DISTANCE_S, Memory, StatusShare, StatusWriter
-from boathouse.services.frame.statuses import stripped
 from tests.builders.frame import KEY, BoatServer, boat
 
 

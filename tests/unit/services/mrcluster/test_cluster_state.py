@@ -13,7 +13,7 @@ from boathouse.resources.mrcluster import names, ranges
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.mrcluster.status import LeavingNode, SizeChange, SizeReason
-from boathouse.services.frame import statuses
+from boathouse.services.frame import status_codec
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.model import ClusterState
 
@@ -117,7 +117,7 @@ def degraded_condition(condition_type, message=""):
 def test_a_state_is_restored_from_its_status_and_from_what_the_api_server_keeps_of_it(state):
     status = model.to_status(state)
     assert model.from_status(status) == state
-    kept = json.loads(json.dumps(statuses.stripped(status)))
+    kept = json.loads(json.dumps(status_codec.stripped(status)))
     assert model.to_status(model.from_status(kept)) == status
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.sparkapp.status import Attempt, FailureCounts
-from boathouse.services.frame.statuses import stripped
+from boathouse.services.frame.status_codec import stripped
 from boathouse.services.sparkapp import model
 from boathouse.services.sparkapp.model import AppState
 

@@ -11,7 +11,7 @@ from boathouse.resources.mrcluster.status import SizeChange
 from boathouse.services import hadoop
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.frame.statuses import ConditionTable
+from boathouse.services.frame.status_codec import ConditionTable
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import daemons, files, model
 from boathouse.services.mrcluster.model import ClusterState, Names

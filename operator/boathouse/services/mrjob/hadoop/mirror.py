@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.hadoop import TagView
 from boathouse.services.mrjob import job_state, results
 from boathouse.services.mrjob.job_state import HadoopState, JobState, Tasks

@@ -15,7 +15,7 @@ from boathouse.scheduling import reasons
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.frame.statuses import printable
+from boathouse.services.frame.status_codec import printable
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import results
 from boathouse.services.mrjob.attempt_pods import Ending
