@@ -16,8 +16,8 @@ import msgspec
 
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
-from boathouse.services.mrjob.hadoop.client import TASK_TYPE
-from boathouse.services.mrjob.job.on_cluster import TAGS
+from boathouse.services.mrjob.hadoop.observation import TASK_TYPE
+from boathouse.services.mrjob.on_cluster import TAGS
 from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import CLIENT_ENV, ClientSpec
 from boathouse_task.contract import TaskResult

@@ -20,8 +20,8 @@ from typing_extensions import override
 
 from boathouse.cluster import catalogue, client, config, errors
 from boathouse.resources import names
-from boathouse.services.mrcluster.cluster import MRCLUSTERS
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrcluster.model import MRCLUSTERS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import faults, install, kubelets, lab
 from boathouse_e2e.errors import ClusterError
 from boathouse_task.contract import TaskType

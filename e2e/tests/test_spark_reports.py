@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from boathouse.resources.sparkapp.names import ConditionType
-from boathouse.services.sparkapp.rest import answers
+from boathouse.services.sparkapp import rest
 from boathouse_cli import model
 from e2e.tests import command_line, harness, spark_harness
 from e2e.tests.spark_harness import Applications
@@ -32,9 +32,9 @@ def changed_in_the_driver(apps: Applications, name: str) -> set[str]:
     """Those of them that Spark's UI, reached by `boathouse ui`, shows otherwise."""
     properties = given(apps, name)
     with command_line.user_interface(apps.place, f"sparkapp/{name}") as address:
-        path = f"{address}api/v1/applications/{properties['spark.app.id']}/{answers.ENVIRONMENT_PATH}"
+        path = f"{address}api/v1/applications/{properties['spark.app.id']}/{rest.ENVIRONMENT_PATH}"
         with urllib.request.urlopen(path, timeout=30) as answer:  # noqa: S310 - our own address
-            changed = answers.overridden(answer.read(), properties)
+            changed = rest.overridden(answer.read(), properties)
     assert changed is not None
     return set(changed)
 

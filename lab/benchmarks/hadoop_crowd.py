@@ -27,7 +27,7 @@ import support
 
 from boathouse.cluster import catalogue, client, config
 from boathouse.resources import names
-from boathouse.services.mrcluster.cluster import MRCLUSTERS
+from boathouse.services.mrcluster.model import MRCLUSTERS
 from boathouse_e2e import lab
 from boathouse_e2e.hadoop_pods import HadoopPods
 from boathouse_e2e.spec import ClusterSpec

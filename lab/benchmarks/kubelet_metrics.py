@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING
 from support import options, say
 
 from boathouse.cluster import store, wire
-from boathouse.services.instruments import kubelet_client, poller, rates
-from boathouse.services.progress import tls
+from boathouse.services.instruments import counters, kubelet_client, poller
+from boathouse.services.progress import certificates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -78,8 +78,8 @@ async def request(reader: asyncio.StreamReader) -> bool:
 
 async def _serve(ready: Connection, nodes: int, body: bytes) -> None:
     now = dt.datetime.now(dt.UTC)
-    authority = tls.authority(None, "kubelets", now)
-    context = tls.server_context(authority, [ADDRESS], now)
+    authority = certificates.authority(None, "kubelets", now)
+    context = certificates.server_context(authority, [ADDRESS], now)
 
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while await request(reader):
@@ -120,7 +120,7 @@ async def measure(ports: list[int], reads: int, ca_file: Path) -> tuple[float, i
     subject = poller.Poller(
         kubelets,
         Token(),
-        rates.Rates(cpu_of_pods=False),
+        counters.Rates(cpu_of_pods=False),
         lambda name, usage: published.append((name, usage)),
         poller.Options(interval_s=5.0, port=0, cadvisor=False),
         count=lambda result, _: failures.append(result) if result is not kubelet_client.Result.SUCCESS else None,

@@ -24,7 +24,7 @@ import msgspec
 
 from boathouse.cluster import errors, store
 from boathouse.resources import quantity
-from boathouse.services.mrjob.splits import shards
+from boathouse.services.mrjob import splits
 from boathouse_e2e.paused_tasks import PausedTasks
 from boathouse_policies import model
 from boathouse_sim import work
@@ -368,7 +368,7 @@ class Programs(fake_programs.Programs):
             return ""
         plan = _plan(live.order.state.job)
         await self._endpoint.ask(live.pod, "POST", f"{live.order.job_uid}/plan", msgspec.json.encode(plan))
-        return str(shards.encode(plan).digest)
+        return str(splits.encode(plan).digest)
 
     async def _do(self, live: Live, segment: work.Segment) -> None:
         """Do a segment at the rate that the node allows."""

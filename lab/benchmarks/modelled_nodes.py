@@ -14,7 +14,7 @@ import datetime as dt
 import time
 from typing import TYPE_CHECKING, Any
 
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 from boathouse_sim import contention
 from boathouse_sim.clock import Clock
 from boathouse_sim.live.shared import SharedRates
@@ -168,7 +168,7 @@ class Kubelets:
 
     def __init__(self) -> None:
         self._now = dt.datetime.now(dt.UTC)
-        self._authority = tls.authority(None, "kubelets", self._now)
+        self._authority = certificates.authority(None, "kubelets", self._now)
         self._servers: list[asyncio.Server] = []
         self.nodes: Nodes | None = None
         self.pem: str = self._authority.pem
@@ -176,7 +176,7 @@ class Kubelets:
 
     async def start(self, names: Iterable[str]) -> None:
         """Listen."""
-        context = tls.server_context(self._authority, [ADDRESS], self._now)
+        context = certificates.server_context(self._authority, [ADDRESS], self._now)
         for name in names:
             server = await asyncio.start_server(self._connected(name), ADDRESS, 0, ssl=context)
             self._servers.append(server)

@@ -27,7 +27,7 @@ import noop_picture
 import support
 
 from boathouse.cluster import catalogue, client, config
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import kubelets, lab
 from boathouse_e2e.spec import ClusterSpec
 

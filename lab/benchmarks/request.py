@@ -45,11 +45,11 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
 
 async def serve(told: Connection) -> None:
     """Play the API server; send the server's address and authority."""
-    from boathouse.services.progress import tls
+    from boathouse.services.progress import certificates
 
     now = dt.datetime.now(dt.UTC)
-    authority = tls.authority(None, "api", now)
-    context = tls.server_context(authority, ["localhost"], now)
+    authority = certificates.authority(None, "api", now)
+    context = certificates.server_context(authority, ["localhost"], now)
     server = await asyncio.start_server(answer, "127.0.0.1", 0, ssl=context)
     url = f"https://127.0.0.1:{server.sockets[0].getsockname()[1]}"
     told.send({"server": url, "ca_pem": authority.pem, "tls_server_name": "localhost", "token": "x" * 900})

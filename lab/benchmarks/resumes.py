@@ -34,7 +34,7 @@ from boathouse.cluster import server_time
 from boathouse.resources import quantity, times
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 from boathouse.suspension import suspending
 from boathouse.suspension.stages import Stage
 from boathouse.telemetry import logs
@@ -220,8 +220,8 @@ async def reducing(kubelet_s: float) -> AsyncIterator[Running]:
         api.add(mrjobs.mrjob(numReduceTasks=1, slowStartCompletedMapsPercent=0))
         made = leaders.leading(api, (wiring.MRJOBS,), profile="fair", now=time.time)  # it suspends and resumes nobody
         leader = await stack.enter_async_context(made)
-        authority = tls.authority(None, "benchmark", server_time.SERVER_TIME.now())
-        context = tls.server_context(authority, [HOST], server_time.SERVER_TIME.now())
+        authority = certificates.authority(None, "benchmark", server_time.SERVER_TIME.now())
+        context = certificates.server_context(authority, [HOST], server_time.SERVER_TIME.now())
         port = await stack.enter_async_context(leader.endpoint.serve(context, port=0, host="127.0.0.1"))
         kubelet = mrjobs.Kubelet(api, 2)
         kubelet.operator, kubelet.overlap, kubelet.script = kinds[0], True, {LAST_MAP: None}

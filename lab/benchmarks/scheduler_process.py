@@ -23,7 +23,7 @@ from boathouse.cluster import client, config, election
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import assembly, scheduler
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model, profiles
 

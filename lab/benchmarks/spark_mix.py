@@ -37,7 +37,7 @@ import support
 
 from boathouse.cluster import catalogue, client, config, errors, wire
 from boathouse.resources import names
-from boathouse.services.mrjob.splits import shards
+from boathouse.services.mrjob import splits
 from boathouse_e2e.local.provider import LocalProvider
 from boathouse_e2e.spec import ClusterSpec
 from boathouse_task import contract
@@ -180,7 +180,7 @@ class Tasks:
         self._order = msgspec.json.Decoder(contract.TaskSpec)
         split = contract.Split(url="s3://b/in", offset_bytes=0, length_bytes=1, size_bytes=1)
         self._plan = contract.Plan(splits=[split] * MAPS, bytes_total=MAPS)
-        self._digest = shards.encode(self._plan).digest
+        self._digest = splits.encode(self._plan).digest
         self._context = ssl.create_default_context()
         self._context.check_hostname, self._context.verify_mode = False, ssl.CERT_NONE
 

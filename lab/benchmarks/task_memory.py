@@ -23,8 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from map_cases import MIB, write_data
 
-from boathouse.services.mrjob import signals
-from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob import results, signals
 from boathouse_task import contract, local, runner
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment

@@ -19,13 +19,12 @@ from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly, configured, scheduler, shadow
 from boathouse.scheduling.tenants import variety
-from boathouse.services import leadership, learned, observers, shadowed
+from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.hadoop import applications
-from boathouse.services.instruments import wiring as instruments
+from boathouse.services.instruments import wiring
 from boathouse.services.mrcluster import wiring as mrclusters
 from boathouse.services.mrjob import wiring as mrjobs
-from boathouse.services.progress import server, tls, trust_bundle
+from boathouse.services.progress import certificates, server
 from boathouse.services.sparkapp import wiring as sparkapps
 from boathouse.telemetry import gauges, health, logs
 from boathouse.telemetry import metrics as telemetry
@@ -55,8 +54,8 @@ class LeaderContext:
     metrics: telemetry.Metrics
     election: election.LeaderElection
     events: event_writer.EventWriter
-    bundles: trust_bundle.Bundles
-    authority: tls.Authority
+    bundles: certificates.Bundles
+    authority: certificates.Authority
     cluster_id: str
     on_fatal: Callable[[str], None]
     after_kopf: Callable[[], None]
@@ -76,7 +75,7 @@ class Leader:
         self._scheduling = _scheduling(context, settings, profile, shadow_)
         settings.follow(self._scheduling.queue_of_namespace)
         limits, scheduler_ = settings.tenant_limits, self._scheduling.scheduler
-        signals, measuring = instruments.build(context.api, settings, guarded, self._scheduling, context.metrics)
+        signals, measuring = wiring.build(context.api, settings, guarded, self._scheduling, context.metrics)
         statuses = status_writer.StatusShare(limits.status_writes_per_second, time.monotonic)
         frame = reconciler.Context(
             api=context.api,
@@ -102,7 +101,7 @@ class Leader:
                 "statuses": lambda: statuses.refused,
             },
             signals=signals,
-            applications=applications.Applications(reconciling.mark),
+            applications=hadoop.Applications(reconciling.mark),
         )
         self._services.controllers.loops += measuring
         if shadow_ is not None:
@@ -144,7 +143,7 @@ class Leader:
     async def _mark_leader(self) -> None:
         around = self._context
         await retries.until_done(
-            lambda: leadership.mark(around.api, around.asked.config.namespace, around.asked.identity),
+            lambda: own_objects.mark_leader(around.api, around.asked.config.namespace, around.asked.identity),
             what="mark this replica as the leader",
         )
 
@@ -180,7 +179,7 @@ class Leader:
 
     async def _serve(self) -> None:
         around, settings = self._context, self._context.asked.config
-        context = tls.server_context(around.authority, _hosts(settings), server_time.SERVER_TIME.now())
+        context = certificates.server_context(around.authority, _hosts(settings), server_time.SERVER_TIME.now())
         async with self._services.endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()
 

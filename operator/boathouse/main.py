@@ -19,8 +19,8 @@ from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options, reload
 from boathouse.cluster import client, config, election, errors, events, loops, retries, server_time
-from boathouse.services import leadership
-from boathouse.services.progress import tls, trust_bundle
+from boathouse.services import own_objects
+from boathouse.services.progress import certificates
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
@@ -156,15 +156,16 @@ class _Life:
     async def _work(self) -> None:
         namespace, replica = self._asked.config.namespace, self._asked.identity
         await retries.until_done(  # before the certificate, because the response tells the time
-            lambda: leadership.unmark(self._api, namespace, replica), what=f"use the API server {self._cluster.server}"
+            lambda: own_objects.unmark_leader(self._api, namespace, replica),
+            what=f"use the API server {self._cluster.server}",
         )
         now = server_time.SERVER_TIME.now()
-        authority = tls.authority(_private(self._asked.state_folder), replica, now)
-        self._state.add_liveness("certificate", tls.expiry_probe(authority))
-        bundles = trust_bundle.Bundles(self._api, namespace=namespace, replica=replica, now=server_time.SERVER_TIME.now)
+        authority = certificates.authority(_private(self._asked.state_folder), replica, now)
+        self._state.add_liveness("certificate", certificates.expiry_probe(authority))
+        bundles = certificates.Bundles(self._api, namespace=namespace, replica=replica, now=server_time.SERVER_TIME.now)
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
-        cluster_id = await retries.until_done(lambda: leadership.cluster_id(self._api), what="identify the cluster")
-        authority_check = loops.Loop("authority", bundles.republish, every_s=trust_bundle.REPUBLISH_S)
+        cluster_id = await retries.until_done(lambda: own_objects.cluster_id(self._api), what="identify the cluster")
+        authority_check = loops.Loop("authority", bundles.republish, every_s=certificates.REPUBLISH_S)
         async with asyncio.TaskGroup() as group:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from boathouse.resources import names
-from boathouse.services.mrcluster.cluster import MRCLUSTERS
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrcluster.model import MRCLUSTERS
+from boathouse.services.mrjob.model import MRJOBS
 
 
 def mrcluster(name: str, namespace: str, *, cpu: str, volume: dict[str, Any], **spec: Any) -> dict[str, Any]:

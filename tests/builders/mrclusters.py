@@ -7,13 +7,10 @@ from typing import TYPE_CHECKING, Any
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.kind import ObjectUid, Refusal
-from boathouse.services.hadoop.directory import ClusterFacts
-from boathouse.services.mrcluster import cluster as mrcluster_model
-from boathouse.services.mrcluster import naming
+from boathouse.services.hadoop import ClusterFacts
+from boathouse.services.mrcluster import files, model, pods
 from boathouse.services.mrcluster.planning.observation import Wanted
-from boathouse.services.mrcluster.pods import master_pod, worker_pod
-from boathouse.services.mrcluster.pods.pod import PodSettings
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster.pods import PodSettings
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import ApplicationFigures
 
@@ -56,16 +53,16 @@ def mrcluster(
     return {"metadata": own | (metadata or {}), "spec": spec, "status": status or {}}
 
 
-def cluster(defaults: HadoopDefaults = DEFAULTS, **fields: Any) -> mrcluster_model.Cluster:
+def cluster(defaults: HadoopDefaults = DEFAULTS, **fields: Any) -> model.Cluster:
     """Return the model of an MRCluster with these fields."""
-    found = mrcluster_model.from_resource(mrcluster(**fields), CONFIG, defaults)
+    found = model.from_resource(mrcluster(**fields), CONFIG, defaults)
     assert not isinstance(found, Refusal), found
     return found
 
 
 def cluster_refusal(defaults: HadoopDefaults = DEFAULTS, **fields: Any) -> Refusal:
     """Return why an MRCluster with these fields is invalid."""
-    found = mrcluster_model.from_resource(mrcluster(**fields), CONFIG, defaults)
+    found = model.from_resource(mrcluster(**fields), CONFIG, defaults)
     assert isinstance(found, Refusal)
     return found
 
@@ -75,15 +72,15 @@ def node_manifest(
 ) -> dict[str, Any]:
     """Return the pod that the operator creates for a host of a cluster with these fields."""
     found = cluster(defaults=defaults, **fields)
-    rendered, role = files.render(found), naming.role_of(host)
+    rendered, role = files.render(found), model.role_of(host)
     if role is Role.MASTER:
-        return master_pod.build(found, rendered, SETTINGS, may_format=may_format)
-    return worker_pod.build(found, host, role, rendered)
+        return pods.master_pod(found, rendered, SETTINGS, may_format=may_format)
+    return pods.worker_pod(found, host, role, rendered)
 
 
 def wanted_hosts(*hosts: str) -> list[Wanted]:
     """Return the nodes of these hosts as a plan submits them."""
-    return [Wanted(host=host, role=naming.role_of(host)) for host in hosts]
+    return [Wanted(host=host, role=model.role_of(host)) for host in hosts]
 
 
 def application(number: int = 1, state: str = "RUNNING", **figures: Any) -> ApplicationFigures:

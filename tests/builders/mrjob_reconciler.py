@@ -9,8 +9,8 @@ from prometheus_client import registry
 
 from boathouse.resources.config import OperatorConfig, TenantLimits
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.services.frame import admission, metrics, object_store, reconciler, status_writer
-from boathouse.services.hadoop import applications, directory
+from boathouse.services import hadoop
+from boathouse.services.frame import admission, object_store, reconciler, status_writer
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.telemetry import gauges
@@ -61,7 +61,7 @@ class JobReconciler:
         limits = OperatorConfig.model_validate(config).tenant_limits
         self.objects = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         context = self._context(limits, {"now": self.clock} if clocks is None else clocks)
-        counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
+        counts = reconciler.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
         kind = self._kind(context, config)
         self.pods = kind.pods
         self.reconciler = reconciler.Reconciler(kind, context, self.objects, counts)
@@ -91,8 +91,8 @@ class JobReconciler:
             controllers=SimpleNamespace(context=context, mark=lambda _: None),
             bundles=self,
             signals=missing.Signals(),
-            clusters=directory.Directory(),
-            applications=applications.Applications(lambda _: None),
+            clusters=hadoop.Directory(),
+            applications=hadoop.Applications(lambda _: None),
             metrics=SimpleNamespace(registry=registry.CollectorRegistry()),
         )
         return MRJobKind(leader, lambda _, call: call())

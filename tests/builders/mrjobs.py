@@ -8,13 +8,11 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod, Ending
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.placement import submission
-from boathouse.services.mrjob.placement.pod_builder import PodBuilder, PodSettings
+from boathouse.services.mrjob import model, settle, submission
+from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending
+from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.mrjob.planning import observation, planner
-from boathouse.services.mrjob.state.job_state import JobState, StageState
+from boathouse.services.mrjob.pod_builder import PodBuilder, PodSettings
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 

@@ -6,11 +6,9 @@ from msgspec import structs
 
 from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.planning import load, planner
-from boathouse.services.mrcluster.planning.observation import ClaimFacts, Marks, Observation, Plan, Target
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.state import cluster_state
+from boathouse.services.mrcluster.model import MASTER, ClusterState, from_status, number_of, role_of, to_status
+from boathouse.services.mrcluster.planning import planner, sizing
+from boathouse.services.mrcluster.planning.observation import ClaimFacts, Marks, NodePod, Observation, Plan, Target
 from boathouse_task.cluster_contract import AgentReport, Version
 from tests.builders import mrclusters
 from tests.builders.frame import condition_of
@@ -68,8 +66,8 @@ class SimulatedCluster:
         return mrclusters.cluster(metadata={"generation": self.generation}, status=self.status, **self.spec)
 
     @property
-    def state(self) -> cluster_state.ClusterState:
-        return cluster_state.from_status(self.status)
+    def state(self) -> ClusterState:
+        return from_status(self.status)
 
     def observation(self) -> Observation:
         return Observation(
@@ -102,7 +100,7 @@ class SimulatedCluster:
         self.marks = plan.marks
         self.submitted &= {wanted.host for wanted in plan.submit} | self.pods.keys()
         self._write()
-        status = cluster_state.to_status(plan.state)
+        status = to_status(plan.state)
         if status != self.status:
             self.status, self.revision = status, self.revision + 1
         if self.target is plan.consumed:
@@ -131,7 +129,7 @@ class SimulatedCluster:
             return
         self.submitted.discard(host)
         self.serial += 1
-        role = naming.role_of(host)
+        role = role_of(host)
         assert role is not None
         uid = f"uid-{self.serial}"
         if role is Role.TRANSIENT:
@@ -143,7 +141,7 @@ class SimulatedCluster:
             uid=uid,
             host=host,
             role=role,
-            number=naming.number_of(host),
+            number=number_of(host),
             node=f"node-{self.serial}",
             settings=self.digest,
             life=PodLife.STARTING,
@@ -189,13 +187,13 @@ class SimulatedCluster:
     @property
     def up(self) -> set[str]:
         """Hosts whose DataNode or NodeManager runs."""
-        return {host for host, pod in self.pods.items() if pod.is_ready and not pod.is_over and host != naming.MASTER}
+        return {host for host, pod in self.pods.items() if pod.is_ready and not pod.is_over and host != MASTER}
 
     # The agent
 
     def exchange(self, *, arrives: bool = True, answered: bool = True) -> AgentReport | None:
         """The agent reports and carries out the answer; report or answer may get lost."""
-        master = self.pods.get(naming.MASTER)
+        master = self.pods.get(MASTER)
         if master is None or master.is_over or not master.is_ready:
             return None
         report = self.agent.report(self.up, self.now_s)
@@ -243,7 +241,7 @@ class SimulatedCluster:
         """The policy decides how many nodes the cluster keeps, if it may."""
         plan = planner.plan(self.observation())
         draft = planner.Draft(state=plan.state, marks=plan.marks)
-        if load.cluster(self.observation(), draft) is not None:
+        if sizing.for_policy(self.observation(), draft) is not None:
             self.target = Target(nodes=nodes, stores=stores, reason="by the test")
 
     def condition(self, condition_type: str) -> tuple[str, str] | None:

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster import model
 from boathouse_e2e.hadoop_model import Hdfs
 from boathouse_task.cluster_contract import AgentReport, DfsState, NodeFigures, Version, YarnFigures, YarnState
 
@@ -63,7 +63,7 @@ class Agent:
     def report(self, up: set[str], now_s: float) -> AgentReport:
         """Return the report about hosts whose pods run."""
         live = {host for host in up if host.startswith("c")}
-        known = sorted(up | self.yarn.excluded | set(self.hdfs.disks), key=naming.number_of)
+        known = sorted(up | self.yarn.excluded | set(self.hdfs.disks), key=model.number_of)
         nodes = [
             NodeFigures(
                 host,

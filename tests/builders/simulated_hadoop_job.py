@@ -11,16 +11,16 @@ import types
 from typing import Any
 
 from boathouse import failpoints
+from boathouse.services import hadoop
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.hadoop import directory
-from boathouse.services.hadoop.applications import Applications
-from boathouse.services.mrjob.attempts.attempt_pod import Ending
-from boathouse.services.mrjob.hadoop import tags
-from boathouse.services.mrjob.hadoop.client import ClientPod
+from boathouse.services.hadoop import Applications
+from boathouse.services.mrjob import job_state
+from boathouse.services.mrjob.attempt_pods import Ending
+from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
+from boathouse.services.mrjob.hadoop.observation import ClientPod
 from boathouse.services.mrjob.kind import MRJOB, JobMemory
-from boathouse.services.mrjob.state import job_state
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders import mrjobs
 from tests.builders.mrclusters import cluster_facts
@@ -157,7 +157,7 @@ class SimulatedHadoopJob:
         self.lives += 1
         self.scheduler = _Scheduler(self)
         self.tags = Applications(lambda _: None, lambda: self.now_s)
-        self.directory = directory.Directory()
+        self.directory = hadoop.Directory()
         self.directory.put(self.cluster)
         context = types.SimpleNamespace(now=lambda: self.now_s, may_lead=lambda: True, events=None)
         leader = types.SimpleNamespace(
@@ -285,7 +285,7 @@ class SimulatedHadoopJob:
             if name in self.running:
                 self.kills.append(name)
                 self.finish(name, "KILLED")
-        is_recovered = self.now_s >= self.rm_started_s + tags.RECOVERY_S / 2
+        is_recovered = self.now_s >= self.rm_started_s + mirror.RECOVERY_S / 2
         found = {
             tag: [figures for each, figures in self.applications.values() if each == tag] if is_recovered else []
             for tag in tags_

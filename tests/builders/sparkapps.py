@@ -11,9 +11,9 @@ import pytest
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp import app as sparkapp_model
-from boathouse.services.sparkapp.planning.observation import DriverPod
-from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp import model
+from boathouse.services.sparkapp.model import AttemptNames
+from boathouse.services.sparkapp.observation import DriverPod
 from tests.spark import configurations
 
 UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
@@ -37,16 +37,16 @@ def sparkapp(
     return {"metadata": own | (metadata or {}), "spec": fields, "status": status or {}}
 
 
-def app(**fields: Any) -> sparkapp_model.App:
+def app(**fields: Any) -> model.App:
     """Return the model of a SparkApp with these fields."""
-    found = sparkapp_model.from_resource(sparkapp(**fields), CONFIG)
+    found = model.from_resource(sparkapp(**fields), CONFIG)
     assert not isinstance(found, Refusal), found
     return found
 
 
 def app_refusal(**fields: Any) -> Refusal:
     """Return why a SparkApp with these fields cannot run."""
-    found = sparkapp_model.from_resource(sparkapp(**fields), CONFIG)
+    found = model.from_resource(sparkapp(**fields), CONFIG)
     assert isinstance(found, Refusal)
     return found
 

@@ -11,7 +11,7 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.mrjob import definition
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 
 CRDS = catalogue.Resource(
     group="apiextensions.k8s.io",

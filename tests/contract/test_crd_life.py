@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from tests.contract.test_crd import job, mrjobs
 
 __all__ = ["mrjobs"]  # a fixture

@@ -12,12 +12,10 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.status_codec import stripped
-from boathouse.services.mrjob.attempts import pod_reader, settle
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob import attempt_pods, job_state, model, settle
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse.services.mrjob.planning import observation, planner
-from boathouse.services.mrjob.state import job_state
-from boathouse.services.mrjob.state.job_state import JobState
 from tests.builders import manifests
 from tests.contract.test_crd import job, mrjobs
 
@@ -61,7 +59,7 @@ def pod(task_type, index, message, phase):
         "spec": {"nodeName": "n" * 253},
         "status": {"phase": phase, "containerStatuses": [{"name": "task", "state": ended}]},
     }
-    found = pod_reader.task_pod(manifests.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
+    found = attempt_pods.task_pod(manifests.TRANSFORM_POD(msgspec.convert(manifest, wire.PodView)))
     assert found is not None
     return found
 

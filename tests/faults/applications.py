@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from boathouse.cluster import catalogue, client, config
-from boathouse.services.sparkapp.app import SPARKAPPS
+from boathouse.services.sparkapp.model import SPARKAPPS
 from boathouse_e2e import faults, invariants, kubelets, lab, sparkmodel
 from tests.faults.conftest import Trial
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import catalogue, client, config, errors, storage
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST
-from boathouse.services.mrcluster.cluster import MRCLUSTERS
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrcluster.model import MRCLUSTERS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import faults, invariants, kubelets, lab
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.hadoop_clients import HadoopClients, Leave

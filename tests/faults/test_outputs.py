@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import kubelets, lab
 from boathouse_e2e.kubelets import Shape
 

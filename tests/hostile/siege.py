@@ -14,7 +14,7 @@ import pytest
 from boathouse.cluster import catalogue
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import LABEL_TASK_TYPE, TASK_TYPE_DRIVER
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import hostile, kubelets
 
 if TYPE_CHECKING:

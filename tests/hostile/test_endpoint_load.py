@@ -17,7 +17,7 @@ import pytest
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
-from boathouse.services.mrjob.splits import posted, shards
+from boathouse.services.mrjob import splits
 from boathouse_e2e import hostile, quota
 from boathouse_task import contract
 from tests.hostile.form import Attack
@@ -125,8 +125,8 @@ def loading(siege: Siege, load: Load, pod: SetupPod) -> Iterator[Any]:
 
 def costliest_plan() -> bytes:
     """A plan as large as the endpoint reads, of as many values as it decodes, that makes a small body."""
-    hosts = b"[" + b",".join([b'"a-node"'] * shards.MAX_HOSTS) + b"]"
-    sets = b",".join([hosts] * (posted.MAX_VALUES // shards.MAX_HOSTS - 10))
+    hosts = b"[" + b",".join([b'"a-node"'] * splits.MAX_HOSTS) + b"]"
+    sets = b",".join([hosts] * (splits.MAX_VALUES // splits.MAX_HOSTS - 10))
     json = b'{"splits":[],"location_sets":[' + sets + b"]}"
     return gzip.compress(json + b" " * (contract.PLAN_MAX_BYTES - len(json)), 6)
 

@@ -5,7 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from boathouse.services.sparkapp.submission import attempt_properties, executor_template, objects, sizing
+from boathouse.services.sparkapp import objects, sizing
+from boathouse.services.sparkapp.pods import trial_executor
 from boathouse_cli.conversion import properties
 from tests.builders.sparkapps import app
 from tests.kubeflow import rules
@@ -36,12 +37,12 @@ def of_boathouse(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of what Boathouse runs for a SparkApp."""
     model = app(name=manifest["metadata"]["name"], **manifest["spec"])
     found = objects.of(model, 1)
-    pods = {"driver": found.driver, "executor": executor_template.build_like_spark(model, found.names)}
+    pods = {"driver": found.driver, "executor": trial_executor(model, found.names)}
     facts = {f"{role}.{key}": fact for role, pod in pods.items() for key, fact in _of_pod(pod).items()}
     arguments = found.driver["spec"]["containers"][0]["args"]
     name, *words = arguments[arguments.index("--class") + 1 :]
     program = words if model.is_python else [name, *words]
-    conf = attempt_properties.of(model, found.names)
+    conf = objects.properties(model, found.names)
     return {**facts, **_of_conf(conf), "program": program}
 
 

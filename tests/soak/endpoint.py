@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import aiohttp
 import msgspec
 
-from tests.builders.operators import crowds, mrjobs
+from boathouse.services.mrjob import splits
+from tests.builders.operators import crowds
 
 if TYPE_CHECKING:
     from tests.wire.fake_api import FakeApi
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 REPORT_EVERY_S, RETRY_S = 5.0, 0.5
 AT_ONCE = 32
 DUE_KEPT = 10_000
-_PLAN_JSON, _DIGEST = msgspec.json.encode(crowds.PLAN), mrjobs.shards.encode(crowds.PLAN).digest
+_PLAN_JSON, _DIGEST = msgspec.json.encode(crowds.PLAN), splits.encode(crowds.PLAN).digest
 
 
 class EndpointHints:

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp import objects
 from tests.builders.sparkapps import app
 from tests.spark.configurations import Configuration
 

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.placement.pod_builder import PodBuilder, PodSettings
+from boathouse.services.mrjob import model
+from boathouse.services.mrjob.pod_builder import PodBuilder, PodSettings
+from boathouse.services.mrjob.settle import Attempt
 from boathouse_task import local
 from boathouse_task.contract import Counters, TaskSpec, TaskType
 from boathouse_task.environment import Environment

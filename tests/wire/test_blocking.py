@@ -12,7 +12,7 @@ import ssl
 import pytest
 
 from boathouse.cluster import blocking, config, errors, plugins
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 from tests.wire.test_transport import CHUNKED, NOW, OK, ScriptedServer, chunk
 
 REFUSED = b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n"
@@ -154,8 +154,8 @@ async def test_parts_of_a_stream_come_as_they_arrive_and_leaving_it_ends_its_con
 
 
 async def test_the_certificate_is_verified_for_the_name_of_the_kubeconfig():
-    authority = tls.authority(None, "api", NOW)
-    context = tls.server_context(authority, ["api.example"], NOW)
+    authority = certificates.authority(None, "api", NOW)
+    context = certificates.server_context(authority, ["api.example"], NOW)
     async with served([OK], context=context, ca_pem=authority.pem, tls_server_name="api.example") as (server, session):
         assert await ask(session) == b"{}"
         assert header(server.requests[0], "Host") == [server.host]
@@ -166,17 +166,17 @@ async def test_the_certificate_is_verified_for_the_name_of_the_kubeconfig():
 
 
 async def test_an_unverified_certificate_is_taken_only_on_request():
-    context = tls.server_context(tls.authority(None, "api", NOW), ["api.example"], NOW)
+    context = certificates.server_context(certificates.authority(None, "api", NOW), ["api.example"], NOW)
     async with served([OK], context=context, is_verified=False) as (_, session):
         assert await ask(session) == b"{}"
 
 
 async def test_a_certificate_of_a_plugin_reaches_the_server(tmp_path):
-    authority = tls.authority(None, "api", NOW)
-    context = tls.server_context(authority, ["localhost"], NOW)
+    authority = certificates.authority(None, "api", NOW)
+    context = certificates.server_context(authority, ["localhost"], NOW)
     context.verify_mode = ssl.CERT_REQUIRED
     context.load_verify_locations(cadata=authority.pem)
-    key = tls._pem(authority.key).decode()
+    key = certificates._pem(authority.key).decode()
     made = plugin(tmp_path, credential(clientCertificateData=authority.pem, clientKeyData=key))
     options = {"ca_pem": authority.pem, "tls_server_name": "localhost"}
     async with served([OK], context=context, plugin=made, **options) as (_, session):

@@ -10,11 +10,9 @@ import pytest
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.pods import master_pod, worker_pod
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.pods.pod import PodSettings
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files, model
+from boathouse.services.mrcluster.planning.observation import NodePod
+from boathouse.services.mrcluster.pods import PodSettings, master_pod, worker_pod
 from boathouse.services.progress import limits
 from boathouse_e2e import hadoop_pods
 from tests.builders.mrclusters import cluster
@@ -33,11 +31,11 @@ class World:
 
     def add(self, host, *, may_format=True):
         """A pod of a host starts."""
-        rendered, role = files.render(CLUSTER), naming.role_of(host)
+        rendered, role = files.render(CLUSTER), model.role_of(host)
         if role is Role.MASTER:
-            manifest = master_pod.build(CLUSTER, rendered, SETTINGS, may_format=may_format)
+            manifest = master_pod(CLUSTER, rendered, SETTINGS, may_format=may_format)
         else:
-            manifest = worker_pod.build(CLUSTER, host, role, rendered)
+            manifest = worker_pod(CLUSTER, host, role, rendered)
         made = self.api.add(manifest)
         name = made["metadata"]["name"]
         statuses = [{"name": each["name"], **READY} for each in manifest["spec"]["containers"]]
@@ -133,7 +131,7 @@ def test_two_pods_of_a_host_are_a_violation(tmp_path):
         return ""
 
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
-    pod = worker_pod.build(CLUSTER, "c0", Role.CORE, files.render(CLUSTER))
+    pod = worker_pod(CLUSTER, "c0", Role.CORE, files.render(CLUSTER))
     model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}} for uid in ("1", "2")])
     assert [each.invariant for each in model.violations] == ["I15"]
 
@@ -144,7 +142,7 @@ async def test_the_loss_of_the_last_replica_is_a_violation(tmp_path):
 
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
     fleeting = cluster(uid=UID, core={"volume": {"emptyDir": True}}, dataPolicy="Delete")
-    pod = worker_pod.build(fleeting, "c0", Role.CORE, files.render(fleeting))
+    pod = worker_pod(fleeting, "c0", Role.CORE, files.render(fleeting))
     for uid in ("1", "2"):
         model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}, "status": {}}])
         await model._round(model._clusters[UID])

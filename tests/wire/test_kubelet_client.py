@@ -8,7 +8,7 @@ import pytest
 
 from boathouse.services.instruments import kubelet_client
 from boathouse.services.instruments.kubelet_client import ReadError, Result
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 
 NOW = dt.datetime.now(dt.UTC)
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
@@ -43,8 +43,8 @@ class Kubelet:
 @contextlib.asynccontextmanager
 async def serving(kubelet, tmp_path, hosts=("127.0.0.1",), authority=None):
     """Serve a kubelet; yields a client that trusts its authority."""
-    own = tls.authority(None, "kubelet", NOW)
-    context = tls.server_context(authority or own, list(hosts), NOW)
+    own = certificates.authority(None, "kubelet", NOW)
+    context = certificates.server_context(authority or own, list(hosts), NOW)
     listening = await asyncio.start_server(kubelet.connected, "127.0.0.1", 0, ssl=context)
     kubelet.port = listening.sockets[0].getsockname()[1]
     ca_file = tmp_path / "ca.crt"
@@ -144,7 +144,7 @@ async def test_what_is_no_http_is_a_failure(tmp_path):
 
 async def test_a_kubelet_of_another_authority_never_gets_the_token(tmp_path):
     kubelet = Kubelet(OK)
-    async with serving(kubelet, tmp_path, authority=tls.authority(None, "other", NOW)) as client:
+    async with serving(kubelet, tmp_path, authority=certificates.authority(None, "other", NOW)) as client:
         assert await failed(client, kubelet) is Result.CERTIFICATE
     assert kubelet.requests == []
 
@@ -158,14 +158,14 @@ async def test_a_certificate_of_another_address_is_refused(tmp_path):
 
 async def test_any_certificate_is_accepted_only_if_the_settings_say_so(tmp_path):
     kubelet = Kubelet(OK)
-    async with serving(kubelet, tmp_path, hosts=("10.9.9.9",), authority=tls.authority(None, "other", NOW)):
+    async with serving(kubelet, tmp_path, hosts=("10.9.9.9",), authority=certificates.authority(None, "other", NOW)):
         client = kubelet_client.KubeletClient(None)
         assert await read(client, kubelet) == b"body"
         client.close()
 
 
 async def test_new_authorities_are_used_from_the_next_round_on(tmp_path):
-    kubelet, other = Kubelet(OK), tls.authority(None, "other", NOW)
+    kubelet, other = Kubelet(OK), certificates.authority(None, "other", NOW)
     async with serving(kubelet, tmp_path, authority=other) as client:
         assert await failed(client, kubelet) is Result.CERTIFICATE
         (tmp_path / "ca.crt").write_text(other.pem)

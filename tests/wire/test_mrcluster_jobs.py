@@ -10,7 +10,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.mrjob import wiring
-from boathouse.services.progress import limits, tls
+from boathouse.services.progress import certificates, limits
 from boathouse_e2e import hadoop_clients, hadoop_pods
 from tests.builders import clusters
 from tests.builders.operators.agents import AUTHORITY
@@ -57,7 +57,7 @@ async def world(api, client, tmp_path, monkeypatch):
 
     async with Both(api).running() as made, contextlib.AsyncExitStack() as stack:
         made.nodes.reports = False
-        context = tls.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
+        context = certificates.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
         serving = made.leader.endpoint.serve(context, port=0, host="127.0.0.1")
         ports.append(await stack.enter_async_context(serving))
         model = hadoop_pods.HadoopPods(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from boathouse.services.frame.resync import Resync
+from boathouse.services.frame.object_store import Resync
 from tests.builders.operators.mrclusters import KEY, mrcluster
 from tests.wire import waiting
 

@@ -10,7 +10,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.progress import limits, tls
+from boathouse.services.progress import certificates, limits
 from boathouse_e2e import hadoop_pods
 from tests.builders.operators.agents import AUTHORITY
 from tests.builders.operators.mrclusters import RunningMRCluster, mrcluster
@@ -33,7 +33,7 @@ class Whole:
     async def serve(self):
         """Serve the endpoint of the present leader alone."""
         await self._stack.aclose()
-        context = tls.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
+        context = certificates.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
         serving = self.world.leader.endpoint.serve(context, port=0, host="127.0.0.1")
         self._ports[:] = [await self._stack.enter_async_context(serving)]
 

@@ -6,8 +6,8 @@ import pytest
 
 from boathouse import failpoints
 from boathouse.resources import names
-from boathouse.services.frame import object_events
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.frame import writes
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_task import contract
 from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, failing, mrjob
 
@@ -58,7 +58,7 @@ async def test_a_failed_job_does_not_expire_before_it_is_cleaned_up(cluster, eve
 def given_up(monkeypatch):
     """The jobs of which was announced that they are not cleaned up."""
     jobs = []
-    monkeypatch.setattr(object_events.ObjectEvents, "not_cleaned_up", lambda _, key, *__: jobs.append(key))
+    monkeypatch.setattr(writes.ObjectEvents, "not_cleaned_up", lambda _, key, *__: jobs.append(key))
     return jobs
 
 

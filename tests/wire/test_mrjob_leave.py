@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.hadoop import leave
-from boathouse.services.mrjob.hadoop.client import ClientPod
-from boathouse.services.progress import tls
+from boathouse.services.mrjob import routes as mrjob_routes
+from boathouse.services.mrjob.hadoop.observation import ClientPod
+from boathouse.services.progress import certificates
 from boathouse_task.cluster_contract import ClientSpec
 from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
@@ -40,10 +40,10 @@ async def endpoint(api, client, tmp_path):
     made = Endpoint(api, client, tmp_path)
     pod = api.add(manifests.pod(NAME, node="n1"))
     made.jobs = Jobs(pod["metadata"]["uid"])
-    routes = leave.LeaveRoutes(made.jobs)
+    routes = mrjob_routes.LeaveRoutes(made.jobs)
     made.server.add(routes.find, routes.routes())
     async with made.server.serve(
-        tls.server_context(made.authority, ["localhost"], NOW), port=0, host="127.0.0.1"
+        certificates.server_context(made.authority, ["localhost"], NOW), port=0, host="127.0.0.1"
     ) as made.port:
         yield made
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.services.mrjob.progress import task_orders
+from boathouse.services.mrjob import task_orders
 from tests.builders.operators.mrjobs import KEY, RunningMRJob, ended, failing, mrjob
 
 SPLITS = 4

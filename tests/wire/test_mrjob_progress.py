@@ -11,9 +11,9 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import task_orders
-from boathouse.services.progress import limits, tls, trust_bundle
+from boathouse.services.mrjob import task_orders
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.progress import certificates, limits
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders.operators.endpoints import JOB, NOW, serving_endpoint, state
@@ -184,26 +184,31 @@ async def test_what_is_no_report_is_refused(endpoint):
 
 
 def test_an_authority_outlives_a_restart_of_its_container(tmp_path):
-    first = tls.authority(tmp_path, "op-1", NOW)
-    assert tls.authority(tmp_path, "op-1", NOW).pem == first.pem
+    first = certificates.authority(tmp_path, "op-1", NOW)
+    assert certificates.authority(tmp_path, "op-1", NOW).pem == first.pem
     assert (tmp_path / "ca.key").stat().st_mode & 0o077 == 0
 
 
 def test_an_authority_that_is_old_or_damaged_is_replaced(tmp_path):
-    first = tls.authority(tmp_path, "op-1", NOW)
-    old = tls.authority(tmp_path, "op-1", NOW + tls.LIFETIME * 0.6)
+    first = certificates.authority(tmp_path, "op-1", NOW)
+    old = certificates.authority(tmp_path, "op-1", NOW + certificates.LIFETIME * 0.6)
     assert old.pem != first.pem
     (tmp_path / "ca.key").write_text("nonsense")
-    assert tls.authority(tmp_path, "op-1", NOW).pem not in {first.pem, old.pem}
+    assert certificates.authority(tmp_path, "op-1", NOW).pem not in {first.pem, old.pem}
 
 
 def test_a_process_is_unhealthy_before_its_authority_ends():
-    assert tls.expiry_probe(tls.authority(None, "op-1", NOW))() is None
-    assert "expires" in tls.expiry_probe(tls.authority(None, "op-1", NOW - tls.LIFETIME + dt.timedelta(days=7)))()
+    assert certificates.expiry_probe(certificates.authority(None, "op-1", NOW))() is None
+    assert (
+        "expires"
+        in certificates.expiry_probe(
+            certificates.authority(None, "op-1", NOW - certificates.LIFETIME + dt.timedelta(days=7))
+        )()
+    )
 
 
 def bundles(client, replica="op-1", now=NOW):
-    return trust_bundle.Bundles(client, namespace="boathouse-system", replica=replica, now=lambda: now)
+    return certificates.Bundles(client, namespace="boathouse-system", replica=replica, now=lambda: now)
 
 
 def authorities(api, namespace):
@@ -211,7 +216,7 @@ def authorities(api, namespace):
 
 
 async def test_tasks_trust_the_leader_and_whoever_stands_by(api, client):
-    ours, theirs = (tls.authority(None, name, NOW).pem for name in ("op-1", "op-2"))
+    ours, theirs = (certificates.authority(None, name, NOW).pem for name in ("op-1", "op-2"))
     leader = bundles(client)
     await leader.add(ours)
     await bundles(client, "op-2").add(theirs)
@@ -221,34 +226,34 @@ async def test_tasks_trust_the_leader_and_whoever_stands_by(api, client):
 
 async def test_a_new_replicas_authority_reaches_the_namespaces_with_jobs(api, client):
     leader = bundles(client)
-    await leader.add(tls.authority(None, "op-1", NOW).pem)
+    await leader.add(certificates.authority(None, "op-1", NOW).pem)
     await leader.ensure("demo")
-    late = tls.authority(None, "op-2", NOW).pem
+    late = certificates.authority(None, "op-2", NOW).pem
     await bundles(client, "op-2").add(late)
     await leader.refresh()
     assert late in authorities(api, "demo")["ca.crt"]
 
 
 async def test_authorities_that_ended_are_dropped(api, client):
-    await bundles(client, "old").add(tls.authority(None, "old", NOW - tls.LIFETIME).pem)
-    await bundles(client).add(tls.authority(None, "op-1", NOW).pem)
+    await bundles(client, "old").add(certificates.authority(None, "old", NOW - certificates.LIFETIME).pem)
+    await bundles(client).add(certificates.authority(None, "op-1", NOW).pem)
     assert set(authorities(api, "boathouse-system")) == {"op-1.crt"}
 
 
 async def test_of_many_replicas_the_youngest_authorities_stay_and_always_ones_own(api, client):
-    await bundles(client).add(tls.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
-    for number in range(trust_bundle.MAX_AUTHORITIES + 2):
-        made = tls.authority(None, "x", NOW - dt.timedelta(hours=100 - number))
+    await bundles(client).add(certificates.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
+    for number in range(certificates.MAX_AUTHORITIES + 2):
+        made = certificates.authority(None, "x", NOW - dt.timedelta(hours=100 - number))
         await bundles(client, f"new-{number}").add(made.pem)
-    await bundles(client).add(tls.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
+    await bundles(client).add(certificates.authority(None, "op-1", NOW - dt.timedelta(days=9)).pem)
     kept = set(authorities(api, "boathouse-system"))
-    assert len(kept) == trust_bundle.MAX_AUTHORITIES
-    assert {"op-1.crt", f"new-{trust_bundle.MAX_AUTHORITIES + 1}.crt"} <= kept
+    assert len(kept) == certificates.MAX_AUTHORITIES
+    assert {"op-1.crt", f"new-{certificates.MAX_AUTHORITIES + 1}.crt"} <= kept
 
 
 async def test_the_bundle_is_written_once_to_a_namespace(api, client):
     leader = bundles(client)
-    await leader.add(tls.authority(None, "op-1", NOW).pem)
+    await leader.add(certificates.authority(None, "op-1", NOW).pem)
     for _ in range(3):
         await leader.ensure("demo")
     assert len(api.called("patch configmaps")) == 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.services.frame.resync import Resync
+from boathouse.services.frame.object_store import Resync
 from tests.builders.operators.mrjobs import KEY, RunningMRJob, mrjob
 from tests.wire import waiting
 

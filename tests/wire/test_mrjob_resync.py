@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.services import leadership
-from boathouse.services.frame.object_store import ObjectStore
-from boathouse.services.frame.resync import Resync
+from boathouse.services import own_objects
+from boathouse.services.frame.object_store import ObjectStore, Resync
 from boathouse.services.mrjob.kind import MRJOB
 from tests.builders import manifests
 from tests.builders.operators.mrjobs import KEY, mrjob
@@ -46,15 +45,15 @@ def leaders(api):
 async def test_one_pod_is_marked_as_the_leader_and_a_former_one_no_more(api, client):
     for name in ("op-1", "op-2"):
         api.add(manifests.pod(name, namespace="boathouse-system", cpu="1"))
-        await leadership.mark(client, "boathouse-system", name)
+        await own_objects.mark_leader(client, "boathouse-system", name)
     assert leaders(api) == ["op-2"]
 
 
 async def test_a_process_that_starts_takes_the_mark_of_its_former_life_off(api, client):
     api.add(manifests.pod("op-1", namespace="boathouse-system", cpu="1", labels={"boathouse.dev/leader": "true"}))
-    await leadership.unmark(client, "boathouse-system", "op-1")
+    await own_objects.unmark_leader(client, "boathouse-system", "op-1")
     assert leaders(api) == []
 
 
 async def test_a_process_outside_a_pod_has_nothing_to_mark(client):
-    await leadership.mark(client, "boathouse-system", "my-laptop")
+    await own_objects.mark_leader(client, "boathouse-system", "my-laptop")

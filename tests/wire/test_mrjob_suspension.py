@@ -10,7 +10,7 @@ import pytest
 from boathouse.resources import names, times
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.mrjob.progress.task_orders import Poll
+from boathouse.services.mrjob.task_orders import Poll
 from boathouse_task import contract
 from tests.builders.operators.leaders import leading
 from tests.builders.operators.mrjobs import KEY, Kubelet, mrjob

@@ -14,7 +14,7 @@ import pytest
 from boathouse.listening import listener, tls_transport
 from boathouse.listening.connections import Rate
 from boathouse.resources import names
-from boathouse.services.mrjob.splits import intake
+from boathouse.services.mrjob import split_plans
 from boathouse.services.progress import auth, limits, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -142,7 +142,7 @@ async def test_a_body_of_unknown_length_is_refused_before_it_is_read(endpoint):
 
 
 async def test_a_body_that_trickles_is_cut(endpoint, monkeypatch):
-    monkeypatch.setattr(intake, "READ_S", 0.05)
+    monkeypatch.setattr(split_plans, "READ_S", 0.05)
     token = endpoint.add("s", TaskType.SETUP)
     async with connected(endpoint) as (reader, writer):
         head = f"POST /v1/jobs/demo/{JOB}/plan HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {token}\r\n"
@@ -169,10 +169,10 @@ async def test_a_namespace_posts_one_plan_at_a_time(endpoint, eventually):
 
 
 async def test_what_is_no_plan_uses_up_its_namespaces_budget(api, client, tmp_path, monkeypatch):
-    monkeypatch.setattr(intake, "NAMESPACE_RATE_BYTES", 0)
+    monkeypatch.setattr(split_plans, "NAMESPACE_RATE_BYTES", 0)
     async with serving_endpoint(api, client, tmp_path) as endpoint:
         token = endpoint.add("s", TaskType.SETUP)
-        tries = 1 + intake.NAMESPACE_BURST_BYTES // contract.PLAN_MAX_BYTES
+        tries = 1 + split_plans.NAMESPACE_BURST_BYTES // contract.PLAN_MAX_BYTES
         answers = [(await endpoint.ask("POST", "demo/job-1/plan", token, data=b"{"))[0] for _ in range(tries)]
     assert answers == [400] * (tries - 1) + [503]
 

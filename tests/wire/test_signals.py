@@ -10,7 +10,7 @@ import pytest
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.names import Reason
 from boathouse.services.instruments import poller, wiring
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 from boathouse_policies import framework
 from tests.builders import manifests
 from tests.builders.operators import schedulers
@@ -57,8 +57,8 @@ def node(port):
 
 @pytest.fixture
 async def kubelet():
-    made, authority = BusyKubelet(), tls.authority(None, "kubelet", NOW)
-    context = tls.server_context(authority, ["127.0.0.1"], NOW)
+    made, authority = BusyKubelet(), certificates.authority(None, "kubelet", NOW)
+    context = certificates.server_context(authority, ["127.0.0.1"], NOW)
     listening = await asyncio.start_server(made.connected, "127.0.0.1", 0, ssl=context)
     made.port, made.authority, made.listening = listening.sockets[0].getsockname()[1], authority, listening
     async with listening:

@@ -3,7 +3,7 @@
 import pytest
 from aiohttp import web
 
-from boathouse.services.sparkapp.rest import driver_client
+from boathouse.services.sparkapp import rest
 from tests.builders.mrclusters import cluster_facts
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp
 
@@ -70,7 +70,7 @@ async def interface(monkeypatch):
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
     base = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    monkeypatch.setattr(driver_client, "url_of", lambda _address, _port, path: f"{base}/{path}")
+    monkeypatch.setattr(rest, "url_of", lambda _address, _port, path: f"{base}/{path}")
     yield
     await runner.cleanup()
 

@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.resources import names, quantity
-from boathouse.services.sparkapp import app
-from boathouse.services.sparkapp.placement import gang
+from boathouse.services.sparkapp import gang
+from boathouse.services.sparkapp.model import from_resource
 from boathouse_policies import model
 from boathouse_policies.fspy import SizeBased
 from tests.builders import manifests
@@ -66,7 +66,7 @@ def fill(api, memory):
 
 def teach(world, seconds=100.0):
     """Let the program have run with all its memory."""
-    found = app.from_resource(
+    found = from_resource(
         {"metadata": {"name": "x", "namespace": "demo", "uid": "x", "creationTimestamp": "2026-01-01T00:00:00Z"}}
         | {"spec": sparkapp(**ELASTIC)["spec"]},
         world.config,

@@ -4,6 +4,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.scheduling import outlived
+from boathouse.services.sparkapp import pods
 from tests.builders.operators import sparkapps
 from tests.builders.operators.sparkapps import RunningSparkApp, account, sparkapp
 
@@ -14,7 +15,7 @@ class NodesWithProxies(sparkapps.Nodes):
     """Kubelets whose drivers have a proxy beside them."""
 
     def set_state(self, key, _phase, state):
-        status = [{"name": sparkapps.driver_pod.CONTAINER, "state": state}, PROXY]
+        status = [{"name": pods.DRIVER_CONTAINER, "state": state}, PROXY]
         self._api.set_phase(key, "Running", podIP="10.0.0.1", containerStatuses=status)
 
     def _step(self, key, pod):

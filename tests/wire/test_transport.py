@@ -11,7 +11,7 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 
 from boathouse.cluster import config, errors, server_time, transport
-from boathouse.services.progress import tls
+from boathouse.services.progress import certificates
 
 NOW = dt.datetime.now(dt.UTC)
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -66,8 +66,8 @@ async def request_of(reader):
 
 @asynccontextmanager
 async def served(*answers, endless=False, **options):
-    authority, server = tls.authority(None, "api", NOW), ScriptedServer(list(answers), endless)
-    context = tls.server_context(authority, ["localhost"], NOW)
+    authority, server = certificates.authority(None, "api", NOW), ScriptedServer(list(answers), endless)
+    context = certificates.server_context(authority, ["localhost"], NOW)
     listening = await asyncio.start_server(server.connected, "127.0.0.1", 0, ssl=context)
     url = f"https://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
     settings = config.ClusterConfig(server=url, tls_server_name="localhost", ca_pem=authority.pem, **options)
@@ -172,7 +172,7 @@ async def test_a_write_without_a_whole_answer_may_have_been_done(answer):
 
 
 async def test_a_server_that_another_authority_signed_is_never_sent_anything():
-    other = tls.authority(None, "other", NOW)
+    other = certificates.authority(None, "other", NOW)
     async with served([OK]) as (server, connected):
         settings = dataclasses.replace(connected._config, ca_pem=other.pem)
         async with transport.Transport(settings) as distrustful:

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.progress.limits import Rejected
 from boathouse_e2e.hadoop_master import Hadoop, Master
 from boathouse_e2e.hadoop_model import Hdfs, Yarn, stores
 from boathouse_task.agent.agent import AgentClient

@@ -17,7 +17,7 @@ import msgspec
 
 from boathouse import failpoints
 from boathouse.cluster import client, errors
-from boathouse.services import config_maps
+from boathouse.services import own_objects
 from boathouse.telemetry import gauges, logs
 
 _log = logs.get(__name__)
@@ -63,11 +63,7 @@ def key(part: object) -> str:
 class SavedState:
     """Saves and loads the state of parts.
 
-    Args:
-        api: The API server.
-        namespace: The operator's namespace.
-        parts: Parts by names that never change.
-        may_lead: Returns whether this process is the leader; called before every write.
+    The names of parts never change. `may_lead` is called before every write.
     """
 
     def __init__(
@@ -89,7 +85,7 @@ class SavedState:
             errors.ClusterError: The request failed.
         """
         try:
-            found = await self._api.get(config_maps.CONFIG_MAPS, NAME, self._namespace)
+            found = await self._api.get(own_objects.CONFIG_MAPS, NAME, self._namespace)
         except errors.NotFound:
             self._was_read = True
             return
@@ -133,7 +129,7 @@ class SavedState:
             return
         failpoints.hit("before-learned.write")
         binary = {"binaryData": {KEY: base64.b64encode(packed).decode()}}
-        await config_maps.write(self._api, NAME, self._namespace, binary)
+        await own_objects.write_config_map(self._api, NAME, self._namespace, binary)
         failpoints.hit("after-learned.write")
         self._written = plain
 

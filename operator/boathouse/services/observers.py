@@ -15,10 +15,6 @@ class GuardedObservers(framework.Observer):
 
     An observer that raised still gets later events. Otherwise one tenant's tasks could disable it for all tenants.
 
-    Args:
-        observers: The observers of a profile.
-        scrape: Gauges that count the errors.
-
     Attributes:
         report_every_s: The shortest interval of reports that an observer requests; 0 for none.
         measure_every_s: The shortest interval of measurements that an observer requests; 0 for none.

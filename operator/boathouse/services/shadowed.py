@@ -9,7 +9,7 @@ import msgspec
 from boathouse.cluster import client, server_time
 from boathouse.resources import names
 from boathouse.scheduling import shadow
-from boathouse.services import config_maps
+from boathouse.services import own_objects
 from boathouse.telemetry import gauges
 
 EVERY_S: Final = 30.0
@@ -21,13 +21,7 @@ _MAX_TEXT: Final = 200
 class Published:
     """Publishes what a shadow has found.
 
-    Args:
-        api: The API server.
-        namespace: The operator's namespace.
-        profile: Name of the real profile.
-        subject: The shadow.
-        may_lead: Returns whether this process is the leader; called before every write.
-        scrape: Gauges that count its cycles.
+    `may_lead` is called before every write.
     """
 
     def __init__(
@@ -78,7 +72,7 @@ class Published:
         if report == self._written or not self._may_lead():
             return
         text = msgspec.json.encode(report | {"updated": _time(server_time.SERVER_TIME.now_s())}).decode()
-        await config_maps.write(self._api, names.SHADOW, self._namespace, {"data": {names.SHADOW_KEY: text}})
+        await own_objects.write_config_map(self._api, names.SHADOW, self._namespace, {"data": {names.SHADOW_KEY: text}})
         self._written = report
 
 

@@ -289,10 +289,10 @@ def _of_properties(conf: Mapping[str, str]) -> Iterator[Problem]:
 
 def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:
     if kind == "SparkApp":
-        from boathouse.services.sparkapp import app
+        from boathouse.services.sparkapp import model as sparkapp
 
-        return app.from_resource
-    from boathouse.services.mrjob.job import model
+        return sparkapp.from_resource
+    from boathouse.services.mrjob import model
 
     return model.from_resource
 

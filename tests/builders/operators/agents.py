@@ -12,11 +12,11 @@ import msgspec
 
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.applications import Applications
-from boathouse.services.mrcluster.agent import orders, reports, routes
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
-from boathouse.services.progress import server, tls
+from boathouse.services.hadoop import Applications
+from boathouse.services.mrcluster import agent
+from boathouse.services.mrcluster.model import ClusterState
+from boathouse.services.mrcluster.planning.observation import NodePod
+from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import progress
 from boathouse_task.agent.agent import Agent, AgentClient
@@ -38,7 +38,7 @@ JOB = ObjectUid("job-1")
 MASTER = "etl-master"
 DOMAIN = "etl-nodes.demo.svc"
 PATH = f"demo/{UID}/cluster/{MASTER}/report"
-AUTHORITY = tls.authority(None, "op-1", dt.datetime.now(dt.UTC))
+AUTHORITY = certificates.authority(None, "op-1", dt.datetime.now(dt.UTC))
 
 
 class Pods:
@@ -63,10 +63,10 @@ class Leader:
 
     def __init__(self, client, pods, epoch):
         self.leads, self.marked, self.jobs = True, [], []
-        self.reports = reports.Reports(self.marked.append)
+        self.reports = agent.Reports(self.marked.append)
         self.applications = Applications(self.jobs.append)
-        self.orders = orders.OrderBook(self.applications, epoch=lambda: epoch, may_lead=lambda: self.leads)
-        self.routes = routes.AgentRoutes(
+        self.orders = agent.OrderBook(self.applications, epoch=lambda: epoch, may_lead=lambda: self.leads)
+        self.routes = agent.AgentRoutes(
             pods=pods,
             namespace_of=lambda uid: "demo" if uid == UID else None,
             reports=self.reports,
@@ -166,7 +166,7 @@ class Cluster:
 async def leading(client, pods, epoch=3):
     """A leader that serves."""
     leader = Leader(client, pods, epoch)
-    context = tls.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
+    context = certificates.server_context(AUTHORITY, ["localhost"], dt.datetime.now(dt.UTC))
     async with leader.server.serve(context, port=0, host="127.0.0.1") as leader.port:
         yield leader
 

@@ -16,7 +16,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from boathouse.resources import names
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.mrcluster.model import MASTER
+from boathouse.services.mrjob import splits
+from boathouse.services.progress.limits import Rejected
+from boathouse.services.sparkapp import pods
 from boathouse_task import contract
 from boathouse_task.cluster_contract import AgentReport, HdfsFigures
 from boathouse_task.contract import TaskType
@@ -71,7 +74,7 @@ class LeaderHints:
         kind, namespace = self._kind("MRJob"), key.partition("/")[0]
         if not kind.orders.knows(uid, namespace):
             return None
-        encoded = mrjobs.shards.encode(PLAN)
+        encoded = splits.encode(PLAN)
         kind.plans.post(uid, namespace, encoded)
         return str(encoded.digest)
 
@@ -253,7 +256,7 @@ class Crowd:
             self._start(
                 key,
                 podIP="10.0.0.1",
-                containerStatuses=[{"name": sparkapps.driver_pod.CONTAINER, "state": self._running_state()}],
+                containerStatuses=[{"name": pods.DRIVER_CONTAINER, "state": self._running_state()}],
             )
             return
         mine = self._owned.get(pod["metadata"]["uid"], [])
@@ -265,14 +268,14 @@ class Crowd:
             exit_code = 1 if "/fails-" in key else 0
             for each in mine[exit_code:]:
                 self._api.set_phase(f"{namespace}/{each['metadata']['name']}", "Failed" if exit_code else "Succeeded")
-            self._api.end_pod(key, exit_code=exit_code, container=sparkapps.driver_pod.CONTAINER, podIP="10.0.0.1")
+            self._api.end_pod(key, exit_code=exit_code, container=pods.DRIVER_CONTAINER, podIP="10.0.0.1")
 
     def _node_of_cluster(self, key: str, pod: dict[str, Any], host: str) -> None:
         if pod["status"]["phase"] == "Pending":
             state = {"state": self._running_state(), "ready": True}
             statuses = [{"name": each["name"]} | state for each in pod["spec"]["containers"]]
             self._start(key, podIP="10.0.0.1", containerStatuses=statuses)
-        elif host == mrclusters.naming.MASTER:
+        elif host == MASTER:
             self._hints.report(key, pod["metadata"]["ownerReferences"][0]["uid"])
 
     def _running_state(self) -> dict[str, Any]:

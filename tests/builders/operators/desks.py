@@ -9,7 +9,7 @@ from boathouse.cluster import errors, store, wire
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.volumes import rules
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model, profiles
 from tests.builders import manifests

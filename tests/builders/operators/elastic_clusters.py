@@ -12,15 +12,12 @@ from boathouse.resources.mrcluster.names import Role
 from boathouse.scheduling import scheduler
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.cluster import from_resource
-from boathouse.services.mrcluster.placement import classes
-from boathouse.services.mrcluster.placement.factory import NodePods
-from boathouse.services.mrcluster.planning.observation import Target, Wanted
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.pods.pod import PodSettings
+from boathouse.services.mrcluster import files, placement
+from boathouse.services.mrcluster.model import MASTER, from_resource, host_of, role_of
+from boathouse.services.mrcluster.placement import NodePods
+from boathouse.services.mrcluster.planning.observation import NodePod, Target, Wanted
+from boathouse.services.mrcluster.pods import PodSettings
 from boathouse.services.mrcluster.scaling import Scaling
-from boathouse.services.mrcluster.settings import files
 from boathouse_policies import framework, koala, model, profiles
 from tests.builders import manifests, mrclusters
 from tests.builders.operators import schedulers
@@ -84,13 +81,13 @@ class Cluster:
         assert not isinstance(found, Refusal), found
         self.pods = NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
         self.uid, self.core, self.most = ObjectUid(found.uid), core, most
-        self.hosts = [naming.MASTER, *(naming.host_of(Role.CORE, number) for number in range(core))]
+        self.hosts = [MASTER, *(host_of(Role.CORE, number) for number in range(core))]
         self.next, self.tasks = 0, 0
         self.targets: list[Target] = []
 
     @property
     def transient(self) -> list[str]:
-        return [host for host in self.hosts if naming.role_of(host) is Role.TRANSIENT]
+        return [host for host in self.hosts if role_of(host) is Role.TRANSIENT]
 
     def key(self, host: str) -> str:
         return str(self.pods.task(host))
@@ -98,7 +95,7 @@ class Cluster:
     def resize(self, nodes: int) -> None:
         """Have so many nodes, the master not counted."""
         while nodes > self.core + len(self.transient):
-            self.hosts.append(naming.host_of(Role.TRANSIENT, self.next))
+            self.hosts.append(host_of(Role.TRANSIENT, self.next))
             self.next += 1
         self.hosts = self.hosts[: 1 + nodes]
 
@@ -135,7 +132,7 @@ class Operator:
     def placed(self, cluster: Cluster, role: Role | None = None) -> dict[str, str]:
         """Return the nodes of a cluster's pods by host."""
         placed = self.world.placed()
-        hosts = (host for host in cluster.hosts if role in {None, naming.role_of(host)})
+        hosts = (host for host in cluster.hosts if role in {None, role_of(host)})
         return {host: placed[key] for host in hosts if (key := cluster.key(host)) in placed}
 
     def publish(self, job: model.Job, classes_: list[model.TaskClass]) -> None:
@@ -156,14 +153,12 @@ class Operator:
             if pod["metadata"]["labels"].get("boathouse.dev/job-uid") == cluster.uid and key not in needed:
                 self.world.api.remove("pods", key)
         pods = self.world.api.objects("pods")
-        wanted = [
-            Wanted(host=host, role=naming.role_of(host)) for host in cluster.hosts if cluster.key(host) not in pods
-        ]
-        nodes = classes.of(
+        wanted = [Wanted(host=host, role=role_of(host)) for host in cluster.hosts if cluster.key(host) not in pods]
+        nodes = placement.of(
             cluster.pods, wanted, [_node_pod(pods[cluster.key(host)]) for host in self._existing(cluster)]
         )
         self.scaling.submit(cluster.uid, nodes.submission(koala.Config(gsp_every_s=PERIOD_S)))
-        classes.submit(self.world.scheduler, nodes)
+        placement.submit(self.world.scheduler, nodes)
 
     def _existing(self, cluster: Cluster) -> list[str]:
         pods = self.world.api.objects("pods")
@@ -171,8 +166,8 @@ class Operator:
 
     def _report(self, cluster: Cluster) -> None:
         placed = self.placed(cluster)
-        node = placed.pop(naming.MASTER, None)
-        transient = sum(naming.role_of(host) is Role.TRANSIENT for host in placed)
+        node = placed.pop(MASTER, None)
+        transient = sum(role_of(host) is Role.TRANSIENT for host in placed)
         slots, pending = SLOTS * len(placed), len(cluster.hosts) - 1 - len(placed)
         load = koala.Cluster(
             name=model.JobId(cluster.uid),
@@ -187,13 +182,13 @@ class Operator:
             most_nodes=len(cluster.hosts) - 1 if pending else cluster.core + cluster.most,
             weight=cluster.pods.cluster.spec.weight,
         )
-        self.scaling.report(cluster.uid, load, master=model.TaskId(cluster.key(naming.MASTER)), node=node)
+        self.scaling.report(cluster.uid, load, master=model.TaskId(cluster.key(MASTER)), node=node)
 
 
 def _node_pod(manifest) -> NodePod:
     metadata, node = manifest["metadata"], manifest["spec"].get("nodeName")
     host = metadata["labels"]["boathouse.dev/host"]
-    role = naming.role_of(host)
+    role = role_of(host)
     assert role is not None
     life = PodLife.RUNNING if node else PodLife.UNPLACED
     return NodePod(name=metadata["name"], uid=metadata["uid"], host=host, role=role, node=node, life=life)

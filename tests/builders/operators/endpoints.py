@@ -9,11 +9,10 @@ import ssl
 import aiohttp
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import routes, task_orders, task_reports
-from boathouse.services.mrjob.splits import split_plans
-from boathouse.services.mrjob.state.job_state import JobState, StageState
-from boathouse.services.progress import server, tls
+from boathouse.services.mrjob import routes, split_plans, task_orders, task_reports
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState, StageState
+from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract, progress
 from boathouse_task.contract import TaskType
@@ -41,7 +40,7 @@ class Endpoint:
         self.api, self.folder = api, folder
         self.pods, self.plans, self.posted = Pods(), split_plans.Plans(client), []
         self.orders, self.reports = task_orders.TaskOrders(), task_reports.TaskReports()
-        self.authority = tls.authority(None, "op-1", NOW)
+        self.authority = certificates.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
         self.server = server.ProgressServer(client, figures)
         self.routes = routes.TaskRoutes(
@@ -127,6 +126,6 @@ async def serving_endpoint(api, client, folder):
     """The endpoint of a job with two maps."""
     result = Endpoint(api, client, folder)
     result.update(state(0, 0))
-    context = tls.server_context(result.authority, ["localhost"], NOW)
+    context = certificates.server_context(result.authority, ["localhost"], NOW)
     async with result.server.serve(context, port=0, host="127.0.0.1") as result.port:
         yield result

@@ -8,9 +8,9 @@ import types
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
+from boathouse.services.mrjob import routes as mrjob_routes
 from boathouse.services.mrjob import wiring
-from boathouse.services.mrjob.hadoop import leave
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.progress.limits import Rejected
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders.mrclusters import cluster_facts
 from tests.builders.operators import leaders
@@ -103,7 +103,7 @@ class Nodes:
         """Ask as the endpoint does."""
         if leader is None:
             return False
-        routes = leave.LeaveRoutes(self._world.kind.hadoop)
+        routes = mrjob_routes.LeaveRoutes(self._world.kind.hadoop)
         caller = types.SimpleNamespace(namespace="demo", pod_name=key.rpartition("/")[2])
         found = routes.find(self._world.uid(), caller)
         if found is None or found.uid != pod["metadata"]["uid"]:

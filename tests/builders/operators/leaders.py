@@ -15,8 +15,8 @@ import msgspec
 from boathouse import failpoints
 from boathouse.cluster import events, informer, store, wire
 from boathouse.scheduling import configured, shadow
+from boathouse.services import hadoop
 from boathouse.services.frame import controllers, reconciler, status_writer, work_queue
-from boathouse.services.hadoop import applications
 from boathouse.services.progress import server
 from boathouse_policies import profiles
 from tests.builders import manifests
@@ -215,7 +215,7 @@ def _leader(below, client, config, profile, clocks):
         metrics=figures,
         saved={},
         limited={},
-        applications=applications.Applications(reconciling.mark, context.now),
+        applications=hadoop.Applications(reconciling.mark, context.now),
     )
 
 

@@ -8,9 +8,9 @@ import contextlib
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrcluster import naming, wiring
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.mrcluster import wiring
+from boathouse.services.mrcluster.model import MASTER, Names
+from boathouse.services.progress.limits import Rejected
 from boathouse_policies import model
 from tests.builders import manifests, mrclusters
 from tests.builders.operators import leaders
@@ -126,7 +126,7 @@ class Nodes:
         assert self._api.get("configmaps", f"demo/{config_map}"), "a pod without its settings"
         claims = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
         host = host_of(pod)
-        if host == naming.MASTER and not self._mount(pod, (claims or [pod["metadata"]["uid"]])[0]):
+        if host == MASTER and not self._mount(pod, (claims or [pod["metadata"]["uid"]])[0]):
             ended = {"terminated": {"exitCode": 78, "message": "NameVolumeEmpty: it is empty"}}
             self._api.set_phase(
                 key, "Running", containerStatuses=[{"name": "namenode", "state": ended, "ready": False}]
@@ -151,7 +151,7 @@ class Nodes:
 
     def _report(self):
         """Exchange a report for orders with the leader, if there is one."""
-        master, leader = self.pods().get(naming.MASTER), self._world.leader
+        master, leader = self.pods().get(MASTER), self._world.leader
         self.agent.refresh()
         if master is None or not is_ready(master) or leader is None or not self.reports:
             return

@@ -18,12 +18,12 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import transforms
+from boathouse.services import hadoop
 from boathouse.services.frame import controllers, reconciler, status_writer
-from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.mrjob.splits import shards
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics as telemetry
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -149,8 +149,8 @@ class Operator:
             cluster_id="",
             profile=types.SimpleNamespace(observers=observers, controllers=(), figures=(), order=order),
             scheduling=types.SimpleNamespace(scheduler=self.scheduler),
-            clusters=directory.Directory(),
-            applications=applications.Applications(self.controllers.mark),
+            clusters=hadoop.Directory(),
+            applications=hadoop.Applications(self.controllers.mark),
             controllers=self.controllers,
             bundles=self.bundle,
             metrics=self.telemetry,
@@ -240,7 +240,7 @@ class Kubelet:
         if order.task_type is TaskType.SETUP:
             if self.operator is None or not self.operator.orders.knows(order.job_uid, order.namespace):
                 return  # the endpoint is away: the task waits
-            kept = shards.encode(self._plan)
+            kept = splits.encode(self._plan)
             self.operator.plans.post(order.job_uid, order.namespace, kept)
             digest = kept.digest
         if self.overlap and order.task_type is TaskType.REDUCE and self._maps_done() < order.maps:

@@ -17,8 +17,8 @@ BOUNDED = {
     "boathouse.scheduling.shadow.Difference.shadow": 50 * 5,
     "boathouse.scheduling.shadow.Shadow.differences": 50,
     "boathouse.services.frame.object_store.ObjectStore._gone": 3 * 1024,  # of three kinds
-    "boathouse.services.frame.answers.Answers._kept": 3 * (4 + 32) * 1024,  # of each kind, by their bytes
-    "boathouse.services.frame.answers.Answers._used_bytes": 3 * (4 + 32) * 1024,
+    "boathouse.services.frame.related_objects.Answers._kept": 3 * (4 + 32) * 1024,  # of each kind, by their bytes
+    "boathouse.services.frame.related_objects.Answers._used_bytes": 3 * (4 + 32) * 1024,
     "boathouse.services.frame.work_queue.WorkQueue._rest_until": 1024,
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
     "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
@@ -62,8 +62,8 @@ HELD = (
     *SCRATCH,
     "boathouse.cluster.events._LastEvent",
     "boathouse.scheduling.shadow.Difference",
-    "boathouse.services.frame.answers._Entry",
-    "boathouse.services.progress.claims.Caller",
+    "boathouse.services.frame.related_objects._Entry",
+    "boathouse.services.progress.auth.Caller",
     "boathouse.scheduling.tenants.variety._Used",
     "boathouse_policies.framework.eligibility.Eligibility",
     "boathouse_policies.fspy.jobs.",

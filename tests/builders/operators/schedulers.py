@@ -14,7 +14,7 @@ from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import assembly, configured, scheduler
 from boathouse.scheduling.pods import quantities
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.builders import manifests

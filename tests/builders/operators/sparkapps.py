@@ -8,8 +8,7 @@ import dataclasses
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.sparkapp import wiring
-from boathouse.services.sparkapp.submission import driver_pod
+from boathouse.services.sparkapp import pods, wiring
 from tests.builders import manifests
 from tests.builders.operators import leaders
 
@@ -156,7 +155,7 @@ class Nodes:
     def set_state(self, key, phase, state):
         """Set the phase of a driver's pod, and the state of its container."""
         self._api.set_phase(
-            key, phase, podIP="10.0.0.1", containerStatuses=[{"name": driver_pod.CONTAINER, "state": state}]
+            key, phase, podIP="10.0.0.1", containerStatuses=[{"name": pods.DRIVER_CONTAINER, "state": state}]
         )
 
 

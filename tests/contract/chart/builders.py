@@ -4,11 +4,9 @@ from typing import Any
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.sparkapp.placement import gang
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.mrjob import model, pod_builder
+from boathouse.services.mrjob.settle import Attempt
+from boathouse.services.sparkapp import gang, objects
 from boathouse_task import contract
 from tests.builders import sparkapps
 

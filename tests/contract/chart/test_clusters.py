@@ -5,10 +5,8 @@ import copy
 import pytest
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import claims, naming, objects
-from boathouse.services.mrcluster.pods import master_pod, worker_pod
-from boathouse.services.mrcluster.pods.pod import PodSettings
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files, model, objects, pods
+from boathouse.services.mrcluster.pods import PodSettings
 from tests.builders import mrclusters
 from tests.contract.chart.builders import fenced, object_, pod, reads
 
@@ -49,11 +47,11 @@ def changed(manifest, **parts):
 
 def node_pod(cluster, host):
     """The pod of a host as the operator builds it, with what the scheduler adds."""
-    rendered, role = files.render(cluster), naming.role_of(host)
+    rendered, role = files.render(cluster), model.role_of(host)
     if role is Role.MASTER:
-        manifest = master_pod.build(cluster, rendered, SETTINGS, may_format=True)
+        manifest = pods.master_pod(cluster, rendered, SETTINGS, may_format=True)
     else:
-        manifest = worker_pod.build(cluster, host, role, rendered)
+        manifest = pods.worker_pod(cluster, host, role, rendered)
     for field, added in fenced().items():
         manifest["metadata"].setdefault(field, {}).update(added)
     manifest["spec"]["nodeName"] = "node-0"
@@ -77,7 +75,7 @@ def test_the_service_and_the_settings_of_a_cluster_are_admitted(operator, etl):
 def test_claims_of_a_cluster_are_admitted_with_and_without_an_owner(operator, etl, policy):
     cluster = mrclusters.cluster(uid=etl.uid, dataPolicy=policy)
     for host in ("master", "c0"):
-        assert operator.creates(claims.build(cluster, host)) == "admitted"
+        assert operator.creates(objects.claim(cluster, host)) == "admitted"
 
 
 OTHERS = [{"apiVersion": "boathouse.dev/v1alpha1", "kind": "MRCluster", "name": "b", "uid": "9-9"}]
@@ -101,22 +99,22 @@ SOURCE = {"kind": "PersistentVolumeClaim", "name": "secrets"}
     ],
 )
 def test_other_claims_are_refused(operator, etl, parts, complaint):
-    assert complaint in operator.creates(changed(claims.build(etl, "c0"), **parts))
+    assert complaint in operator.creates(changed(objects.claim(etl, "c0"), **parts))
 
 
 @pytest.mark.parametrize("namespace", ["kube-system", "boathouse-system", "closed"])
 def test_no_claim_is_created_where_boathouse_runs_nothing(operator, etl, namespace):
-    manifest = changed(claims.build(etl, "c0"), metadata__namespace=namespace)
+    manifest = changed(objects.claim(etl, "c0"), metadata__namespace=namespace)
     assert "creates no claims in kube-system" in operator.creates(manifest)
 
 
 def test_claims_of_other_accounts_are_not_affected(alice, etl):
-    assert alice.creates(changed(claims.build(etl, "c0"), spec__accessModes=["ReadWriteMany"])) == "admitted"
+    assert alice.creates(changed(objects.claim(etl, "c0"), spec__accessModes=["ReadWriteMany"])) == "admitted"
 
 
 def test_a_claim_is_never_deleted(installed, operator, etl):
-    installed.apply(claims.build(etl, "c0"))
-    refusal = operator.deletes(f"pvc/{naming.Names(etl).claim('c0')}")
+    installed.apply(objects.claim(etl, "c0"))
+    refusal = operator.deletes(f"pvc/{model.Names(etl).claim('c0')}")
     assert "cannot delete resource" in refusal
 
 

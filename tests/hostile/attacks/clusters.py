@@ -12,9 +12,8 @@ import pytest
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrcluster import cluster, objects
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files, model, objects
+from boathouse.services.mrcluster.model import Names
 from boathouse.services.progress.limits import REPORT_DISTANCE_S
 from boathouse_e2e import hostile, lab
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES
@@ -41,7 +40,7 @@ def mrcluster(name=NAME, **spec):
 
 
 async def status(siege, name=NAME):
-    return (await siege.admin.get(cluster.MRCLUSTERS, name, hostile.ATTACKER)).get("status") or {}
+    return (await siege.admin.get(model.MRCLUSTERS, name, hostile.ATTACKER)).get("status") or {}
 
 
 async def condition(siege, kind, name=NAME):
@@ -181,7 +180,7 @@ async def asks_for_more(siege):
 
 async def has_its_maximum(siege):
     await is_small(siege)
-    pods = await siege.pods(labels=f"{names.LABEL_KIND}={cluster.MRCLUSTERS.kind}")
+    pods = await siege.pods(labels=f"{names.LABEL_KIND}={model.MRCLUSTERS.kind}")
     assert len(pods) <= 1 + 2 + 3, [each.metadata.name for each in pods]
 
 
@@ -216,7 +215,7 @@ async def names_a_cluster_of_others(siege):
     """A cluster of the victim's namespace, by its name."""
     theirs = mrcluster("treasure")
     theirs["metadata"]["namespace"] = hostile.VICTIM
-    await siege.admin.create(cluster.MRCLUSTERS, theirs, hostile.VICTIM)
+    await siege.admin.create(model.MRCLUSTERS, theirs, hostile.VICTIM)
     await siege.attacker.create(clusters.mrjob_on("treasure", "thief", hostile.ATTACKER))
     for name in (f"{hostile.VICTIM}/treasure", f"treasure.{hostile.VICTIM}", "../treasure"):
         with pytest.raises(errors.ApiError):
@@ -241,8 +240,8 @@ async def created(siege, manifest):
     """Create a cluster; return it as the operator will see it."""
     body = await siege.attacker.create(manifest)
     settings = OperatorConfig.model_validate({**siege.lab.chart_config, "task": {"image": "task:dev"}})
-    found = cluster.from_resource(body, settings, settings.hadoop)
-    assert isinstance(found, cluster.Cluster), found
+    found = model.from_resource(body, settings, settings.hadoop)
+    assert isinstance(found, model.Cluster), found
     return found
 
 
@@ -365,7 +364,7 @@ async def are_only_values(siege):
 async def run_where_others_do(siege):
     """The pods are as restricted as any, and only the agent has a token."""
     await are_only_values(siege)
-    label = f"{names.LABEL_KIND}={cluster.MRCLUSTERS.kind}"
+    label = f"{names.LABEL_KIND}={model.MRCLUSTERS.kind}"
     await siege.until(lambda: siege.pods(labels=label), "the pods of the cluster are there")
     for each in (await siege.admin.list(catalogue.PODS.untyped(), hostile.ATTACKER, labels=label)).items:
         spec = each["spec"]
@@ -382,14 +381,14 @@ async def makes_and_deletes_clusters(siege):
         await siege.attacker.create(mrcluster(f"short-{number}"))
     for number in range(5):
         with contextlib.suppress(errors.NotFound):
-            await siege.attacker.api.delete(cluster.MRCLUSTERS, f"short-{number}", hostile.ATTACKER)
+            await siege.attacker.api.delete(model.MRCLUSTERS, f"short-{number}", hostile.ATTACKER)
 
 
 async def changes_settings(siege):
     """Settings that are others each time: a ConfigMap for each, which are all gone in the end."""
     settings = {"hdfs": {"settings": {"dfs.client.example": str(time.monotonic())}}}
     with contextlib.suppress(errors.NotFound):
-        await siege.attacker.api.patch(cluster.MRCLUSTERS, NAME, {"spec": settings}, hostile.ATTACKER)
+        await siege.attacker.api.patch(model.MRCLUSTERS, NAME, {"spec": settings}, hostile.ATTACKER)
     await asyncio.sleep(0.2)
 
 

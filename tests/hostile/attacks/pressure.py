@@ -1,6 +1,6 @@
 """Work without end: refusals, deletions and changes of mind, each of which the operator answers with a write."""
 
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from boathouse_e2e import hostile, kubelets
 from boathouse_e2e.hostile import job
 from tests.hostile.form import Attack

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services.frame.status_codec import ConditionTable
 from tests.kinds.driver_app.state import TERMINAL
 
 CONDITIONS = ("Admitted", "Suspended", "Running")

@@ -12,7 +12,7 @@ import yaml
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as mrcluster_status
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.mrcluster.settings import sizes
+from boathouse.services.mrcluster import sizes
 from boathouse_task import local
 from boathouse_task.contract import FileSource
 from tests.builders import mrclusters

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import catalogue, devices, quotas, storage, wire, written
-from boathouse.services.mrjob.job.model import MRJOBS
+from boathouse.services.mrjob.model import MRJOBS
 from tests.builders import manifests
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files
+from boathouse.services.mrcluster.model import Names
 from boathouse_task.cluster_contract import REPORT_MAX_BYTES, AgentReport
 from tests.builders.mrclusters import cluster
 from tests.hostile import reports

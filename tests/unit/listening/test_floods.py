@@ -16,8 +16,8 @@ from aiohttp import web
 
 from boathouse.listening import http_server
 from boathouse.listening.connections import Refusal
+from boathouse.services.progress import certificates
 from boathouse.services.progress import server as progress_server
-from boathouse.services.progress import tls
 from boathouse.telemetry import health
 from boathouse.telemetry import server as telemetry_server
 from tests.wire.waiting import eventually
@@ -88,9 +88,9 @@ class Served:
 def tls_contexts():
     """The server's context, and the client's options."""
     now = dt.datetime.now(dt.UTC)
-    authority = tls.authority(None, "replica", now)
+    authority = certificates.authority(None, "replica", now)
     client = {"ssl": ssl.create_default_context(cadata=authority.pem), "server_hostname": "localhost"}
-    return tls.server_context(authority, ["localhost"], now), client
+    return certificates.server_context(authority, ["localhost"], now), client
 
 
 PORTS = [

@@ -9,7 +9,7 @@ import ssl
 import pytest
 
 from boathouse.listening import tls_transport
-from boathouse.services.progress import tls as authorities
+from boathouse.services.progress import certificates
 
 NOW = dt.datetime.now(dt.UTC)
 MODULES = sorted(pathlib.Path(tls_transport.__file__).parent.glob("*.py"))
@@ -130,12 +130,12 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def authority():
-    return authorities.authority(None, "replica", NOW)
+    return certificates.authority(None, "replica", NOW)
 
 
 @pytest.fixture
 def pair(authority):
-    return Pair(authority, authorities.server_context(authority, ["localhost"], NOW))
+    return Pair(authority, certificates.server_context(authority, ["localhost"], NOW))
 
 
 async def test_what_is_sent_arrives_in_both_directions(pair):

@@ -16,7 +16,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import jobs, transforms
 from boathouse.scheduling.pods import ownership, requests, translate
 from boathouse.scheduling.volumes import rules as volumes_
-from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob import attempt_pods
 from tests.builders import manifests
 
 transform = transforms.pods(names.SCHEDULER_NAME, labels=mrjob_names.POD_LABELS)
@@ -161,8 +161,8 @@ TERMINATED = {"terminated": {"exitCode": 137, "reason": "OOMKilled", "finishedAt
 def test_a_reduced_task_pod_has_the_state_and_result_of_the_whole_pod(pod):
     small = transform(pod)
     whole = msgspec.structs.replace(small, metadata=pod.metadata, status=pod.status)
-    assert pod_reader.task_pod(small) == pod_reader.task_pod(whole)
-    assert pod_reader.task_pod(small).memory_bytes == 1 << 30
+    assert attempt_pods.task_pod(small) == attempt_pods.task_pod(whole)
+    assert attempt_pods.task_pod(small).memory_bytes == 1 << 30
 
 
 # Sizes

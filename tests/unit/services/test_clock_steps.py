@@ -14,14 +14,14 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
 from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.services import hadoop
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_codec import stripped
-from boathouse.services.hadoop import applications
-from boathouse.services.mrcluster.agent import reports, routes
-from boathouse.services.mrjob.state import job_state
+from boathouse.services.mrcluster import agent
+from boathouse.services.mrjob import job_state
+from boathouse.services.progress import certificates
 from boathouse.services.progress import server as progress_server
-from boathouse.services.progress import tls
-from boathouse.services.progress.rejections import Rejected
+from boathouse.services.progress.limits import Rejected
 from boathouse_task.cluster_contract import AgentReport
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs, observed_pods
@@ -118,7 +118,7 @@ def test_the_times_of_events_are_the_servers(now_s):
 
 
 def test_agents_reports_have_the_times_of_the_server(now_s):
-    reported, agents = reports.Reports(print), applications.Applications(print)
+    reported, agents = agent.Reports(print), hadoop.Applications(print)
     agents.follow(UID, "tag", ObjectUid("job"))
     reported.take(UID, AgentReport(), reported.arrive())
     began_s = reported.take(UID, AgentReport(follows=reported.number(UID)), reported.arrive())
@@ -132,7 +132,7 @@ def test_agents_reports_have_the_times_of_the_server(now_s):
 
 def test_the_start_of_a_resource_manager_is_a_time_of_the_server(now_s):
     of_nobody = {"pods": None, "namespace_of": None, "reports": None, "orders": None, "applications": None}
-    assert routes.AgentRoutes(**of_nobody)._now() == now_s
+    assert agent.AgentRoutes(**of_nobody)._now() == now_s
 
 
 def request_with_token(expires_s):
@@ -151,11 +151,11 @@ def test_a_token_is_valid_until_it_expires(now_s):
 
 
 def test_an_authority_is_replaced_in_time(now_s):
-    last = dt.datetime.fromtimestamp(now_s, dt.UTC) - tls.LIFETIME + tls.RENEWAL
-    assert tls.expiry_probe(tls.authority(None, "a", last + HOUR / 2))() is None
-    assert "expires" in tls.expiry_probe(tls.authority(None, "a", last - HOUR / 2))()
+    last = dt.datetime.fromtimestamp(now_s, dt.UTC) - certificates.LIFETIME + certificates.RENEWAL
+    assert certificates.expiry_probe(certificates.authority(None, "a", last + HOUR / 2))() is None
+    assert "expires" in certificates.expiry_probe(certificates.authority(None, "a", last - HOUR / 2))()
 
 
 def test_nodes_whose_clock_is_a_day_behind_accept_a_new_certificate(now_s):
     now = dt.datetime.fromtimestamp(now_s, dt.UTC)
-    assert tls.authority(None, "a", now).certificate.not_valid_before_utc <= now - dt.timedelta(days=1)
+    assert certificates.authority(None, "a", now).certificate.not_valid_before_utc <= now - dt.timedelta(days=1)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from boathouse.services.sparkapp.submission import driver_pod, executor_template
+from boathouse.services.sparkapp.pods import driver, executor_template
 from boathouse_task.contract import TaskType
 from tests.builders import mrclusters, mrjobs, sparkapps
 
 KARPENTER, CLUSTER_AUTOSCALER = "karpenter.sh/do-not-disrupt", "cluster-autoscaler.kubernetes.io/safe-to-evict"
 PODS = {
-    "driver": (lambda: driver_pod.build(sparkapps.app(), sparkapps.ATTEMPT), True),
-    "executor": (lambda: executor_template.build(sparkapps.app(), sparkapps.ATTEMPT), False),
+    "driver": (lambda: driver(sparkapps.app(), sparkapps.ATTEMPT), True),
+    "executor": (lambda: executor_template(sparkapps.app(), sparkapps.ATTEMPT), False),
     **{
         task_type.value: (lambda task_type=task_type: mrjobs.task_manifest(mrjobs.job(), task_type), True)
         for task_type in (TaskType.SETUP, TaskType.REDUCE, TaskType.COMMIT)
@@ -30,7 +30,7 @@ def test_drivers_tasks_masters_and_core_nodes_are_not_moved(build, is_protected)
 def test_what_the_author_says_wins():
     given = {"metadata": {"annotations": {CLUSTER_AUTOSCALER: "true"}}}
     pods = [
-        driver_pod.build(sparkapps.app(podTemplate=given), sparkapps.ATTEMPT),
+        driver(sparkapps.app(podTemplate=given), sparkapps.ATTEMPT),
         mrjobs.task_manifest(mrjobs.job(podTemplate=given), TaskType.REDUCE),
         mrclusters.node_manifest("c0", podTemplate=given),
     ]

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.pods.environment import literal
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp import objects
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.mrjob.splits import posted
-from boathouse.services.progress import claims
+from boathouse.services.mrjob import splits as mrjob_splits
+from boathouse.services.progress import auth
 from boathouse_task import contract
 from boathouse_task.contract import Plan, Split
 
@@ -24,11 +24,11 @@ def encoded_token(**changes):
 
 
 def caller_of(text):
-    return claims.read(text, "boathouse.dev", NOW_S)
+    return auth.read_claims(text, "boathouse.dev", NOW_S)
 
 
 def test_a_projected_token_names_its_pod():
-    assert caller_of(encoded_token()) == claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    assert caller_of(encoded_token()) == auth.Caller(namespace="demo", pod_name="p", pod_uid="u")
     assert caller_of(encoded_token(aud="boathouse.dev")) is not None
 
 
@@ -63,7 +63,7 @@ def test_a_payload_of_many_levels_claims_nothing(payload):
 
 
 def test_a_token_longer_than_a_header_claims_nothing():
-    assert caller_of(encoded_token(more="x" * claims.MAX_CHARS)) is None
+    assert caller_of(encoded_token(more="x" * auth.MAX_TOKEN_CHARS)) is None
 
 
 # Plans
@@ -74,7 +74,7 @@ PLAN = Plan(splits=[Split(url="s3://b/k", offset_bytes=0, length_bytes=1, size_b
 def test_a_plan_is_read_plain_and_compressed():
     body = msgspec.json.encode(PLAN)
     for content, gzipped in ((body, False), (gzip.compress(body), True)):
-        found, _ = posted.read(content, gzipped=gzipped)
+        found, _ = mrjob_splits.read_posted(content, gzipped=gzipped)
         assert (found.plan, found.digest) == (PLAN, contract.plan_digest(PLAN))
         assert found.json_bytes == len(body)
 
@@ -83,22 +83,22 @@ def test_the_largest_plan_that_a_job_may_have_is_accepted():
     url = "s3://bucket/" + "k" * 480
     splits = [Split(url=f"{url}{n}", offset_bytes=2**40, length_bytes=2**26, size_bytes=2**41) for n in range(40_000)]
     plan = Plan(splits=splits, bytes_total=2**41)
-    assert len(posted.read(msgspec.json.encode(plan), gzipped=False)[0].plan.splits) == 40_000
+    assert len(mrjob_splits.read_posted(msgspec.json.encode(plan), gzipped=False)[0].plan.splits) == 40_000
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        b'{"splits":[],"location_sets":[' + b"[]," * posted.MAX_CONTAINERS + b"[]]}",
-        b'{"splits":[],"location_sets":[[' + b'"a",' * posted.MAX_VALUES + b'"a"]]}',
-        b'{"splits":[],"x":[' + b"{}," * posted.MAX_CONTAINERS + b"{}]}",
+        b'{"splits":[],"location_sets":[' + b"[]," * mrjob_splits.MAX_CONTAINERS + b"[]]}",
+        b'{"splits":[],"location_sets":[[' + b'"a",' * mrjob_splits.MAX_VALUES + b'"a"]]}',
+        b'{"splits":[],"x":[' + b"{}," * mrjob_splits.MAX_CONTAINERS + b"{}]}",
     ],
     ids=["arrays", "strings", "objects"],
 )
 def test_a_plan_of_more_values_than_any_job_needs_is_not_decoded(body):
     assert len(body) < contract.PLAN_MAX_BYTES
-    with pytest.raises(posted.TooLargeError):
-        posted.read(body, gzipped=False)
+    with pytest.raises(mrjob_splits.TooLargeError):
+        mrjob_splits.read_posted(body, gzipped=False)
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_plan_of_more_values_than_any_job_needs_is_not_decoded(body):
 )
 def test_what_is_no_compressed_plan_is_refused(body):
     with pytest.raises(ValueError, match=r"."):
-        posted.read(body, gzipped=True)
+        mrjob_splits.read_posted(body, gzipped=True)
 
 
 @pytest.mark.parametrize(
@@ -119,4 +119,4 @@ def test_what_is_no_compressed_plan_is_refused(body):
 def test_a_plan_that_would_break_its_job_is_refused(change):
     split = msgspec.structs.replace(PLAN.splits[0], **change)
     with pytest.raises(ValueError, match=r"split|number"):
-        posted.read(msgspec.json.encode(Plan(splits=[split])), gzipped=False)
+        mrjob_splits.read_posted(msgspec.json.encode(Plan(splits=[split])), gzipped=False)

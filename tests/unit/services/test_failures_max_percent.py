@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.services.mrjob.placement.pod_builder import PodBuilder
+from boathouse.services.mrjob.pod_builder import PodBuilder
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
 

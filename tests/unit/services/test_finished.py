@@ -7,7 +7,7 @@ import pytest
 from boathouse.resources import names
 from boathouse.services.frame import reconciler
 from boathouse.services.frame.status_codec import stripped
-from boathouse.services.mrjob.state import job_state
+from boathouse.services.mrjob import job_state
 from tests.builders import mrjobs
 from tests.builders.mrjob_reconciler import KEY, JobReconciler
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from boathouse.resources.mrjob import spec
 from boathouse.services.frame.status_codec import stripped
-from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob import job_state, results
+from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.mrjob.state import job_state
-from boathouse.services.mrjob.state.job_state import JobState, StageState
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
 from tests.builders.bombs import ZLIB, bomb

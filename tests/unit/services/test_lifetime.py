@@ -4,7 +4,7 @@ import pytest
 
 from boathouse.resources.names import ConditionType
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob import settle
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
 from tests.builders.frame import condition_of

@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from boathouse.services.hadoop.directory import Directory
-from boathouse.services.mrjob.placement import hdfs, locality, pod_builder, submission
+from boathouse.services.hadoop import Directory
+from boathouse.services.mrjob import hdfs, pod_builder, submission
 from boathouse_task import contract
 from boathouse_task.contract import HdfsAddress, TaskType
 from tests.builders import mrjobs
@@ -36,14 +36,14 @@ def job_of_urls(*urls, output="s3://b/out"):
 
 def test_a_map_belongs_on_the_nodes_of_the_hosts_of_its_split(clusters):
     def found(index, task_type=TaskType.MAP):
-        return locality.locations(task_type, index, PLAN, lambda host: clusters.node_of("a", host))
+        return hdfs.locations(task_type, index, PLAN, lambda host: clusters.node_of("a", host))
 
     assert [found(index) for index in range(5)] == [("n1", "n2"), ("n2",), (), (), ()]
     assert found(0, TaskType.REDUCE) == ()
 
 
 def test_two_hosts_on_a_node_are_one_location():
-    assert locality.locations(TaskType.MAP, 0, PLAN, lambda _host: "n1") == ("n1",)
+    assert hdfs.locations(TaskType.MAP, 0, PLAN, lambda _host: "n1") == ("n1",)
 
 
 def test_submitted_maps_have_the_nodes_of_now(clusters):

@@ -2,15 +2,15 @@
 
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.instruments.missing import Problem
-from boathouse.services.mrjob.planning import measurements
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob import conditions
+from boathouse.services.mrjob.job_state import JobState
 
 FAILING = Problem(reason=Reason.KUBELETS_FAILING, message="most kubelets cannot be read (timeout)")
 
 
 def described(problem, state=None):
     """Return the next state, and its condition."""
-    after = measurements.described(state or JobState(), problem, 0.0)
+    after = conditions.with_measurements(state or JobState(), problem, 0.0)
     return after, after.condition(ConditionType.SIGNALS_AVAILABLE)
 
 

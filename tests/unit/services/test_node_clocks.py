@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.frame import pod_life
-from boathouse.services.sparkapp.pods import driver_reader
+from boathouse.services.sparkapp import pods
 from tests.builders.observed_pods import observed_pod
 from tests.builders.operators import server_clocks
 from tests.builders.operators.server_clocks import text
@@ -33,7 +33,7 @@ def read_pod(phase, state, placed_s=PLACED_S):
         "status": {"phase": phase, "conditions": [placed], "containerStatuses": [container]},
     }
     pod = observed_pod(manifest)
-    return pod, pod_life.container(pod, driver_reader.CONTAINER)
+    return pod, pod_life.container(pod, pods.DRIVER_CONTAINER)
 
 
 def times_by_a_node(step_s):

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.services.frame import object_store
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob import output_owners
+from boathouse.services.mrjob import routes
 from boathouse.services.mrjob.kind import MRJOB
 from boathouse_task.contract import OwnerState
 from tests.builders import mrjobs
@@ -19,7 +19,7 @@ class Ownership:
         self.jobs = object_store.ObjectStore(MRJOB, lambda _: None)
         self.pods = []
         self.writing, self.is_listed = [], True
-        self.owners = output_owners.Owners(
+        self.owners = routes.Owners(
             jobs=self.jobs, pods=self, scheduler=self, cluster="c", namespaces=(), listed=lambda: self.is_listed
         )
 

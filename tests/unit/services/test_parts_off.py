@@ -1,8 +1,8 @@
 """The condition of a job for which a part of the profile is off, and the events about it."""
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob.planning import parts_off
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob import conditions
+from boathouse.services.mrjob.job_state import JobState
 from boathouse_policies.profiles.guard import Effect, Off, Part
 
 HARM = Off(Part.MEMORY, 3600.0, Effect(decisions=12, predicted_s=30.0, realised_s=-90.0))
@@ -13,11 +13,11 @@ def condition(state):
 
 
 def test_a_job_for_which_all_parts_act_has_no_condition():
-    assert condition(parts_off.described(JobState(), (), 0.0)) is None
+    assert condition(conditions.with_parts_off(JobState(), (), 0.0)) is None
 
 
 def test_a_job_says_which_part_is_off_until_when_and_why():
-    found = condition(parts_off.described(JobState(), [HARM], 0.0))
+    found = condition(conditions.with_parts_off(JobState(), [HARM], 0.0))
     assert (found.status, found.reason) == ("False", "Harmful")
     assert found.message == (
         "less memory than requested is off until 1970-01-01T01:00:00Z: 12 decisions for the program were to save 30 s "
@@ -26,21 +26,21 @@ def test_a_job_says_which_part_is_off_until_when_and_why():
 
 
 def test_a_part_that_is_off_in_the_cluster_names_no_program():
-    found = condition(parts_off.described(JobState(), [Off(Part.SUSPENSION, 3600.0, Effect())], 0.0))
+    found = condition(conditions.with_parts_off(JobState(), [Off(Part.SUSPENSION, 3600.0, Effect())], 0.0))
     assert found.message == "suspending reduces is off until 1970-01-01T01:00:00Z: it did harm in most namespaces"
 
 
 def test_each_change_is_an_event_and_a_reconcile_without_one_is_none():
     before = JobState()
-    off = parts_off.described(before, [HARM], 0.0)
-    on = parts_off.described(off, (), 1.0)
-    assert parts_off.news(before, off) == ("PolicyOff", condition(off).message)
-    assert parts_off.news(off, parts_off.described(off, [HARM], 1.0)) is None
-    assert parts_off.news(off, on) == ("PolicyOn", "all policies decide again")
-    assert parts_off.news(on, parts_off.described(on, (), 2.0)) is None
+    off = conditions.with_parts_off(before, [HARM], 0.0)
+    on = conditions.with_parts_off(off, (), 1.0)
+    assert conditions.parts_off_news(before, off) == ("PolicyOff", condition(off).message)
+    assert conditions.parts_off_news(off, conditions.with_parts_off(off, [HARM], 1.0)) is None
+    assert conditions.parts_off_news(off, on) == ("PolicyOn", "all policies decide again")
+    assert conditions.parts_off_news(on, conditions.with_parts_off(on, (), 2.0)) is None
 
 
 def test_a_finished_job_keeps_its_condition():
-    off = parts_off.described(JobState(), [HARM], 0.0)
-    ended = parts_off.described(JobState(phase="Succeeded", conditions=off.conditions), (), 1.0)
+    off = conditions.with_parts_off(JobState(), [HARM], 0.0)
+    ended = conditions.with_parts_off(JobState(phase="Succeeded", conditions=off.conditions), (), 1.0)
     assert condition(ended).status == "False"

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from boathouse.resources.names import ConditionType
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob import job_state, settle
 from boathouse.services.mrjob.planning import planner
-from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
 from tests.builders.frame import condition_of

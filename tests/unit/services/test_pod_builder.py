@@ -8,8 +8,7 @@ import msgspec
 import pytest
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob import model, pod_builder
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs, reviewed

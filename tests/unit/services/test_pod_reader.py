@@ -7,7 +7,7 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob import attempt_pods
 from boathouse_task import contract
 from tests.builders.observed_pods import observed_pod, terminated, waiting
 
@@ -31,7 +31,7 @@ def read_attempt(phase="Running", state=None, *, labels=LABELS, limit="256Mi", a
         "spec": {"nodeName": "n1", "containers": [container]},
         "status": {"phase": phase, "containerStatuses": statuses} | status,
     }
-    return pod_reader.task_pod(observed_pod(manifest))
+    return attempt_pods.task_pod(observed_pod(manifest))
 
 
 def read_ended_attempt(exit_code, message="", reason="Error", phase="Failed", **status):
@@ -53,7 +53,7 @@ def test_the_labels_say_which_attempt_it_is():
 
 
 def test_a_pod_without_labels_of_boathouse_is_no_attempt():
-    assert pod_reader.task_pod(facts.PodFacts(metadata=wire.ObjectMeta(name="p"))) is None
+    assert attempt_pods.task_pod(facts.PodFacts(metadata=wire.ObjectMeta(name="p"))) is None
 
 
 def test_a_result_of_success_is_a_success_even_before_the_phase_says_so():
@@ -195,13 +195,13 @@ def test_the_commands_own_exit_code_is_kept():
 )
 def test_a_pod_whose_labels_name_no_possible_task_is_no_attempt(label):
     labels = LABELS | {f"boathouse.dev/{name}": value for name, value in label.items()}
-    assert pod_reader.task_pod(facts.PodFacts(metadata=wire.ObjectMeta(name="p", labels=labels))) is None
+    assert attempt_pods.task_pod(facts.PodFacts(metadata=wire.ObjectMeta(name="p", labels=labels))) is None
 
 
 @pytest.mark.parametrize("text", ["²", "9" * 5000, "-1", str(2**63)], ids=lambda text: text[:8])
 def test_an_annotation_that_is_no_amount_of_memory_is_ignored(text):
     meta = wire.ObjectMeta(name="p", annotations={"boathouse.dev/ideal-memory": text})
-    assert pod_reader.ideal_memory_bytes(facts.PodFacts(metadata=meta)) == 0
+    assert attempt_pods.ideal_memory_bytes(facts.PodFacts(metadata=meta)) == 0
 
 
 def test_reasons_of_pods_come_from_a_closed_set_and_the_message_keeps_the_others():

@@ -1,6 +1,6 @@
 """The fields of a job that its pods get beside those that every task pod has."""
 
-from boathouse.services.mrjob.placement import pod_builder, submission
+from boathouse.services.mrjob import pod_builder, submission
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs

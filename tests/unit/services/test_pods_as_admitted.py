@@ -8,9 +8,8 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.scheduling import admitted
 from boathouse.scheduling.pods import translate
-from boathouse.services.sparkapp.placement import gang
-from boathouse.services.sparkapp.submission import driver_pod
-from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp import gang, pods
+from boathouse.services.sparkapp.model import AttemptNames
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
 from tests.builders.mrclusters import node_manifest
@@ -24,7 +23,7 @@ ATTEMPT = AttemptNames(application=SPARK.name, uid=SPARK.uid, attempt=1)
 PODS = {
     "map": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.MAP),
     "commit": lambda: tasks.manifest(mrjobs.job(**tasks.FULL), TaskType.COMMIT),
-    "driver": lambda: driver_pod.build(SPARK, ATTEMPT),
+    "driver": lambda: pods.driver(SPARK, ATTEMPT),
     "executor": lambda: gang.DriverFactory(app=SPARK, attempt=ATTEMPT).build_expected(None),
     "client": clients.client_manifest,
     "master": lambda: node_manifest("master", **nodes.FULL),

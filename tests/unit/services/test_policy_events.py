@@ -4,10 +4,9 @@ import dataclasses
 
 import pytest
 
+from boathouse.services import hadoop
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.hadoop import directory
-from boathouse.services.mrjob import policy_events
-from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob import policy_events, submission
 from boathouse.services.mrjob.planning import steps
 from boathouse_policies import model, run_times
 from boathouse_task import contract
@@ -26,7 +25,7 @@ class Published(Recorder):
 
     def __init__(self, **spec):
         super().__init__()
-        self.job, self.learner, self.clusters = mrjobs.job(**spec), run_times.Learner(), directory.Directory()
+        self.job, self.learner, self.clusters = mrjobs.job(**spec), run_times.Learner(), hadoop.Directory()
         self.publisher = policy_events.PolicyEvents((self,), self.learner, lambda: 7.0, self.clusters)
         self.stage = submission.run_times_stage(self.job, TaskType.MAP, 0)
 

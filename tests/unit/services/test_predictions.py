@@ -7,9 +7,9 @@ import pytest
 from boathouse.resources.mrjob.status import Prediction
 from boathouse.resources.names import ConditionType
 from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob import job_state
 from boathouse.services.mrjob.planning import predictions
 from boathouse.services.mrjob.planning.observation import SizeView
-from boathouse.services.mrjob.state import job_state
 from boathouse_policies import fspy, model
 from boathouse_task.contract import Timing
 from tests.builders import mrjobs

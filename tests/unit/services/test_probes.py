@@ -5,9 +5,9 @@ from types import SimpleNamespace
 import pytest
 
 from boathouse.resources.mrjob.status import Prediction
-from boathouse.services.mrjob.placement import submission
-from boathouse.services.mrjob.placement.probes import ProbeMemory, Probes
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob import submission
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.probes import ProbeMemory, Probes
 from tests.builders import mrjobs
 
 

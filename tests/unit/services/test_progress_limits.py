@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from boathouse.services.progress import limits
-from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.progress.limits import Reason, Rejected
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -4,8 +4,7 @@ import pytest
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.placement import submission
+from boathouse.services.mrjob import model, submission
 from tests.builders import mrjobs
 
 CONFIG = OperatorConfig(

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from boathouse.services.mrjob.attempts import results
+from boathouse.services.mrjob import results
 from boathouse_task import contract
 
 HUGE = 10**300

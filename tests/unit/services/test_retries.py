@@ -1,8 +1,8 @@
 """The retries and writes of statuses that a namespace may cause in a second."""
 
 from boathouse import buckets
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.planning import retries
+from boathouse.services.mrjob import submission
+from boathouse.services.mrjob.settle import Attempt
 from tests.builders import mrjobs
 from tests.builders.mrjob_reconciler import JobReconciler
 
@@ -16,7 +16,7 @@ class Limits:
         self.buckets = buckets.Buckets(rate_per_s=retries_per_second, burst=burst, clock=lambda: self.now_s)
 
     def admit(self, waiting, granted=frozenset(), namespace="demo"):
-        return retries.admit(self.buckets, namespace, waiting, granted)
+        return submission.admit(self.buckets, namespace, waiting, granted)
 
 
 def attempts(count: int, number: int, pods: bool = False) -> list[Attempt]:

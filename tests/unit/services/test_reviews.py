@@ -6,8 +6,8 @@ import pytest
 
 from boathouse.cluster import written
 from boathouse.services.progress import auth
-from boathouse.services.progress.claims import Caller
-from boathouse.services.progress.rejections import Reason
+from boathouse.services.progress.auth import Caller
+from boathouse.services.progress.limits import Reason
 
 
 class Reviewer:

@@ -6,8 +6,8 @@ import types
 import pytest
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.placement import pod_builder, submission
-from boathouse.services.mrjob.placement.seconds import PENDING_S, SecondAttempts
+from boathouse.services.mrjob import pod_builder, submission
+from boathouse.services.mrjob.second_attempts import PENDING_S, SecondAttempts
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs

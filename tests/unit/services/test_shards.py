@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.mrjob.splits import shards, split_plans
+from boathouse.services.mrjob import split_plans
+from boathouse.services.mrjob import splits as mrjob_splits
 from boathouse_task import contract
 from tests.builders import mrjobs
 from tests.builders.bombs import bomb
@@ -26,26 +27,26 @@ SPLITS = st.lists(
 
 @pytest.fixture
 def small_shards(monkeypatch):
-    monkeypatch.setattr(shards, "SHARD_BYTES", 64)
+    monkeypatch.setattr(mrjob_splits, "SHARD_BYTES", 64)
 
 
 def plan_in(manifests):
     """Return the plan that ConfigMaps hold."""
-    digest = shards.digest_of(manifests[0])
-    pieces = [shards.piece(each, mrjobs.job(), digest) for each in manifests]
-    complete = len(pieces) == shards.count_of(manifests[0]) and None not in pieces
+    digest = mrjob_splits.digest_of(manifests[0])
+    pieces = [mrjob_splits.piece(each, mrjobs.job(), digest) for each in manifests]
+    complete = len(pieces) == mrjob_splits.count_of(manifests[0]) and None not in pieces
     return split_plans.read(pieces, digest) if complete else None
 
 
 @given(SPLITS)
 def test_a_plan_reads_back_from_its_shards(splits):
-    kept = shards.encode(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
-    assert plan_in(shards.config_maps(mrjobs.job(), 0, kept)).plan == kept.plan
+    kept = mrjob_splits.encode(contract.Plan(splits=splits, location_sets=[["n1"]], bytes_total=5))
+    assert plan_in(mrjob_splits.config_maps(mrjobs.job(), 0, kept)).plan == kept.plan
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered():
-    made = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    made = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan()))
     assert len(made) > 2
     assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
     assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {mrjobs.UID}
@@ -54,32 +55,32 @@ def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered():
 
 @pytest.mark.usefixtures("small_shards")
 def test_an_incomplete_plan_is_no_plan():
-    made = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    made = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan()))
     assert plan_in(made[:-1]) is None
     assert plan_in([made[1], made[0], *made[2:]]) is None
 
 
 @pytest.mark.usefixtures("small_shards")
 def test_shards_of_two_plans_are_no_plan():
-    ours = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(20)))
-    theirs = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(21)))
+    ours = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan(20)))
+    theirs = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan(21)))
     assert plan_in([ours[0], *theirs[1 : len(ours)]]) is None
-    assert not shards.same(ours[0], theirs[0])
+    assert not mrjob_splits.same(ours[0], theirs[0])
 
 
 def test_a_changed_plan_is_rejected():
-    (made,) = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
-    (other,) = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(3)))
+    (made,) = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan()))
+    (other,) = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan(3)))
     assert plan_in([made | {"binaryData": other["binaryData"]}]) is None
 
 
 def test_the_largest_plan_stays_below_the_api_servers_bound():
-    made = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan(40_000)))
-    assert max(len(each["binaryData"][shards.KEY]) for each in made) < 256 * 1024
+    made = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan(40_000)))
+    assert max(len(each["binaryData"][mrjob_splits.KEY]) for each in made) < 256 * 1024
 
 
 def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it():
-    (made,) = shards.config_maps(mrjobs.job(), 0, shards.encode(mrjobs.split_plan()))
+    (made,) = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan()))
     metadata = made["metadata"]
     forged = [
         made | {"immutable": False},
@@ -88,15 +89,17 @@ def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it():
         made | {"metadata": metadata | {"ownerReferences": [{"uid": "another", "kind": "MRJob"}]}},
         made | {"metadata": metadata | {"annotations": {}}},
         made | {"binaryData": {}},
-        made | {"binaryData": {shards.KEY: "A" * 2**20}},
+        made | {"binaryData": {mrjob_splits.KEY: "A" * 2**20}},
     ]
-    assert [shards.piece(each, mrjobs.job(), shards.digest_of(made)) for each in forged] == [None] * len(forged)
-    assert shards.piece(made, mrjobs.job(), shards.digest_of(made))
+    assert [mrjob_splits.piece(each, mrjobs.job(), mrjob_splits.digest_of(made)) for each in forged] == [None] * len(
+        forged
+    )
+    assert mrjob_splits.piece(made, mrjobs.job(), mrjob_splits.digest_of(made))
 
 
 @pytest.mark.parametrize("text", ["9999999", "9" * 5000, "²", "-1", "1.5", ""], ids=lambda text: text[:8])
 def test_the_number_of_shards_is_bounded(text):
-    assert shards.count_of({"metadata": {"annotations": {"boathouse.dev/plan-shards": text}}}) == 0
+    assert mrjob_splits.count_of({"metadata": {"annotations": {"boathouse.dev/plan-shards": text}}}) == 0
 
 
 def test_a_bomb_and_nested_arrays_are_no_plan():
@@ -112,21 +115,21 @@ def test_a_bomb_and_nested_arrays_are_no_plan():
         {"length_bytes": 2**63},
         {"size_bytes": -1},
         {"locations": 7},
-        {"url": "s3://b/" + "x" * shards.MAX_URL},
+        {"url": "s3://b/" + "x" * mrjob_splits.MAX_URL},
     ],
     ids=lambda split: next(iter(split)),
 )
 def test_a_plan_with_a_split_that_cannot_be_is_none(split):
-    kept = shards.encode(contract.Plan(splits=[mrjobs.split(**split)]))
+    kept = mrjob_splits.encode(contract.Plan(splits=[mrjobs.split(**split)]))
     assert split_plans.read(kept.pieces, kept.digest) is None
 
 
 def test_a_plan_of_too_many_splits_is_none():
-    kept = shards.encode(mrjobs.split_plan(40_001))
+    kept = mrjob_splits.encode(mrjobs.split_plan(40_001))
     assert split_plans.read(kept.pieces, kept.digest) is None
 
 
 def test_a_set_of_many_hosts_is_no_plan_of_the_runtime():
-    hosts = [f"c{number}" for number in range(shards.MAX_HOSTS + 1)]
-    assert shards.fault(contract.Plan(splits=[], location_sets=[hosts[1:]])) == ""
-    assert "more than 16 hosts" in shards.fault(contract.Plan(splits=[], location_sets=[hosts]))
+    hosts = [f"c{number}" for number in range(mrjob_splits.MAX_HOSTS + 1)]
+    assert mrjob_splits.fault(contract.Plan(splits=[], location_sets=[hosts[1:]])) == ""
+    assert "more than 16 hosts" in mrjob_splits.fault(contract.Plan(splits=[], location_sets=[hosts]))

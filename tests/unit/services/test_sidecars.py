@@ -7,9 +7,9 @@ from boathouse.cluster import errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import outlived, transforms
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import pod_reader
-from boathouse.services.mrjob.hadoop import client
-from boathouse.services.sparkapp.pods import app_pod, driver_reader
+from boathouse.services.mrjob import attempt_pods
+from boathouse.services.mrjob.hadoop import observation
+from boathouse.services.sparkapp.pod_reader import driver_pod, of_executor
 from boathouse_task import contract
 
 TRANSFORM = transforms.pods(
@@ -64,7 +64,7 @@ def ended(code=0, message=""):
 
 def read(kind, *args, **more):
     found = pod(kind, *args, **more)
-    return {"driver": driver_reader.driver, "client": client.read}.get(kind, pod_reader.task_pod)(found)
+    return {"driver": driver_pod, "client": observation.read_client}.get(kind, attempt_pods.task_pod)(found)
 
 
 TASKS = ("setup", "map", "reduce", "commit", "cleanup", "uber", "probe")
@@ -105,11 +105,11 @@ def test_a_driver_runs_while_its_proxy_cannot_start():
 
 @pytest.mark.parametrize(("code", "state"), [(0, PodLife.SUCCEEDED), (1, PodLife.FAILED)])
 def test_an_executor_beside_a_proxy_counts_as_its_own_container_ended(code, state):
-    assert app_pod.of_executor(pod("executor", ended(code))).state is state
+    assert of_executor(pod("executor", ended(code))).state is state
 
 
 def test_an_executor_that_the_operator_ended_after_exit_code_0_has_not_failed():
-    assert app_pod.of_executor(pod("executor", ended(0), is_ended=True, phase="Failed")).state is PodLife.SUCCEEDED
+    assert of_executor(pod("executor", ended(0), is_ended=True, phase="Failed")).state is PodLife.SUCCEEDED
 
 
 # Pods are ended

@@ -4,7 +4,8 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.services.frame.writes import NotLeading
-from boathouse.services.mrjob.splits import shards, split_plans
+from boathouse.services.mrjob import split_plans
+from boathouse.services.mrjob import splits as mrjob_splits
 from tests.builders import mrjobs
 
 
@@ -39,12 +40,12 @@ class ConfigMapServer:
 
 @pytest.fixture(autouse=True)
 def small_shards(monkeypatch):
-    monkeypatch.setattr(shards, "SHARD_BYTES", 64)
+    monkeypatch.setattr(mrjob_splits, "SHARD_BYTES", 64)
 
 
 async def write_plan(server, job, splits):
     plans = split_plans.Plans(server)
-    plans.post(job.uid, job.namespace, shards.encode(mrjobs.split_plan(splits)))
+    plans.post(job.uid, job.namespace, mrjob_splits.encode(mrjobs.split_plan(splits)))
     await plans.write(job, 0, server.check_lead)
 
 
@@ -72,7 +73,7 @@ async def stored_plan(server, job, digests, **more):
 async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere():
     server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
-    digest = shards.encode(mrjobs.split_plan(20)).digest
+    digest = mrjob_splits.encode(mrjobs.split_plan(20)).digest
     assert await stored_plan(server, job, set()) is None
     assert server.gets == 0
     assert await stored_plan(server, job, {"another"}) is None
@@ -83,7 +84,7 @@ async def test_a_plan_is_read_only_by_a_digest_that_is_known_from_elsewhere():
 async def test_a_plan_that_was_planted_before_is_not_read():
     server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
-    digest = shards.encode(mrjobs.split_plan(20)).digest
+    digest = mrjob_splits.encode(mrjobs.split_plan(20)).digest
     for config_map in server.config_maps.values():
         config_map["metadata"]["ownerReferences"] = []
     assert await stored_plan(server, job, {digest}) is None
@@ -93,14 +94,14 @@ async def test_an_absurd_number_of_shards_costs_one_request():
     server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
     server.gets = 0
-    first = server.config_maps[shards.shard_name(job, 0, 0)]
+    first = server.config_maps[mrjob_splits.shard_name(job, 0, 0)]
     first["metadata"]["annotations"]["boathouse.dev/plan-shards"] = "9999999"
-    assert await stored_plan(server, job, {shards.encode(mrjobs.split_plan(20)).digest}) is None
+    assert await stored_plan(server, job, {mrjob_splits.encode(mrjobs.split_plan(20)).digest}) is None
     assert server.gets == 1
 
 
 async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers():
-    job, kept = mrjobs.job(), shards.encode(mrjobs.split_plan(20))
+    job, kept = mrjobs.job(), mrjob_splits.encode(mrjobs.split_plan(20))
     plans = split_plans.Plans(ConfigMapServer(writes=0), limit_bytes=2 * kept.json_bytes)
     plans.post("a", "demo", kept)
     plans.post("a", "demo", kept)
@@ -117,7 +118,7 @@ async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers():
 async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not():
     server, job = ConfigMapServer(writes=100), mrjobs.job()
     await write_plan(server, job, 20)
-    digest = shards.encode(mrjobs.split_plan(20)).digest
+    digest = mrjob_splits.encode(mrjobs.split_plan(20)).digest
     assert await stored_plan(server, job, {digest}, limit_bytes=10) is None
     full = split_plans.Plans(server, limit_bytes=10)
     assert await full.stored(job, 0, {digest}, accepted=True)
@@ -126,7 +127,7 @@ async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_n
 async def test_the_plan_of_the_step_before_is_not_held():
     server, job = ConfigMapServer(writes=100), mrjobs.job()
     plans = split_plans.Plans(server)
-    plans.post(job.uid, job.namespace, shards.encode(mrjobs.split_plan(20)))
+    plans.post(job.uid, job.namespace, mrjob_splits.encode(mrjobs.split_plan(20)))
     await plans.write(job, 0, server.check_lead)
     await plans.write(job, 1, server.check_lead)
     assert (plans.held(job.uid, 0), plans.held(job.uid, 1).plan) == (None, mrjobs.split_plan(20))

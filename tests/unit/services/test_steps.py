@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 
 from boathouse.resources.names import ConditionType
-from boathouse.services.mrjob.placement import pod_builder
+from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.planning import steps
-from boathouse.services.mrjob.state import job_state
 from boathouse_task.contract import TaskResult, TaskType
 from tests.builders import mrjobs
 

@@ -7,8 +7,7 @@ import pytest
 from boathouse.resources import times
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.planning import suspensions
-from boathouse.services.mrjob.state import job_state
+from boathouse.services.mrjob import conditions, job_state
 from boathouse.suspension.record import SuspensionRecord
 from boathouse_policies import model
 from tests.builders import mrjobs
@@ -102,8 +101,8 @@ def annotated_job(text):
 def test_the_author_suspends_until_a_time_within_an_hour():
     for ahead_s, wanted in ((60, NOW_S + 60), (3600, NOW_S + 3600), (3601, None), (0, None), (-60, None)):
         job = annotated_job(times.rfc3339(NOW_S + ahead_s))
-        assert suspensions.until_s(job, NOW_S) == wanted
-    assert suspensions.until_s(mrjobs.job(), NOW_S) is None
+        assert conditions.suspended_until_s(job, NOW_S) == wanted
+    assert conditions.suspended_until_s(mrjobs.job(), NOW_S) is None
 
 
 @pytest.mark.parametrize("text", ["soon", "2026-01-01T02:00:00Z", "99999-01-01T00:00:00Z"])

@@ -4,9 +4,8 @@ import asyncio
 
 import pytest
 
-from boathouse.services.mrjob.placement import control
-from boathouse.services.mrjob.progress import task_orders
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob import second_attempts, task_orders
+from boathouse.services.mrjob.job_state import JobState
 from boathouse_policies import model
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -36,7 +35,9 @@ def poll(orders, pod="r-0", *, carried_out="", wait_s=30.0):
 
 
 def order_suspension(orders, pod="r-0", order=ORDER):
-    return asyncio.ensure_future(control.Control(JOB, orders, seconds=None).suspend(model.TaskId(f"demo/{pod}"), order))
+    return asyncio.ensure_future(
+        second_attempts.Control(JOB, orders, seconds=None).suspend(model.TaskId(f"demo/{pod}"), order)
+    )
 
 
 async def acknowledged(orders, suspending, *, order=ORDER.id, refused=""):

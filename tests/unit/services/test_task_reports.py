@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.services.mrjob.progress import task_reports
+from boathouse.services.mrjob import task_reports
 from boathouse_task import contract
 
 REPORT = contract.TaskReport(phase="map", progress=0.5)

@@ -7,7 +7,7 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.resources import names
-from boathouse.services.progress import trust_bundle
+from boathouse.services.progress import certificates
 from tests.builders import mrjobs
 from tests.builders.mrjob_reconciler import JobReconciler
 
@@ -35,8 +35,8 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-def bundles(server: BundleServer) -> trust_bundle.Bundles:
-    return trust_bundle.Bundles(server, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
+def bundles(server: BundleServer) -> certificates.Bundles:
+    return certificates.Bundles(server, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
 
 
 async def test_an_older_bundle_is_not_written_after_a_newer_one():
@@ -171,7 +171,7 @@ async def test_a_config_map_that_cannot_be_read_does_not_keep_the_bundle_from_ot
     assert server.bundle("last") == "A"
 
 
-@pytest.mark.parametrize("check", [trust_bundle.Bundles.refresh, trust_bundle.Bundles.republish])
+@pytest.mark.parametrize("check", [certificates.Bundles.refresh, certificates.Bundles.republish])
 async def test_the_replicas_own_config_map_is_created_again_when_it_is_gone(published_bundle, check):
     server, subject = published_bundle
     del server.data["ours"]

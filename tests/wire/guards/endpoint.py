@@ -17,11 +17,9 @@ from boathouse import buckets
 from boathouse.listening import budget, connections, gate, request_head
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.progress import routes
-from boathouse.services.mrjob.splits import intake, posted
-from boathouse.services.progress import auth, claims, server
+from boathouse.services.mrjob import results, routes, split_plans, splits
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.progress import auth, server
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import manifests
@@ -65,7 +63,7 @@ async def tokens_of_pods_that_are_not_there(api, tmp):
 
 
 async def forged_tokens_without_end(api, _tmp):
-    caller = claims.Caller(namespace="demo", pod_name="p", pod_uid="u")
+    caller = auth.Caller(namespace="demo", pod_name="p", pod_uid="u")
     async with api.client() as client:
         subject = auth.Authenticator(client, names.TOKEN_AUDIENCE, clock=lambda: 0.0)
         for number in range(int(auth.NAMESPACE_BURST) + 50):
@@ -75,7 +73,7 @@ async def forged_tokens_without_end(api, _tmp):
 
 async def two_posts_at_once(api, tmp):
     plan, begun, go_on = msgspec.json.encode(split_plan(1)), asyncio.Event(), asyncio.Event()
-    whole = intake.receive
+    whole = split_plans.receive
 
     async def receive(stream, **limits):
         begun.set()
@@ -87,7 +85,7 @@ async def two_posts_at_once(api, tmp):
         yield plan[5:]
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intake, "receive", receive)
+        patch.setattr(split_plans, "receive", receive)
         async with running_endpoint(api, tmp) as endpoint:
             token, second = (endpoint.add(name, TaskType.SETUP) for name in "st")
             length = {"Content-Length": str(len(plan))}
@@ -107,7 +105,7 @@ async def a_small_body_that_becomes_large(api, tmp):
 
 
 async def a_body_of_very_many_values(api, tmp):
-    body = b'{"splits":[],"location_sets":[' + b"[]," * posted.MAX_CONTAINERS + b"[]]}"
+    body = b'{"splits":[],"location_sets":[' + b"[]," * splits.MAX_CONTAINERS + b"[]]}"
     async with running_endpoint(api, tmp) as endpoint:
         status = await post(endpoint, body)
         return [] if status == 413 else [status]
@@ -115,14 +113,14 @@ async def a_body_of_very_many_values(api, tmp):
 
 async def a_plan_to_decode(api, tmp):
     threads = []
-    whole = posted.read
+    whole = splits.read_posted
 
     def read(body, *, gzipped):
         threads.append(threading.current_thread())
         return whole(body, gzipped=gzipped)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(posted, "read", read)
+        patch.setattr(splits, "read_posted", read)
         async with running_endpoint(api, tmp) as endpoint:
             assert await post(endpoint, msgspec.json.encode(split_plan(3))) == 200
     return [thread for thread in threads if thread is threading.main_thread()]
@@ -223,14 +221,14 @@ def without_the_bound_of_bytes(patch):
 
 
 def without_the_bound_of_values(patch):
-    patch.setattr(posted, "_BOUNDS", ())
+    patch.setattr(splits, "_BOUNDS", ())
 
 
 def on_the_loop(patch):
     async def decode(_self, _namespace, content, *, gzipped):
-        return posted.read(content, gzipped=gzipped)[0]
+        return splits.read_posted(content, gzipped=gzipped)[0]
 
-    patch.setattr(intake.PlanIntake, "_decode", decode)
+    patch.setattr(split_plans.PlanIntake, "_decode", decode)
 
 
 def with_lasting_connections(patch):

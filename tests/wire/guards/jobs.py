@@ -18,12 +18,10 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services import learned
 from boathouse.services.frame import admission, object_store, reconciler, status_codec
-from boathouse.services.frame.resync import Resync
-from boathouse.services.mrjob.attempts import results
+from boathouse.services.frame.object_store import Resync
+from boathouse.services.mrjob import job_state, results, splits
 from boathouse.services.mrjob.planning import planner, steps
-from boathouse.services.mrjob.splits import shards
-from boathouse.services.mrjob.state import job_state
-from boathouse.services.progress import trust_bundle
+from boathouse.services.progress import certificates
 from boathouse_task import command, contract, counters
 from tests.builders import manifests
 from tests.builders.operators.mrjobs import CONFIG, KEY, RunningMRJob, mrjob, split_plan
@@ -95,7 +93,7 @@ async def a_status_that_is_refused_for_its_counters(api, _tmp):
 
 async def a_plan_that_somebody_planted(api, _tmp):
     job = api.add(mrjob())
-    forged = shards.encode(split_plan(1))
+    forged = splits.encode(split_plan(1))
     owner = {"apiVersion": names.API_VERSION, "kind": "MRJob", "name": "wordcount", "uid": job["metadata"]["uid"]}
     metadata = {
         "name": f"wordcount-{job['metadata']['uid'][:8]}-s0-plan-000",
@@ -103,7 +101,7 @@ async def a_plan_that_somebody_planted(api, _tmp):
         "annotations": {mrjob_names.ANNOTATION_PLAN_DIGEST: forged.digest, mrjob_names.ANNOTATION_PLAN_SHARDS: "1"},
         "ownerReferences": [owner],
     }
-    content = {shards.KEY: base64.b64encode(forged.pieces[0]).decode()}
+    content = {splits.KEY: base64.b64encode(forged.pieces[0]).decode()}
     api.add({"kind": "ConfigMap", "metadata": metadata, "immutable": True, "binaryData": content})
     async with cluster_of(api) as cluster, cluster.running():
         await waiting.eventually(lambda: cluster.status.get("plan"))
@@ -218,7 +216,7 @@ async def a_part_of_what_was_learnt_that_is_malformed(api, _tmp):
 
 async def a_bundle_of_authorities_that_somebody_edited(api, _tmp):
     async with api.client() as client:
-        bundles = trust_bundle.Bundles(client, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
+        bundles = certificates.Bundles(client, namespace="ours", replica="a", now=lambda: dt.datetime.now(dt.UTC))
         await bundles.add("A")
         await bundles.ensure("demo")
         api.change("configmaps", f"demo/{names.PROGRESS_CA_CONFIG_MAP}", {"data": {names.PROGRESS_CA_KEY: "forged"}})
@@ -264,7 +262,7 @@ def without_a_status_without_counters(patch):
 
 
 def without_setups_word(patch):
-    patch.setattr(steps, "vouched", lambda *_: {shards.encode(split_plan(1)).digest})
+    patch.setattr(steps, "vouched", lambda *_: {splits.encode(split_plan(1)).digest})
 
 
 def without_a_limit_of_jobs(patch):
@@ -300,7 +298,7 @@ def without_a_check_of_parts(patch):
 
 
 def without_a_look_at_published_bundles(patch):
-    patch.setattr(trust_bundle.Bundles, "_restore", trust_bundle.Bundles.ensure)
+    patch.setattr(certificates.Bundles, "_restore", certificates.Bundles.ensure)
 
 
 def without_another_attempt(patch):

@@ -11,7 +11,7 @@ from boathouse.cluster import wire
 from boathouse.scheduling import executor, outcomes, transforms
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse.services.frame import work_queue
-from boathouse.services.mrjob.attempts import settle
+from boathouse.services.mrjob import settle
 from tests.builders import manifests, mrjobs
 from tests.builders.mrjob_reconciler import JobReconciler
 from tests.builders.operators.schedulers import scheduling

@@ -6,9 +6,9 @@ import collections
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling.pods import holders, ownership
-from boathouse.services.frame import queues
+from boathouse.services.frame import admission
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.mrjob.job import model as mrjobs
+from boathouse.services.mrjob import model as mrjobs
 from boathouse_policies import model, profiles
 from boathouse_policies.framework import turn_order
 from boathouse_policies.framework.queue import sorted_classes
@@ -163,7 +163,7 @@ def with_queues_for_everybody(patch):
 
 
 def with_jobs_for_every_queue(patch):
-    patch.setattr(queues, "_not_accepted", lambda *_: None)
+    patch.setattr(admission, "_not_accepted", lambda *_: None)
 
 
 def with_names_of_others(patch):

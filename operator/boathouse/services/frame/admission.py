@@ -1,4 +1,4 @@
-"""Admit the unfinished objects of a namespace: the first ones by creation, up to a number and a size.
+"""Admit the unfinished objects of a namespace: the first ones by creation, within limits, and in which queue.
 
 A suspended object has no pods and does not count in number: queueing systems create many, and resume them in their own
 order. Its spec counts in size as any other. Each change costs a binary search in the list of the namespace, however
@@ -10,7 +10,9 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.services.frame.kind import Body, is_suspended, namespace_of
+from boathouse.resources import names
+from boathouse.resources.config import OperatorConfig, QueueConfig
+from boathouse.services.frame.kind import Body, Refusal, is_suspended, namespace_of
 
 _Place = tuple[str, str]
 """Creation time (RFC 3339, so that texts order as times do) and UID."""
@@ -42,12 +44,7 @@ class _Queue:
 
 
 class Admission:
-    """The unfinished objects of each namespace, in the order of their creation.
-
-    Args:
-        limit: Maximum number of admitted objects of a namespace.
-        limit_bytes: Maximum total JSON of their specs.
-    """
+    """The unfinished objects of each namespace, in the order of their creation."""
 
     def __init__(self, limit: int, limit_bytes: int = _LIMIT_BYTES) -> None:
         self.limit = limit
@@ -109,3 +106,32 @@ class Admission:
 def _place(body: Body) -> _Place:
     metadata = body["metadata"]
     return str(metadata.get("creationTimestamp") or ""), metadata["uid"]
+
+
+def admitting(config: OperatorConfig, namespace: str, *, asked: str | None, priority_class: str) -> str | Refusal:
+    """Return the name of the queue that an object belongs to, or why no queue accepts it."""
+    queue = config.queue_for(namespace, asked)
+    known = sorted(each.name for each in config.queues)
+    if queue not in known:
+        return Refusal(
+            reason=names.Reason.QUEUE_NOT_FOUND,
+            message=f'the queue "{queue}" does not exist: set spec.queue to one of {", ".join(known)}, or add it to '
+            "the chart",
+        )
+    return _not_accepted(config.queue(queue), namespace, priority_class) or queue
+
+
+def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
+    if not queue.accepts_namespace(namespace):
+        message = (
+            f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
+            "or have the namespace added to the queue in the chart"
+        )
+    elif not queue.accepts_priority_class(priority_class):
+        message = (
+            f'the queue "{queue.name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, '
+            f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
+        )
+    else:
+        return None
+    return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)

@@ -8,12 +8,11 @@ from boathouse.cluster import boundary, loops
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly
-from boathouse.services import learned
-from boathouse.services.frame import admission, metrics, object_store, protocols, reconciler, resync, work_queue, writes
+from boathouse.services import hadoop, learned
+from boathouse.services.frame import admission, object_store, protocols, reconciler, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
-from boathouse.services.progress import server, trust_bundle
+from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework
 
@@ -35,11 +34,6 @@ class Work(Protocol):
 class Controllers:
     """Reconciles the objects of the added kinds while its queue and its loops run.
 
-    Args:
-        context: Services of the reconcilers.
-        settings: The limits of a namespace, and the namespaces to watch.
-        target: Registry of the metrics.
-
     Attributes:
         stores: The objects of each kind, by its name.
         queue: Objects that are due.
@@ -54,7 +48,7 @@ class Controllers:
         self._settings, self._target = settings, target
         self.queue = work_queue.WorkQueue(self._reconcile, workers=WORKERS, metrics=target.registry)
 
-    def add(self, kind: protocols.Kind[Any, Any, Any, Any]) -> resync.Resync:
+    def add(self, kind: protocols.Kind[Any, Any, Any, Any]) -> object_store.Resync:
         """Add a kind. Returns the resync that compares its objects with lists."""
         context, definition, limits = self.context, kind.definition, self._settings.tenant_limits
         name = definition.resource.kind
@@ -65,10 +59,14 @@ class Controllers:
             context.aside,
         )
         context.aside.counts.update({(name, reason): 0 for reason in boundary.Reason})
-        counts = metrics.ObjectMetrics(definition, self._target.registry, self._target.gauges)
+        counts = reconciler.ObjectMetrics(definition, self._target.registry, self._target.gauges)
         self._reconcilers[name] = reconciler.Reconciler(kind, context, objects, counts)
-        compared = resync.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
-        self.loops.append(loops.Loop("resync", compared.run_once, first_s=resync.FIRST_S, every_s=resync.EVERY_S))
+        compared = object_store.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
+        self.loops.append(
+            loops.Loop(
+                "resync", compared.run_once, first_s=object_store.RESYNC_FIRST_S, every_s=object_store.RESYNC_EVERY_S
+            )
+        )
         return compared
 
     def mark(self, uid: ObjectUid) -> None:
@@ -103,13 +101,13 @@ class LeaderServices:
     scheduling: assembly.Scheduling
     controllers: Controllers
     endpoint: server.ProgressServer
-    bundles: trust_bundle.Bundles
+    bundles: certificates.Bundles
     metrics: telemetry.Metrics
     saved: dict[str, learned.Part]
     limited: dict[str, Callable[[], int]]
     signals: missing.Signals = dataclasses.field(default_factory=missing.Signals)
-    clusters: directory.Directory = dataclasses.field(default_factory=directory.Directory)
-    applications: applications.Applications
+    clusters: hadoop.Directory = dataclasses.field(default_factory=hadoop.Directory)
+    applications: hadoop.Applications
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

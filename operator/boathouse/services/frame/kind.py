@@ -1,8 +1,11 @@
 """Define the constants of a kind of custom resource for the frame."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, NewType, TypeVar
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NewType, ParamSpec, TypeVar
+
+import pydantic
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names
@@ -10,6 +13,7 @@ from boathouse.resources import names
 Body = Mapping[str, Any]
 ObjectUid = NewType("ObjectUid", str)
 T = TypeVar("T")
+P = ParamSpec("P")
 PENDING_REQUEUE_S: Final = 2.0
 """The interval at which the status of a pending object is compared with the scheduler's diagnosis."""
 OBSTACLE_REQUEUE_S: Final = 15.0
@@ -57,15 +61,24 @@ class Refusal:
     message: str
 
 
-def is_news(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
-    """Return whether to submit tasks to the scheduler: they have changed, or are pending for long.
+def refusing(read: Callable[P, T | Refusal]) -> Callable[P, T | Refusal]:
+    """Return a function that reads a custom resource and refuses it where `read` raises an error."""
 
-    Args:
-        last: What was submitted last, and when.
-        wanted: What is to be submitted.
-        now_s: The time by the same clock.
-        is_pending: Whether tasks are pending.
-    """
+    @functools.wraps(read)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T | Refusal:
+        try:
+            return read(*args, **kwargs)
+        except pydantic.ValidationError as error:
+            each = (f"spec.{'.'.join(map(str, found['loc'][1:]))}: {found['msg']}" for found in error.errors())
+            return Refusal(reason=names.Reason.INVALID_SPEC, message="; ".join(each))
+        except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
+            return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
+
+    return checked
+
+
+def is_news(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
+    """Return whether to submit tasks to the scheduler: they have changed, or are pending for long."""
     if last is None or last[0] != wanted:
         return True
     return is_pending and now_s >= last[1] + RESUBMIT_S

@@ -1,18 +1,23 @@
-"""Build what the manifests of all kinds have in common: names, owners, labels, and the skeleton of a pod. Pure.
+"""Build what the manifests of all kinds have in common, and derive a task class from that of a pod. Pure.
 
 All pods satisfy Pod Security `restricted`.
+
+So the room that the scheduler finds or reserves is the room that a pod takes, and a field that reaches the pod also
+reaches the scheduler.
 """
 
 import dataclasses
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any, Final, Protocol, TypedDict
 
 import pydantic
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
 from boathouse.resources.pods import template as pod_fields
+from boathouse.scheduling.pods import translate
+from boathouse_policies import model
 from boathouse_task import contract
 
 Manifest = dict[str, Any]
@@ -155,20 +160,11 @@ def pod(
 ) -> Manifest:
     """Return a pod with the fields of a spec; those of Boathouse win.
 
-    Args:
-        metadata: Its metadata.
-        fields: The fields of the spec. `envFrom` is for containers and init containers.
-        user_id: Default of its user and its groups.
-        containers: Its containers.
-        volumes: Its volumes.
-        tolerations: Its tolerations.
-        patience_s: How long it stays on a node that does not respond, instead of Kubernetes' 300 s.
-        node_selector: Its node selector.
-        image_pull_secrets: Secrets beside those of the fields.
-        node: Its node; None for a pending pod.
-        more: Fields of its spec in addition to, or in place of, those that all pods have.
-        is_protected: Whether autoscalers leave its node alone, unless annotations of the spec say otherwise: for pods
-            whose end costs more than an idle node. Executors and transient nodes are replaced.
+    `fields` are those of the spec, whose `envFrom` is for containers and init containers. For `patience_s` the pod
+    stays on a node that does not respond, instead of Kubernetes' 300 s. `more` has fields of its spec in addition to,
+    or in place of, those that all pods have. With `is_protected` autoscalers leave its node alone, unless annotations
+    of the spec say otherwise: for pods whose end costs more than an idle node. Executors and transient nodes are
+    replaced.
     """
     own, secrets = fields.pod.metadata or pod_fields.Metadata(), (*image_pull_secrets, *fields.image_pull_secrets)
     user = dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), user_id)
@@ -205,3 +201,26 @@ def pod(
     }
     present = {name: value for name, value in spec.items() if value not in (None, "", [], {})}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": present}
+
+
+class PodClass(TypedDict):
+    """The part of a task class that follows from the pods."""
+
+    resources: model.Resources
+    constraints: model.Constraints
+    labels: dict[str, str]
+
+
+def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
+    """Return what the scheduler must know of pods like this one.
+
+    The manifest has no node. Its limits become requests where it has none. `own_labels` are labels that the pods of the
+    class do not share.
+
+    Raises:
+        ValueError: The manifest holds something that is not a quantity.
+    """
+    metadata = manifest["metadata"]
+    labels = {key: value for key, value in metadata["labels"].items() if key not in own_labels}
+    view = translate.manifest_view({**manifest, "metadata": {**metadata, "labels": labels}})
+    return {"resources": translate.spec_resources(view), "constraints": translate.constraints(view), "labels": labels}

@@ -1,4 +1,6 @@
-"""Keep the newest version of each object of a kind, by `namespace/name`, from events and from the answers to writes.
+"""Keep the newest version of each object of a kind, by `namespace/name`.
+
+It comes from events, from the answers to writes, and from a LIST at intervals, which finds what a watch missed.
 
 Objects at rest (suspended, ended or not admitted) may be many, and are read when they change or are due. They are kept
 as compressed JSON, which takes about a tenth of the memory.
@@ -6,14 +8,15 @@ as compressed JSON, which takes about a tenth of the memory.
 
 import dataclasses
 import zlib
-from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from typing import Any, Final
 
 import msgspec
 
-from boathouse.cluster import boundary, wire
+from boathouse.cluster import boundary, client, errors, wire
 from boathouse.services.frame.admission import Admission
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, is_suspended, key_of, revision
+from boathouse.telemetry import logs
 
 _REMEMBERED: Final = 1024
 SMALL_SPEC_BYTES: Final = 8 * 1024
@@ -34,6 +37,11 @@ METADATA_FIELDS: Final = (
 """The metadata that is used. Fields that a tenant may write without bounds (labels, `managedFields`) are dropped."""
 LONGEST_ANNOTATION: Final = 128
 """A longer value of an annotation that a kind reads is dropped."""
+_log = logs.get(__name__)
+RESYNC_EVERY_S: Final = 120.0
+RESYNC_FIRST_S: Final = 20.0
+RESYNC_PAGE: Final = 20
+"""Objects in a page: an object may have more than 1 MB, and a page is in memory as a whole."""
 
 
 def reduced(body: Body, annotations: Collection[str] = ()) -> Body:
@@ -72,10 +80,8 @@ class ObjectStore:
     Versions are increasing numbers, unless etcd is restored from a backup. If a read that began after a version was
     known (`begin`) returns an older version, etcd was restored, and the store accepts the older version.
 
-    Args:
-        on_change: Called with the key of an object that was created, changed, deleted or admitted.
-        admission: Decides which objects are admitted; None: without limits.
-        aside: Receives objects that cannot be stored.
+    `on_change` is called with the key of an object that was created, changed, deleted or admitted. `aside` receives
+    objects that cannot be stored.
     """
 
     def __init__(
@@ -122,9 +128,7 @@ class ObjectStore:
     def put(self, body: Body, began: int | None = None) -> bool:
         """Store the body if it is newer than the stored version; returns whether it is. Responses may arrive late.
 
-        Args:
-            body: The object.
-            began: The tick at which the GET or LIST began. Versions that were stored before are older.
+        `began` is the tick at which the GET or LIST began. Versions that were stored before are older.
         """
         key, uid, version = key_of(body), ObjectUid(body["metadata"]["uid"]), revision(body)
         known = self._entries.get(key)
@@ -201,3 +205,53 @@ class ObjectStore:
     def _admit(self, keys: Iterable[str]) -> None:
         for key in keys:
             self._on_change(key)
+
+
+class Resync:
+    """Lists the objects of a kind.
+
+    Attributes:
+        objects: The store to compare with.
+        listed: Whether all objects were listed since this process became the leader.
+    """
+
+    def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
+        self._api = api
+        self.objects = objects
+        self._namespaces = namespaces
+        self.listed = False
+
+    async def run_once(self) -> None:
+        """Store newer objects and drop deleted ones, page by page, so that memory holds no second copy of all."""
+        before, began = set(self.objects.keys()), self.objects.begin()
+        for namespace in self._namespaces or (None,):
+            async for body in self._list(namespace):
+                before.discard(key_of(body))
+                self.objects.on_object(body, began)
+        for key in sorted(before):
+            await self._check(key)
+        self.listed = True
+
+    async def _list(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
+        token = ""
+        while True:
+            page = await self._api.list_page(
+                self.objects.kind.resource, namespace, limit=RESYNC_PAGE, continue_token=token
+            )
+            token = page.continue_token
+            for body in page.items:
+                yield body
+            if not token:
+                return
+
+    async def _check(self, key: str) -> None:
+        namespace, _, name = key.partition("/")
+        known, began = self.objects.get(key), self.objects.begin()  # another object may have this name from now on
+        if known is None:
+            return
+        try:
+            body = await self._api.get(self.objects.kind.resource, name, namespace)
+            self.objects.on_object(body, began)
+        except errors.NotFound:
+            _log.info("the deletion of an object was missed", kind=self.objects.kind.resource.kind, object=key)
+            self.objects.on_deleted(known)

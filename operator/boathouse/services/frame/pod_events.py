@@ -70,12 +70,7 @@ P = TypeVar("P", bound=PolicyPod)
 
 
 class Publisher:
-    """Passes events about the objects of a kind to the observers of a profile.
-
-    Args:
-        observers: Observers of the profile.
-        now: Returns the scheduler's time in seconds.
-    """
+    """Passes events about the objects of a kind to the observers of a profile."""
 
     def __init__(self, observers: Sequence[framework.Observer], now: Callable[[], float]) -> None:
         self._observers, self.now = observers, now
@@ -139,8 +134,7 @@ class PodEvents(Generic[P]):
     def update(self, pods: Iterable[P]) -> list[P]:
         """Publish what changed since the last call.
 
-        Args:
-            pods: All pods of the object; those without a node are ignored.
+        Pods without a node are ignored.
 
         Returns:
             The pods about which nothing was published before.

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.cluster import store
+from boathouse.cluster import store, wire
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.kind import ObjectUid
 
@@ -29,6 +29,10 @@ class KnownPod(Protocol):
     @property
     def uid(self) -> str:
         """Its UID."""
+
+    @property
+    def node(self) -> str | None:
+        """Its node; None before it has one."""
 
 
 P = TypeVar("P", bound=KnownPod)
@@ -57,11 +61,7 @@ class _Entry(Generic[P]):
 class PodIndex(Generic[P]):
     """All existing pods of a kind's objects, running or ended.
 
-    Args:
-        read: Returns a pod as the kind sees it; None for a pod of another kind.
-        on_change: Called with the object whose pods changed.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-        on_gone: Called with each pod that is dropped.
+    `read` returns None for a pod of another kind. `on_gone` is called with each pod that is dropped.
     """
 
     def __init__(
@@ -92,6 +92,12 @@ class PodIndex(Generic[P]):
                 self._put(pod, ended=True)
             case store.Deleted(old=pod):
                 self._end_left(pod)
+
+    def on_node(self, change: store.Change[wire.NodeView]) -> None:
+        """Reconcile the objects with pods on a node that was removed."""
+        if isinstance(change, store.Deleted):
+            for uid in {uid for uid, pod in self if pod.node == change.key}:
+                self._on_change(uid)
 
     def __iter__(self) -> Iterator[tuple[ObjectUid, P]]:
         """Return all pods with the objects that they belong to."""

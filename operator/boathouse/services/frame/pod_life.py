@@ -10,7 +10,7 @@ from boathouse.cluster import server_time, wire
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
-from boathouse.services.frame.conditions import printable
+from boathouse.services.frame.status_codec import printable
 
 MAX_MESSAGE: Final = 1200
 MOUNTS_S: Final = 10.0

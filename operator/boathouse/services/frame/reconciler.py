@@ -1,26 +1,30 @@
-"""Reconcile the objects of one kind.
+"""Reconcile the objects of one kind, and count them by phase.
 
 The order of a reconcile is that of `Desired`: effects before the status, the status, effects after it, deletions of
 pods, other effects. A status that changed only in numbers is written at most once a second, and less often if only
 messages changed (`status_writer`). Deletions of pods and the end of an object follow the write, except of messages.
 """
 
+import collections
 import dataclasses
 import math
 import time
 from collections.abc import Callable, Sequence
 from typing import Final, Generic
 
+import prometheus_client as prometheus
+from prometheus_client import registry
+
 from boathouse.cluster import boundary, client, errors, server_time, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.services.frame import metrics, object_events, object_store, status_codec, status_writer, writes
+from boathouse.services.frame import object_store, status_codec, status_writer, writes
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, is_deleted, namespace_of, revision
 from boathouse.services.frame.protocols import Desired, Effect, Kind, M, O, S, V
-from boathouse.telemetry import logs
+from boathouse.telemetry import gauges, logs
 
+_DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 _log = logs.get(__name__)
-
 RESYNC_S: Final = 300.0
 DELETING_REQUEUE_S: Final = 2.0
 """The interval at which a finished object is reconciled while its pods are being deleted."""
@@ -28,6 +32,41 @@ MAX_REQUEUE_S: Final = 3600.0
 """The longest time until the next reconcile of an object that is due at a later time, in case a clock changes."""
 CONFLICTS_AT_ONCE: Final = 1
 """Conflicts in a row after which an object is reconciled at once: most are races with one write of another client."""
+
+
+class ObjectMetrics:
+    """Metrics of the objects of one kind; the number in each phase is read at scrape.
+
+    Attributes:
+        phases: The phase of each object by its key.
+    """
+
+    def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
+        self._kind = kind
+        self.phases: dict[str, str] = {}
+        prefix, objects = f"boathouse_{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
+        self._finished = prometheus.Counter(f"{prefix}s_finished", f"{objects} that ended", ["result"], registry=target)
+        self._duration_s = prometheus.Histogram(
+            f"{prefix}_duration_seconds",
+            f"From the {kind.noun}'s creation to its end",
+            ["result"],
+            buckets=_DURATIONS_S,
+            registry=target,
+        )
+        for phase in sorted(kind.terminal_phases):
+            self._finished.labels(phase.lower())
+            self._duration_s.labels(phase.lower())
+        scrape.add(gauges.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
+
+    def ended(self, phase: str, duration_s: float | None) -> None:
+        """Count an object that has just entered a terminal phase."""
+        self._finished.labels(phase.lower()).inc()
+        if duration_s is not None:
+            self._duration_s.labels(phase.lower()).observe(max(0.0, duration_s))
+
+    def _by_phase(self) -> gauges.Reading:
+        count = collections.Counter(self.phases.values())
+        return {(phase,): float(count[phase]) for phase in self._kind.phases}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,14 +97,14 @@ class Reconciler(Generic[O, S, V, M]):
         kind: Kind[O, S, V, M],
         context: Context,
         objects: object_store.ObjectStore,
-        counts: metrics.ObjectMetrics,
+        counts: ObjectMetrics,
     ) -> None:
         self._kind, self._context, self._objects, self._metrics = kind, context, objects, counts
         self._resource = kind.definition.resource
         self._memories: dict[str, M] = {}
         self._uids: dict[str, ObjectUid] = {}
         self._conflicts: dict[str, int] = {}
-        self._events = object_events.ObjectEvents(kind.definition, context.events)
+        self._events = writes.ObjectEvents(kind.definition, context.events)
         self._writes = writes.Writes(kind=kind.definition, api=context.api, objects=objects, may_lead=context.may_lead)
         self._status_writer: status_writer.StatusWriter[S] = status_writer.StatusWriter(
             kind.status_format,

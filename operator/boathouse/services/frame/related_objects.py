@@ -1,15 +1,24 @@
-"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events."""
+"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events.
 
+Answers of the API server are cached within bounds, and all that ask for the same at a time share one read.
+"""
+
+import asyncio
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+import weakref
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
 from boathouse import buckets
 from boathouse.cluster import catalogue, client, errors, wire
-from boathouse.services.frame import answers, pod_life
-from boathouse.services.frame.answers import Answer, Answers
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
 
+ENTRY_BYTES: Final = 256
+"""What an entry costs beside its answer, at least."""
+_OF_NAMESPACE: Final = 4
+"""A namespace may use a quarter of a cache."""
+V = TypeVar("V")
 GOOD_S: Final = 60.0
 """How long an answer is cached."""
 UID_GOOD_S: Final = 10.0
@@ -20,7 +29,7 @@ KEYS_GOOD_S: Final = 5.0
 """How long it is cached which keys a ConfigMap has."""
 NO_CONFIG_MAP_GOOD_S: Final = 1.0
 """How long it is cached that there is no ConfigMap: the answer is small, and a user waits for the next."""
-MAX_BYTES: Final = 1024 * answers.ENTRY_BYTES
+MAX_BYTES: Final = 1024 * ENTRY_BYTES
 """Memory of each cache of small answers."""
 MAX_KEYS_BYTES: Final = 8 * 1024 * 1024
 """Memory of the names of keys of ConfigMaps; those of one are at most 1 MiB."""
@@ -32,6 +41,84 @@ LEAST_READ_BYTES: Final = 4 * 1024
 """What a read costs at least."""
 MOST_EVENTS: Final = 50
 """Events of a pod that are read."""
+_END: Final = "/"  # no key contains it
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Answer(Generic[V]):
+    """An answer of the API server.
+
+    Attributes:
+        value: What it says.
+        good_s: How long it is cached.
+        size_bytes: Memory of the value, where it is large.
+    """
+
+    value: V
+    good_s: float
+    size_bytes: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Entry(Generic[V]):
+    value: V
+    until_s: float
+    cost_bytes: int
+
+
+class Answers(Generic[V]):
+    """Cached answers with an expiry time. Tenants choose the keys: a namespace evicts its own oldest answers only."""
+
+    def __init__(self, monotonic: Callable[[], float], max_bytes: int) -> None:
+        self._monotonic = monotonic
+        self._max_bytes = max_bytes
+        self._kept: dict[str, dict[Hashable, _Entry[V]]] = {}
+        self._used_bytes: dict[str, int] = {}
+        self._reading: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()
+
+    @property
+    def used_bytes(self) -> int:
+        """Memory of all answers."""
+        return sum(self._used_bytes.values())
+
+    async def get(self, namespace: str, key: Hashable, read: Callable[[], Awaitable[Answer[V]]]) -> V:
+        """Return the cached answer, or read it; whoever asks for it meanwhile waits for that read.
+
+        The namespace is charged for the memory; it is empty for objects of the cluster. Errors of `read` are the
+        caller's and are not cached.
+        """
+        lock = self._reading.setdefault((namespace, key), asyncio.Lock())
+        async with lock:
+            known = self._kept.get(namespace, {}).get(key)
+            if known is not None and self._monotonic() <= known.until_s:
+                return known.value
+            self._drop(namespace, key)
+            answer = await read()
+            self._keep(namespace, key, answer)
+            return answer.value
+
+    def _keep(self, namespace: str, key: Hashable, answer: Answer[V]) -> None:
+        cost_bytes = ENTRY_BYTES + answer.size_bytes
+        most_bytes = self._max_bytes // _OF_NAMESPACE
+        if cost_bytes > most_bytes:
+            return
+        while self._used_bytes.get(namespace, 0) + cost_bytes > most_bytes:
+            self._drop(namespace, next(iter(self._kept[namespace])))
+        while self.used_bytes + cost_bytes > self._max_bytes:
+            largest = max(self._used_bytes, key=self._used_bytes.__getitem__)
+            self._drop(largest, next(iter(self._kept[largest])))
+        entry = _Entry(answer.value, self._monotonic() + answer.good_s, cost_bytes)
+        self._kept.setdefault(namespace, {})[key] = entry
+        self._used_bytes[namespace] = self._used_bytes.get(namespace, 0) + cost_bytes
+
+    def _drop(self, namespace: str, key: Hashable) -> None:
+        of_namespace = self._kept.get(namespace, {})
+        entry = of_namespace.pop(key, None)
+        if entry is None:
+            return
+        self._used_bytes[namespace] -= entry.cost_bytes
+        if not of_namespace:
+            del self._kept[namespace], self._used_bytes[namespace]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -74,11 +161,7 @@ P = TypeVar("P", bound=StartingPod)
 
 
 class RelatedObjects:
-    """Reads the objects, and caches what is asked for often, because thousands of objects may refer to one.
-
-    Args:
-        monotonic: Returns monotonic seconds.
-    """
+    """Reads the objects, and caches what is asked for often, because thousands of objects may refer to one."""
 
     def __init__(self, api: client.ApiClient, monotonic: Callable[[], float]) -> None:
         self._api = api
@@ -206,6 +289,3 @@ def _missing_key(name: str, key: str, found: _ConfigMap, keys: frozenset[str]) -
 
 def _no_config_map(name: str) -> str:
     return f'there is no ConfigMap "{name}"'
-
-
-_END: Final = "/"  # no key contains it

@@ -1,15 +1,16 @@
-"""Read and write statuses, which are dataclasses of `boathouse.resources.statuses`. Pure.
+"""Read and write statuses, which are dataclasses of `boathouse.resources.statuses`, and set their conditions. Pure.
 
 A status may be of another version, or of anybody: invalid parts are left out.
 """
 
 import copy
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Generic, TypeVar
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any, Final, Generic, Literal, TypeVar
 
 import pydantic
 
+from boathouse.resources import base, times
 from boathouse.resources.statuses import Part
 
 S = TypeVar("S", bound=Part)
@@ -19,13 +20,15 @@ _ROUNDS: Final = 20
 """Each removes all that one validation found; what it reveals is removed by the next."""
 _BY_PART: Final = frozenset({"attempts", "counters"})
 """Fields whose parts are worth keeping where one of them cannot be read."""
+MAX_MESSAGE: Final = 4096
+"""The longest message, in characters; the CRD allows eight times as many."""
+MAX_CONDITIONS: Final = 16
 
 
 class StatusCodec(Generic[S]):
     """Converts a status from and to JSON.
 
-    Args:
-        model: Its dataclass, with a default for each field.
+    The model is its dataclass, with a default for each field.
     """
 
     def __init__(self, model: type[S]) -> None:
@@ -106,3 +109,47 @@ def _remove(data: dict[str, Any], place: _Place) -> None:
         here.pop(place[-1], None)
     elif isinstance(place[-1], int):
         del here[place[-1]]
+
+
+class ConditionTable:
+    """Conditions by type; `lastTransitionTime` changes only with the status.
+
+    `order` has the types of the kind, in the order of the status. Conditions of other types, which another version
+    wrote, are kept behind them.
+    """
+
+    def __init__(
+        self, conditions: Iterable[base.Condition], generation: int, now_s: float, *, order: Iterable[str]
+    ) -> None:
+        self._by_type = {condition.type: condition for condition in conditions}
+        self._generation = generation
+        self._now = times.rfc3339(now_s) or ""
+        self._order: Collection[str] = tuple(map(str, order))
+
+    def set(self, condition_type: str, holds: bool | None, reason: str, message: str) -> None:
+        """Set a condition; None: it is unknown whether it holds."""
+        status: Literal["True", "False", "Unknown"] = "Unknown" if holds is None else "True" if holds else "False"
+        old = self._by_type.get(condition_type)
+        self._by_type[str(condition_type)] = base.Condition(
+            type=str(condition_type),
+            status=status,
+            reason=str(reason),
+            message=printable(message, MAX_MESSAGE),
+            last_transition_time=old.last_transition_time if old and old.status == status else self._now,
+            observed_generation=self._generation,
+        )
+
+    @property
+    def conditions(self) -> tuple[base.Condition, ...]:
+        """Return the conditions, those of the kind first."""
+        own = [self._by_type[name] for name in self._order if name in self._by_type]
+        others = [condition for name, condition in self._by_type.items() if name not in self._order]
+        return (*own, *others[: MAX_CONDITIONS - len(own)])
+
+
+def printable(text: str, limit: int) -> str:
+    """Return at most `limit` characters of the text, with control characters replaced by spaces."""
+    cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    if cut.isprintable():
+        return cut
+    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in cut)

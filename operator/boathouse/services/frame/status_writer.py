@@ -57,10 +57,6 @@ class StatusShare:
     """Limits the rate of each namespace's status writes. Objects that exceed the limit take turns.
 
     Half of a namespace's burst is reserved for urgent statuses, so that other objects' progress cannot delay a phase.
-
-    Args:
-        rate_per_s: Status writes of a namespace per second.
-        clock: Returns monotonic seconds.
     """
 
     def __init__(self, rate_per_s: float, clock: Callable[[], float]) -> None:
@@ -96,9 +92,7 @@ class StatusShare:
 class StatusWriter(Generic[S]):
     """Writes the statuses of one kind.
 
-    Args:
-        on_refused: Called when the API server refuses a status as invalid, before it is written without its free parts.
-        clock: Returns monotonic seconds.
+    `on_refused` is called when the API server refuses a status as invalid, before it is written without its free parts.
     """
 
     def __init__(

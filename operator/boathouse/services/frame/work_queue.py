@@ -43,11 +43,7 @@ _RESTS_KEPT = 1024
 class WorkQueue:
     """Calls `reconcile(key)` for every key that was added, until cancelled.
 
-    Args:
-        reconcile: Reconciles one key.
-        workers: Number of concurrent reconciles.
-        metrics: Metrics of the queue.
-        clock: Returns monotonic seconds with a fine resolution, to measure the event-loop time of a reconcile.
+    The clock has a fine resolution, to measure the event-loop time of a reconcile.
     """
 
     def __init__(

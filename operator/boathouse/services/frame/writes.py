@@ -1,4 +1,4 @@
-"""Write an object of a kind: its status, its finalizer, the deletion of its pods and of itself.
+"""Write an object of a kind: its status, its finalizer, its events, the deletion of its pods and of itself.
 
 Every write first checks that this process is the leader, and has the UID of its object as a precondition.
 """
@@ -6,18 +6,52 @@ Every write first checks that this process is the leader, and has the UID of its
 import contextlib
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, wire
+from boathouse.cluster import events as event_writer
 from boathouse.resources import names
+from boathouse.resources.names import Reason
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.telemetry import logs
 
+_LONGEST_NOTE: Final = 1000
 _log = logs.get(__name__)
 _GONE = (errors.NotFound, errors.Conflict)
 """What a DELETE with a UID ends with when the object is gone, or another object has its name."""
+
+
+class ObjectEvents:
+    """Events about objects of one kind."""
+
+    def __init__(self, kind: KindDefinition, events: event_writer.EventWriter) -> None:
+        self._kind, self._events = kind, events
+
+    def publish(
+        self, key: str, uid: ObjectUid, reason: str, note: str, *, action: str = "Reconciling", is_warning: bool = True
+    ) -> None:
+        """Publish an event about an object."""
+        namespace, _, name = key.partition("/")
+        self._events.publish(
+            event_writer.reference(self._kind.resource, namespace, name, uid),
+            type_="Warning" if is_warning else "Normal",
+            reason=reason,
+            action=action,
+            note=note[:_LONGEST_NOTE],
+        )
+
+    def not_cleaned_up(self, key: str, uid: ObjectUid, why: str) -> None:
+        """Publish that the clean-up of an object failed."""
+        _log.warning("an object is not cleaned up", kind=self._kind.resource.kind, object=key, why=why)
+        self.publish(key, uid, str(Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
+
+    def refused_status(self, key: str, uid: ObjectUid, error: errors.Invalid) -> None:
+        """Publish that the API server refused a status, which is then written without its free parts."""
+        _log.warning("a status was refused and is written without its counters", object=key, error=error.message)
+        note = f"the status is written without counters and last failures: {error.message}"
+        self.publish(key, uid, "StatusRefused", note)
 
 
 class NotLeading(Exception):  # noqa: N818 - a state, after which the process ends
@@ -76,10 +110,8 @@ class Writes:
     ) -> wire.Manifest | None:
         """Create an object of an object of the kind, unless it exists.
 
-        Args:
-            resource: Its kind.
-            manifest: The object, with its namespace. It is its owner's or, without one, that of its label `job-uid`.
-            what: The name of its failpoints.
+        The manifest has its namespace. It is its owner's or, without one, that of its label `job-uid`. `what` is the
+        name of its failpoints.
 
         Returns:
             An object of this name that belongs to another; None if there is none.

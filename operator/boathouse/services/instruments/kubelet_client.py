@@ -1,4 +1,4 @@
-"""Read the metrics of kubelets directly, by libcurl on the event loop.
+"""Read the metrics of kubelets directly, by libcurl on the event loop, and count the reads.
 
 Nothing that a kubelet does costs more than the limits here: an answer that is too large or too slow is abandoned, and
 redirects are not followed, because they would hand the token on.
@@ -11,7 +11,9 @@ import pathlib
 import zlib
 from typing import TYPE_CHECKING, Any, Final
 
+import prometheus_client as prometheus
 import pycurl
+from prometheus_client import registry
 
 from boathouse.cluster import transport
 
@@ -29,6 +31,7 @@ IDLE_S: Final = 80
 _OK: Final = 200
 _REFUSED: Final = frozenset({401, 403})
 _CERTIFICATE_CODES: Final = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
+_SECONDS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 3)
 
 
 class Result(enum.StrEnum):
@@ -69,8 +72,7 @@ def is_readable(address: str) -> bool:
 class KubeletClient:
     """Sends GET requests to kubelets.
 
-    Args:
-        ca_file: Certificates of the kubelets' authorities; None to accept any certificate.
+    Without a `ca_file` of the kubelets' authorities, any certificate is accepted.
     """
 
     def __init__(self, ca_file: pathlib.Path | None) -> None:
@@ -81,11 +83,7 @@ class KubeletClient:
         self._handles: list[pycurl.Curl] = []
 
     def refresh(self, nodes: int) -> None:
-        """Close the connections if the file with the authorities has changed. No request may be in flight.
-
-        Args:
-            nodes: How many nodes are read.
-        """
+        """Close the connections if the file with the authorities has changed. No request may be in flight."""
         self._kept_part = IDLE_CONNECTIONS / max(1, nodes)
         if self._ca_file is None:
             return
@@ -107,12 +105,8 @@ class KubeletClient:
     async def get(self, address: str, port: int, path: str, *, token: str, limit_bytes: int) -> bytes:
         """Return the answer of a kubelet.
 
-        Args:
-            address: A literal IP address, for which the kubelet's certificate must be valid.
-            port: The kubelet's port.
-            path: The path, such as `/metrics/resource`.
-            token: The bearer token.
-            limit_bytes: An answer with more bytes is abandoned.
+        The address is an IP address, for which the kubelet's certificate must be valid. An answer with more bytes than
+        the limit is abandoned.
 
         Raises:
             ReadError: There was no complete answer with status 200 in time.
@@ -193,3 +187,24 @@ async def _finished(end: "asyncio.Future[None]", received: _Limited) -> None:
         if code == pycurl.E_OPERATION_TIMEDOUT:
             raise ReadError(Result.TIMEOUT, message) from error
         raise ReadError(Result.CERTIFICATE if code in _CERTIFICATE_CODES else Result.CONNECTION, message) from error
+
+
+class ReadMetrics:
+    """Counts reads and measures their duration."""
+
+    def __init__(self, target: registry.CollectorRegistry) -> None:
+        reads = prometheus.Counter(
+            "boathouse_kubelet_reads", "Reads of kubelets' metrics by how they ended", ["result"], registry=target
+        )
+        self._reads = {result: reads.labels(result.value) for result in Result}
+        self._duration_s = prometheus.Histogram(
+            "boathouse_kubelet_read_duration_seconds",
+            "Time from a request to a kubelet to the end of its answer, or to its failure",
+            buckets=_SECONDS,
+            registry=target,
+        )
+
+    def count(self, result: Result, duration_s: float) -> None:
+        """Count a read."""
+        self._reads[result].inc()
+        self._duration_s.observe(duration_s)

@@ -13,10 +13,10 @@ from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
 from boathouse.cluster import errors, retries, store, wire
-from boathouse.services.instruments import exposition
+from boathouse.services.instruments import counters
+from boathouse.services.instruments.counters import Rates
 from boathouse.services.instruments.kubelet_client import ReadError, Result, is_readable
 from boathouse.services.instruments.missing import STATES, UNCHANGED, SignalStatus
-from boathouse.services.instruments.rates import Rates
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -99,15 +99,7 @@ class _Node:
 class Poller:
     """Measures nodes.
 
-    Args:
-        kubelets: Reads kubelets.
-        token: The token for them.
-        rates: Computes usage from samples.
-        publish: Receives a node's name and usage; an empty usage if its last measurement is stale.
-        options: How nodes are read.
-        count: Counts reads with their durations.
-        monotonic: The clock.
-        jitter: Spreads the reads.
+    `publish` receives a node's name and usage, which is empty if its last measurement is stale.
     """
 
     def __init__(
@@ -220,13 +212,13 @@ class Poller:
             ReadError: The kubelet could not be read.
         """
         body = await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES)
-        sample = exposition.node_usage(body)
+        sample = counters.node_usage(body)
         if sample is None:
             raise ReadError(Result.MALFORMED, f"{RESOURCE_PATH} has no valid node_cpu_usage_seconds_total")
         usage = self._rates.cpu(name, sample)
         if not self._options.cadvisor:
             return usage
-        disks = exposition.cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
+        disks = counters.cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
         more = self._rates.disks(name, disks) if disks is not None else {}
         return None if usage is None else {**usage, **more}
 

@@ -1,24 +1,74 @@
-"""Wire the measurement of nodes: what the profile requests, by the settings of `signals.kubelets`."""
+"""Wire the measurement of nodes: what the profile requests, by the settings of `signals.kubelets`, with a token for it.
+
+The operator's own token never goes to a kubelet: a stolen node would have the operator's rights.
+"""
 
 import pathlib
+import time
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import Final, Protocol
 
-from boathouse.cluster import client, loops
+from boathouse.cluster import client, errors, loops
 from boathouse.resources.config import KubeletsConfig, OperatorConfig
 from boathouse.scheduling import assembly, scheduler
 from boathouse.services.frame import controllers
-from boathouse.services.instruments.identity import MetricsToken
-from boathouse.services.instruments.kubelet_client import KubeletClient
-from boathouse.services.instruments.metrics import ReadMetrics
+from boathouse.services.instruments.counters import Rates
+from boathouse.services.instruments.kubelet_client import KubeletClient, ReadMetrics
 from boathouse.services.instruments.missing import STATES, Signals, SignalStatus
 from boathouse.services.instruments.poller import Options, Poller, Publish
-from boathouse.services.instruments.rates import Rates
 from boathouse.telemetry import gauges
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model
 
+ACCOUNT: Final = "boathouse-signals"
+TOKEN_LIFETIME_S: Final = 3600
+RENEWED_AT: Final = 0.8
+"""Share of the lifetime after which a token is renewed."""
+TOKEN_RETRY_S: Final = 60.0
 ROUND_S: Final = 1.0
+
+
+class TokenSource(Protocol):
+    """The API server: `ApiClient` implements it."""
+
+    async def create_token(self, namespace: str, account: str, seconds: int) -> str:
+        """Return a token of a service account."""
+        ...
+
+
+class MetricsToken:
+    """A token of the service account `boathouse-signals`."""
+
+    def __init__(self, api: TokenSource, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._monotonic = monotonic
+        self._token = ""
+        self._renew_s = self._expires_s = 0.0
+
+    async def current(self) -> str:
+        """Return the token, after its renewal if that is due.
+
+        Raises:
+            errors.ClusterError: The API server did not create a token.
+        """
+        if not self._token or self._monotonic() >= self._renew_s:
+            await self._renew(self._monotonic())
+        return self._token
+
+    def reject(self) -> None:
+        """Renew the token soon, because a kubelet has refused it."""
+        self._renew_s = min(self._renew_s, self._monotonic() + TOKEN_RETRY_S)
+
+    async def _renew(self, now_s: float) -> None:
+        try:
+            self._token = await self._api.create_token(self._namespace, ACCOUNT, TOKEN_LIFETIME_S)
+        except errors.ClusterError:
+            if not self._token or now_s >= self._expires_s:
+                raise
+            self._renew_s = now_s + TOKEN_RETRY_S
+        else:
+            self._renew_s, self._expires_s = now_s + RENEWED_AT * TOKEN_LIFETIME_S, now_s + TOKEN_LIFETIME_S
 
 
 class _Polling:

@@ -15,9 +15,8 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.resizing import Policy
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.cluster import Cluster
+from boathouse.services.mrcluster.model import Cluster, ClusterState
 from boathouse.services.mrcluster.planning.draining import Leave
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse.telemetry import gauges
 
 _CLUSTER: Final = ("namespace", "cluster")
@@ -34,13 +33,7 @@ class _Known:
 
 
 class ClusterMetrics:
-    """Gauges of all clusters, and counters of their changes.
-
-    Args:
-        target: Where to count.
-        scrape: Values read at scrape.
-        report_age_s: Returns the age of a cluster's last report; None before the first.
-    """
+    """Gauges of all clusters, and counters of their changes."""
 
     def __init__(
         self,

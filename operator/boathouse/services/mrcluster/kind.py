@@ -17,13 +17,13 @@ from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
 from boathouse.services.frame import (
     controllers,
-    object_events,
     pod_index,
     pod_life,
     protocols,
     related_objects,
     status_codec,
     status_writer,
+    writes,
 )
 from boathouse.services.frame.kind import (
     OBSTACLE_REQUEUE_S,
@@ -32,35 +32,37 @@ from boathouse.services.frame.kind import (
     ObjectUid,
     Refusal,
     is_news,
+    refusing,
     revision,
 )
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.mrcluster import (
-    claims,
     cluster_metrics,
-    cluster_objects,
-    directory_entry,
-    naming,
+    files,
+    model,
     network_probe,
+    objects,
+    placement,
+    pods,
     scaling,
+    sizes,
 )
-from boathouse.services.mrcluster import cluster as mrcluster
-from boathouse.services.mrcluster.agent.orders import OrderBook
-from boathouse.services.mrcluster.agent.reports import Reports
-from boathouse.services.mrcluster.cluster import MRCLUSTERS, Cluster
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.mrcluster.placement import classes
-from boathouse.services.mrcluster.placement.factory import NodePods
-from boathouse.services.mrcluster.planning import conditions, load, planner
-from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft, Marks, Observation, Plan, Wanted
-from boathouse.services.mrcluster.pods import reader
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.pods.pod import PodSettings
-from boathouse.services.mrcluster.settings import files, sizes
-from boathouse.services.mrcluster.settings.files import Rendered
-from boathouse.services.mrcluster.state import cluster_state
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster.agent import OrderBook, Reports
+from boathouse.services.mrcluster.files import Rendered
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState, Names
+from boathouse.services.mrcluster.placement import NodePods
+from boathouse.services.mrcluster.planning import conditions, planner, sizing
+from boathouse.services.mrcluster.planning.observation import (
+    ClaimFacts,
+    Draft,
+    Marks,
+    NodePod,
+    Observation,
+    Plan,
+    Wanted,
+)
+from boathouse.services.mrcluster.pods import PodSettings
 from boathouse_policies import model as policy
 from boathouse_task.cluster_contract import AgentReport
 
@@ -71,8 +73,8 @@ MRCLUSTER: Final = KindDefinition(
     resource=MRCLUSTERS,
     noun="cluster",
     phases=("Pending", "Starting", "Ready", "Degraded", "Expired"),
-    terminal_phases=cluster_state.TERMINAL,
-    urgent_fields=cluster_state.URGENT_FIELDS,
+    terminal_phases=model.TERMINAL,
+    urgent_fields=model.URGENT_FIELDS,
     phase_events={"Starting": "Started"},
 )
 _CONDITION_OF_PHASE: Final = {
@@ -127,11 +129,6 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
 class MRClusterKind:
     """Implements `protocols.Kind` for MRClusters.
 
-    Args:
-        leader: What the leader has for its kinds.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-        defaults: Of clusters.
-
     Attributes:
         pods: The nodes of all clusters.
         reports: What agents said last.
@@ -141,14 +138,14 @@ class MRClusterKind:
     """
 
     definition: ClassVar[KindDefinition] = MRCLUSTER
-    status_format: ClassVar[status_writer.StatusFormat[ClusterState]] = cluster_state
+    status_format: ClassVar[status_writer.StatusFormat[ClusterState]] = model
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later, defaults: HadoopDefaults) -> None:
         self._context, self._settings, self._defaults = leader.controllers.context, leader.settings, defaults
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self._clusters, self._applications, self._bundles = leader.clusters, leader.applications, leader.bundles
         self._pod_settings = _pod_settings(leader.settings)
-        self.pods = pod_index.PodIndex(reader.node_pod, self._mark, later)
+        self.pods = pod_index.PodIndex(pods.node_pod, self._mark, later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
             leader.applications,
@@ -157,24 +154,22 @@ class MRClusterKind:
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
-        self._events = object_events.ObjectEvents(MRCLUSTER, self._context.events)
+        self._events = writes.ObjectEvents(MRCLUSTER, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = cluster_metrics.ClusterMetrics(
             leader.metrics.registry, leader.metrics.gauges, self.reports.age_s
         )
 
+    @refusing
     def parse(self, body: Body) -> Cluster | Refusal:
         """Return the cluster, or why it cannot run."""
-        cluster = mrcluster.from_resource(body, self._settings, self._defaults)
+        cluster = model.from_resource(body, self._settings, self._defaults)
         if isinstance(cluster, Refusal):
             return cluster
         if not self._pod_settings.agent_image:
             message = "no image of the agent: set the chart's task image"
             return Refusal(reason=Reason.INVALID_SPEC, message=message)
-        try:
-            sizes.check(cluster)
-        except ValueError as error:
-            return Refusal(reason=Reason.INVALID_SPEC, message=str(error))
+        sizes.check(cluster)
         return cluster
 
     def life(self, cluster: Cluster) -> protocols.Life:
@@ -183,7 +178,7 @@ class MRClusterKind:
 
     def load(self, status: Mapping[str, Any], _cluster: Cluster | None) -> ClusterState:
         """Return the state that a status describes."""
-        return cluster_state.from_status(status)
+        return model.from_status(status)
 
     def remember(self, uid: ObjectUid, state: ClusterState, written: Mapping[str, Any]) -> ClusterMemory:
         """Return the memory of a cluster whose status was read."""
@@ -214,11 +209,6 @@ class MRClusterKind:
         self._clusters.forget(uid)
         self._metrics.forget(uid)
         self._bundles.forget(namespace)
-
-    def node_lost(self, name: str) -> None:
-        """Reconcile the clusters with pods on a node that was removed."""
-        for uid in {uid for uid, pod in self.pods if pod.node == name}:
-            self._mark(uid)
 
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
@@ -272,9 +262,9 @@ class MRClusterKind:
     def _claims(self, observation: Observation) -> dict[str, ClaimFacts]:
         """Return the facts of the claims of hosts that have no Kubernetes node."""
         cluster, state = observation.cluster, self._scheduler.state
-        hosts = [host for host in observation.state.wanted_hosts if claims.has_claim(cluster, host)]
+        hosts = [host for host in observation.state.wanted_hosts if objects.has_claim(cluster, host)]
         found = {
-            host: claims.facts(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
+            host: objects.claim_facts(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
             for host in hosts
             if observation.is_unplaced(host)
         }
@@ -300,7 +290,7 @@ class MRClusterKind:
         if plan.state.settings != digest or any(pod.settings != digest for pod in observation.nodes):
             return
         old = ({former} | memory.digests) - {"", digest}
-        await cluster_objects.remove_settings(observation.cluster, old, writes)
+        await objects.remove_settings(observation.cluster, old, writes)
         memory.digests = {digest}
 
     async def _publish(
@@ -312,14 +302,14 @@ class MRClusterKind:
             key = f"{cluster.namespace}/{cluster.name}"
             self._events.publish(key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
         self._metrics.changed(cluster, before, plan.state)
-        self._clusters.put(directory_entry.of(observation, plan.state))
+        self._clusters.put(conditions.cluster_facts(observation, plan.state))
         if _is_written(memory):
             self.scaling.use(cluster.uid, plan.consumed)
-        known = load.cluster(observation, Draft(state=plan.state, marks=plan.marks))
+        known = sizing.for_policy(observation, Draft(state=plan.state, marks=plan.marks))
         if known is None or observation.report is not memory.reported:
             memory.reported = observation.report
-            master = observation.pod(naming.MASTER)
-            task = policy.TaskId(f"{cluster.namespace}/{Names(cluster).pod(naming.MASTER)}")
+            master = observation.pod(model.MASTER)
+            task = policy.TaskId(f"{cluster.namespace}/{Names(cluster).pod(model.MASTER)}")
             self.scaling.report(cluster.uid, known, master=task, node=master.node if master else None)
 
     async def _order(self, observation: Observation, writes: Writes) -> None:
@@ -330,7 +320,7 @@ class MRClusterKind:
             return
         writes.check_lead()
         failpoints.hit("before-mrcluster.orders")
-        self.orders.publish(cluster.uid, cluster_state.from_status(body.get("status")), revision(body))
+        self.orders.publish(cluster.uid, model.from_status(body.get("status")), revision(body))
         failpoints.hit("after-mrcluster.orders")
 
     async def _withdraw(self, _memory: ClusterMemory, _plan: Plan, observation: Observation, _writes: Writes) -> None:
@@ -338,7 +328,7 @@ class MRClusterKind:
 
     async def _go_on(self, memory: ClusterMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
         """Create what the nodes need, and have those scheduled that the written status has."""
-        written, former = cluster_state.from_status(memory.written), memory.obstacle
+        written, former = model.from_status(memory.written), memory.obstacle
         memory.held = frozenset(each.host for each in plan.submit)
         due = [each for each in planner.wanted(written, observation) if each in plan.submit]
         wanted = await self._prepare(memory, due, observation, writes)
@@ -367,13 +357,13 @@ class MRClusterKind:
         cluster, rendered = observation.cluster, _rendered(observation.cluster, memory)
         memory.obstacle, now_s = None, observation.now_s
         if memory.network != cluster.spec.network_policy or now_s >= memory.applied_s + APPLY_AGAIN_S:
-            memory.obstacle = await cluster_objects.apply_network(cluster, writes)
+            memory.obstacle = await objects.apply_network(cluster, writes)
             memory.network = "" if memory.obstacle else cluster.spec.network_policy
             memory.ensured, memory.applied_s = "", now_s
         if wanted or observation.nodes:  # agents that run must trust a new leader's certificate, too
             await self._bundles.ensure(cluster.namespace)
         if wanted and memory.obstacle is None and memory.ensured != rendered.digest:
-            memory.obstacle = await cluster_objects.ensure_settings(cluster, rendered, writes)
+            memory.obstacle = await objects.ensure_settings(cluster, rendered, writes)
             memory.ensured = "" if memory.obstacle else rendered.digest
         if memory.obstacle is not None:
             return []
@@ -382,9 +372,9 @@ class MRClusterKind:
     async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""
         exists = _claim_key(cluster, host) in self._scheduler.state.volumes.storage.claims
-        if not claims.has_claim(cluster, host) or (exists and host in memory.claimed):
+        if not objects.has_claim(cluster, host) or (exists and host in memory.claimed):
             return True
-        problem = await cluster_objects.ensure_claim(cluster, host, writes)
+        problem = await objects.ensure_claim(cluster, host, writes)
         memory.obstacle = memory.obstacle or problem
         if problem is None:
             memory.claimed.add(host)
@@ -396,12 +386,12 @@ class MRClusterKind:
         is_pending = bool(submission.wanted or submission.unplaced)
         if not is_news(memory.submitted, submission, now_s, is_pending=is_pending):
             return
-        nodes = classes.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
+        nodes = placement.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
         writes.check_lead()
         failpoints.hit("before-mrcluster.submit")
-        self.scaling.submit(uid, nodes.submission(load.constants(observation)))
+        self.scaling.submit(uid, nodes.submission(sizing.policy_constants(observation)))
         if nodes.tasks:
-            classes.submit(self._scheduler, nodes)
+            placement.submit(self._scheduler, nodes)
         else:
             self._scheduler.withdraw(nodes.job.id)
         failpoints.hit("after-mrcluster.submit")
@@ -425,8 +415,8 @@ def _with_sizes(observation: Observation) -> Observation:
 
 def _is_written(memory: ClusterMemory) -> bool:
     """Return whether the urgent parts of the state are in the written status."""
-    status = status_codec.stripped(cluster_state.to_status(memory.state))
-    return all(status.get(field) == memory.written.get(field) for field in cluster_state.URGENT_FIELDS)
+    status = status_codec.stripped(model.to_status(memory.state))
+    return all(status.get(field) == memory.written.get(field) for field in model.URGENT_FIELDS)
 
 
 def _claim_key(cluster: Cluster, host: str) -> str:

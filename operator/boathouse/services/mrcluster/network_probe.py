@@ -18,7 +18,7 @@ from typing import Final
 from boathouse.cluster import loops
 from boathouse.resources.mrcluster.names import Reason
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.ports import CANARY, CONTROL
+from boathouse.services.mrcluster.daemons import CANARY_PORT, CONTROL_PORT
 
 EVERY_S: Final = 600.0
 """Time between two probes of a cluster that showed something. One that showed nothing is repeated in each round."""
@@ -42,12 +42,8 @@ class _Result:
 class NetworkProbe:
     """Connects to the canaries of clusters.
 
-    Args:
-        targets: Returns the IP addresses of the masters whose agents listen, by cluster.
-        mark: Called with a cluster whose result has changed.
-        canary: The port that no policy allows.
-        control: The port that the policies allow.
-        monotonic: The clock.
+    `targets` returns the IP addresses of the masters whose agents listen, by cluster. No policy allows the port
+    `canary`, and the policies allow the port `control`.
     """
 
     def __init__(
@@ -55,8 +51,8 @@ class NetworkProbe:
         targets: Callable[[], Mapping[ObjectUid, str]],
         mark: Callable[[ObjectUid], None],
         *,
-        canary: int = CANARY,
-        control: int = CONTROL,
+        canary: int = CANARY_PORT,
+        control: int = CONTROL_PORT,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._targets, self._mark = targets, mark

@@ -1,17 +1,27 @@
-"""The objects of a cluster that are not pods or claims: Service, ConfigMap, NetworkPolicies. Pure."""
+"""The objects of a cluster that its pods need, and their creation: Service, settings, claims, NetworkPolicies.
 
-from collections.abc import Sequence
-from typing import Final
+An object of another owner that has a name of the cluster's, or a write that the API server refuses, holds the pods that
+need the object, and no others.
+"""
 
-from boathouse.resources import names
+from collections.abc import Awaitable, Collection, Iterable, Sequence
+from typing import Any, Final
+
+from boathouse.cluster import catalogue, errors, wire
+from boathouse.resources import names, quantity
 from boathouse.resources.mrcluster import names as cluster_names
-from boathouse.resources.mrcluster.names import Role
+from boathouse.resources.mrcluster.names import Reason, Role
+from boathouse.resources.mrcluster.nodes import Volume
+from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.mrcluster import ports
-from boathouse.services.mrcluster.cluster import MRCLUSTERS, Cluster
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.mrcluster.settings.files import Rendered
+from boathouse.services.frame.pod_life import Problem
+from boathouse.services.frame.writes import Writes
+from boathouse.services.mrcluster import daemons
+from boathouse.services.mrcluster.files import Rendered
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, role_of
+from boathouse.services.mrcluster.planning.observation import ClaimFacts
+from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
 APP: Final = "boathouse-hadoop"
@@ -19,15 +29,14 @@ _CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
 """Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _POLICIES: Final = ("cluster", "clients")
+_CONFIG_MAP: Final = "config-map"
+_NETWORK_POLICY: Final = "network-policy"
 
 
 def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
     """Return the metadata of an object of a cluster.
 
-    Args:
-        cluster: The cluster.
-        name: Name of the object.
-        owned: Whether Kubernetes deletes it with the cluster.
+    Kubernetes deletes an owned object with the cluster.
     """
     return {
         "name": name,
@@ -51,7 +60,7 @@ def service(cluster: Cluster) -> Manifest:
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
             "selector": {names.LABEL_JOB_UID: cluster.uid},
-            "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in ports.BY_NAME.items()],
+            "ports": [{"name": name, "port": port, "protocol": "TCP"} for name, port in daemons.PORTS.items()],
         },
     }
 
@@ -74,15 +83,15 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     """
     if cluster.spec.network_policy == "None":
         return []
-    first, last = ports.APPLICATION_MASTERS
-    clients = [*({"port": port, "protocol": "TCP"} for port in ports.OF_CLIENTS)]
+    first, last = daemons.APPLICATION_MASTER_PORTS
+    clients = [*({"port": port, "protocol": "TCP"} for port in daemons.CLIENT_PORTS)]
     clients.append({"port": first, "endPort": last, "protocol": "TCP"})
     itself = {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}
     rules: list[list[Manifest]] = [
         [{"from": [{"podSelector": itself}]}],
         [
             {"from": [{"podSelector": _clients(cluster)}], "ports": clients},
-            {"from": [_operator(cluster)], "ports": [{"port": ports.CONTROL, "protocol": "TCP"}]},
+            {"from": [_operator(cluster)], "ports": [{"port": daemons.CONTROL_PORT, "protocol": "TCP"}]},
         ],
     ]
     return [_network_policy(cluster, part, ingress) for part, ingress in zip(_POLICIES, rules, strict=True)]
@@ -121,3 +130,97 @@ def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Man
             "ingress": ingress,
         },
     }
+
+
+def volume(cluster: Cluster, host: str) -> Volume | None:
+    """Return the volume of a host that keeps data; None for a transient node."""
+    match role_of(host):
+        case Role.MASTER:
+            return cluster.spec.master.volume
+        case Role.CORE:
+            return cluster.spec.core.volume
+        case _:
+            return None
+
+
+def has_claim(cluster: Cluster, host: str) -> bool:
+    """Return whether a host has a claim: all with data, but those with an emptyDir."""
+    found = volume(cluster, host)
+    return found is not None and not found.empty_dir
+
+
+def claim(cluster: Cluster, host: str) -> dict[str, Any]:
+    """Return the manifest of a host's claim; with `dataPolicy: Retain` it outlives the cluster.
+
+    Raises:
+        ValueError: The host has none.
+    """
+    found = volume(cluster, host)
+    if found is None or found.empty_dir:
+        raise ValueError(f"{host} of the cluster {cluster.name} has no claim")
+    owned = cluster.spec.data_policy == "Delete"
+    described = metadata(cluster, Names(cluster).claim(host), owned=owned)
+    spec: dict[str, Any] = {
+        "accessModes": ["ReadWriteOnce"],
+        "resources": {"requests": {"storage": quantity.format_bytes(quantity.units(found.size))}},
+    }
+    if found.storage_class_name is not None:
+        spec["storageClassName"] = found.storage_class_name
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": described, "spec": spec}
+
+
+def claim_facts(objects: rules.Storage, nodes: Iterable[model.Node], claim: str) -> ClaimFacts | None:
+    """Return the facts of a claim (namespace/name); None if it does not exist.
+
+    A volume is tied if its node affinity names nodes, as that of a local volume does.
+    """
+    found = objects.claims.get(claim)
+    if found is None:
+        return None
+    volume = objects.volumes.get(found.spec.volume_name) if found.is_bound else None
+    affinity = volume.spec.node_affinity if volume else None
+    if volume is None or affinity is None or affinity.required is None:
+        return ClaimFacts(is_bound=found.is_bound)
+    return ClaimFacts(is_bound=True, is_tied=True, node_exists=any(rules.reaches(volume, node) for node in nodes))
+
+
+async def ensure_settings(cluster: Cluster, rendered: Rendered, writes: Writes) -> Problem | None:
+    """Create the ConfigMap of settings; returns why pods with them must not be created yet, or None."""
+    return await _checked(writes.ensure(catalogue.CONFIG_MAPS, config_map(cluster, rendered), _CONFIG_MAP))
+
+
+async def ensure_claim(cluster: Cluster, host: str, writes: Writes) -> Problem | None:
+    """Create the claim of a host; returns why its pod must not be created yet, or None."""
+    return await _checked(writes.ensure(catalogue.PERSISTENT_VOLUME_CLAIMS, claim(cluster, host), "claim"))
+
+
+async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
+    """Make the NetworkPolicies those of the spec, and create the Service; returns why they are not, or None."""
+    for policy in network_policies(cluster):
+        problem = await _checked(writes.apply(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY))
+        if problem is not None:
+            return problem
+    for policy in removed_policies(cluster):
+        await writes.remove(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY)
+    return await _checked(writes.ensure(catalogue.SERVICES, service(cluster), "service"))
+
+
+async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Writes) -> None:
+    """Delete the ConfigMaps of settings that no pod has any more."""
+    for digest in sorted(digests):
+        config_map = {"metadata": metadata(cluster, Names(cluster).config_map(digest))}
+        await writes.remove(catalogue.CONFIG_MAPS, config_map, _CONFIG_MAP)
+
+
+async def _checked(write: Awaitable[wire.Manifest | None]) -> Problem | None:
+    try:
+        found = await write
+    except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy
+        return Problem(reason=Reason.WRITE_REFUSED, message=error.message)
+    return None if found is None else _taken(found)
+
+
+def _taken(found: wire.Manifest) -> Problem:
+    kind, name = found.get("kind", "object"), found["metadata"]["name"]
+    message = f'there is a {kind} "{name}" that does not belong to this cluster: delete it'
+    return Problem(reason=Reason.NAME_TAKEN, message=message)

@@ -53,14 +53,7 @@ class _Entry:
 
 
 class Scaling:
-    """Informs the policies about all clusters of this process, and keeps their decisions.
-
-    Args:
-        profile: The policies.
-        observers: Observers of the profile.
-        now: Returns the scheduler's time in seconds.
-        mark: Requests a reconcile of a cluster.
-    """
+    """Informs the policies about all clusters of this process, and keeps their decisions."""
 
     def __init__(
         self,

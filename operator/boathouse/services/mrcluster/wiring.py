@@ -3,13 +3,12 @@
 import asyncio
 from typing import Final
 
-from boathouse.cluster import store, wire
 from boathouse.resources.mrcluster.names import POD_LABELS
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.agent.routes import AgentRoutes
+from boathouse.services.mrcluster import pods
+from boathouse.services.mrcluster.agent import AgentRoutes
 from boathouse.services.mrcluster.kind import MRClusterKind
-from boathouse.services.mrcluster.pods import reader
 
 
 def add(leader: LeaderServices) -> None:
@@ -23,10 +22,6 @@ def add(leader: LeaderServices) -> None:
         facts = leader.clusters.get(uid)
         return facts.namespace if facts is not None else None
 
-    def node_changed(change: store.Change[wire.NodeView]) -> None:
-        if isinstance(change, store.Deleted):
-            kind.node_lost(change.key)
-
     agents = AgentRoutes(
         pods=kind.pods,
         namespace_of=namespace_of,
@@ -37,9 +32,9 @@ def add(leader: LeaderServices) -> None:
     )
     leader.endpoint.add(agents.find, agents.routes())
     scheduling.scheduler.scaler = kind.scaling.take
-    scheduling.nodes.subscribe(node_changed)
+    scheduling.nodes.subscribe(kind.pods.on_node)
     scheduling.pods.subscribe(kind.pods.on_pod)
     scheduling.ended.subscribe(kind.pods.on_ended)
 
 
-MRCLUSTERS: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=reader.CONTAINERS, scales=True, add=add)
+MRCLUSTERS: Final = KindEntry(pod_labels=POD_LABELS, pod_containers=pods.CONTAINERS, scales=True, add=add)

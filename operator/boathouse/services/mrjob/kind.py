@@ -12,43 +12,45 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import ownership
+from boathouse.services import hadoop
 from boathouse.services.frame import (
     controllers,
-    object_events,
     pod_index,
     protocols,
     related_objects,
     status_codec,
     status_writer,
+    writes,
 )
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, RESUBMIT_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop import directory
-from boathouse.services.mrjob import policy_events, task_metrics
-from boathouse.services.mrjob.attempts import pod_reader, settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
+from boathouse.services.mrjob import (
+    attempt_pods,
+    conditions,
+    hdfs,
+    job_state,
+    model,
+    pod_builder,
+    policy_events,
+    probes,
+    second_attempts,
+    settle,
+    split_plans,
+    splits,
+    submission,
+    task_metrics,
+    task_reports,
+)
+from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs, HadoopMemory
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
-from boathouse.services.mrjob.job import model
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import control, hdfs, pod_builder, probes, seconds, submission
-from boathouse.services.mrjob.planning import (
-    cleanup,
-    measurements,
-    parts_off,
-    planner,
-    predictions,
-    retries,
-    steps,
-    suspensions,
-)
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.progress.task_orders import TaskOrders
-from boathouse.services.mrjob.progress.task_reports import TaskReports
-from boathouse.services.mrjob.splits import shards, split_plans
-from boathouse.services.mrjob.state import conditions, job_state, progress
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob.task_orders import TaskOrders
+from boathouse.services.mrjob.task_reports import TaskReports
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 from boathouse_policies.ikayak import suspension
@@ -130,10 +132,6 @@ class JobMemory(status_writer.Memory[JobState]):
 class MRJobKind:
     """Implements `protocols.Kind` for MRJobs.
 
-    Args:
-        leader: Services of the leader for its kinds.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-
     Attributes:
         pods: The pods of all jobs.
         seconds: Second attempts of slow tasks.
@@ -160,9 +158,9 @@ class MRJobKind:
         self._clusters = leader.clusters
         mark = leader.controllers.mark
         self.pods = pod_index.PodIndex(
-            pod_reader.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
+            attempt_pods.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
         )
-        self.seconds = seconds.SecondAttempts(self.pods, mark, monotonic)
+        self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self.orders, self.reports = TaskOrders(), TaskReports(self.policy_events.report)
         burst = limits.retries_per_second * buckets.BURST_S
@@ -173,7 +171,7 @@ class MRJobKind:
         self._lends_cpu = suspension.is_in(leader.profile)
         self._guard = guard.guard_of(leader.profile)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
-        self._events = object_events.ObjectEvents(MRJOB, self._context.events)
+        self._events = writes.ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self._probes = self._prober(leader)
         self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
@@ -255,18 +253,12 @@ class MRJobKind:
         posted = self.plans.posted(job.uid)
         if known.plan is not None and not over and stored is None:
             known = cleanup.begin(job, _without_plan(known, now_s()), now_s())
-        task = self._settings.task
         return Observation(
             job=job,
             state=known,
             pods=pods_seen,
             now_s=now_s(),
-            limits=settle.Limits(
-                start_timeout_s=task.start_timeout_seconds,
-                image_pull_timeout_s=task.image_pull_timeout_seconds,
-                missing_object_timeout_s=task.missing_object_timeout_seconds,
-                max_infrastructure=task.max_infrastructure_failures,
-            ),
+            limits=settle.Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
             missing=await self._missing_files(job) if known.plan is None and not (pods_seen or over) else (),
@@ -297,7 +289,7 @@ class MRJobKind:
         """Return the UID of a cluster that the API server has; None if there is none of this name."""
         if not hdfs.is_name(name):
             return None
-        return await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name)
+        return await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
         """Return what is missing of the ConfigMaps that the files of a job refer to."""
@@ -306,7 +298,7 @@ class MRJobKind:
         missing = await self._related_objects.missing_keys(job.namespace, wanted)
         return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
-    async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> shards.StoredPlan | None:
+    async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> splits.StoredPlan | None:
         """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""
         digests = {state.plan.digest} if state.plan else steps.vouched(pods, state.step)
         return await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
@@ -317,13 +309,13 @@ class MRJobKind:
             return self.hadoop.plan(observation, memory)
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.failures, observation.now_s)
-        state = progress.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
+        state = task_reports.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
         if observation.size is None:
             state = predictions.withdrawn(state, observation.now_s)
         else:
             state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
-        state = measurements.described(state, self._signals.problem, observation.now_s)
-        state = parts_off.described(state, self._parts_off(job, observation.now_s), observation.now_s)
+        state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
+        state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
         desired = dataclasses.replace(desired, state=state)
         surplus = probes.surplus(self.pods, job, state)
         is_over = state.finished or job.deleting_since_s is not None
@@ -359,7 +351,7 @@ class MRJobKind:
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         self._publish_suspensions(job, before, desired.state)
-        if told := parts_off.news(before, desired.state):
+        if told := conditions.parts_off_news(before, desired.state):
             self._events.publish(f"{job.namespace}/{job.name}", job.uid, *told, action="Scheduling")
         return 0.0 if desired.write_plan else None
 
@@ -381,7 +373,7 @@ class MRJobKind:
         if state.finished:
             return None
         self.seconds.update(observation.job, state)
-        return directory.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
+        return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
 
     async def _carry_on_probe(self, memory: JobMemory, job: Job, state: JobState, writes: Writes) -> float | None:
         return await self._probes.carry_on(job, state, memory.probe, writes) if self._probes else None
@@ -409,7 +401,7 @@ class MRJobKind:
         """Submit the pending attempts within the namespace's rate of retries. Returns when to requeue."""
         namespace = observation.job.namespace
         classes = self._classes(desired.state, observation)
-        admitted, memory.granted = retries.admit(self.retries, namespace, desired.waiting, memory.granted)
+        admitted, memory.granted = submission.admit(self.retries, namespace, desired.waiting, memory.granted)
         held_back = len(admitted) < len(desired.waiting)
         desired = dataclasses.replace(desired, waiting=admitted)
         if await self._submit(memory, desired, observation, classes, writes):
@@ -471,14 +463,14 @@ class MRJobKind:
             hdfs=hdfs.addresses(job, self._clusters),
         )
         avoided = self.seconds.avoided(job.uid, waiting)
-        tasks_control = control.Control(job.uid, self.orders, self.seconds)
+        tasks_control = second_attempts.Control(job.uid, self.orders, self.seconds)
         factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
         over = self._scheduler.submit(
             submission.scheduler_job(job, priority),
             submission.classes_in_use(job, [*waiting, *live], classes, avoided),
             factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
             factory,
-            suspend_until_s=suspensions.until_s(job, self._context.now()),
+            suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
         )
         failpoints.hit("after-mrjob.submit")
         known = _attempts(self.pods.of(job.uid)) if over else ()
@@ -494,7 +486,7 @@ class MRJobKind:
         A new leader may reconcile a job before its clusters. Without their addresses the tasks fail.
         """
         for name in hdfs.unknown(job, self._clusters):
-            if await self._related_objects.uid(directory.MRCLUSTERS, job.namespace, name) is not None:
+            if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
                 return True
         return False
 

@@ -7,14 +7,12 @@ from typing import Final
 
 from boathouse.resources.names import Reason
 from boathouse.services.frame.pod_events import LOST, Ended, PodEvents, Publisher
-from boathouse.services.hadoop.directory import Directory
-from boathouse.services.mrjob import signals
-from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import locality, pod_builder, submission
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.hadoop import Directory
+from boathouse.services.mrjob import hdfs, pod_builder, results, signals, submission
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import framework, model, run_times
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -40,14 +38,7 @@ class _ReportedJob:
 
 
 class PolicyEvents:
-    """Publishes events about all jobs of this process.
-
-    Args:
-        observers: Observers of the profile.
-        learner: Learns run times of tasks.
-        now: Returns the scheduler's time in seconds.
-        clusters: Hadoop clusters, whose hosts store splits.
-    """
+    """Publishes events about all jobs of this process."""
 
     def __init__(
         self,
@@ -72,12 +63,7 @@ class PolicyEvents:
     ) -> list[AttemptPod]:
         """Publish the changes of an unfinished job since the last call.
 
-        Args:
-            job: The job.
-            state: Its state, with its pods settled.
-            pods: All its pods.
-            classes: All known classes of its current step, with estimates.
-            plan: The plan of its current step.
+        The pods of the state are settled. `classes` are all known classes of its current step, with estimates.
 
         Returns:
             New pods that were started with less memory than they requested.
@@ -139,8 +125,8 @@ class PolicyEvents:
     def _begin(self, job: Job) -> _ReportedJob:
         def distance(pod: AttemptPod) -> model.Distance:
             node_of = functools.partial(self._clusters.node_of, job.namespace)
-            stored_on = locality.locations(pod.task_type, pod.index, reported.plan, node_of)
-            return locality.distance(model.NodeName(pod.node or ""), stored_on, self._nodes)
+            stored_on = hdfs.locations(pod.task_type, pod.index, reported.plan, node_of)
+            return hdfs.distance(model.NodeName(pod.node or ""), stored_on, self._nodes)
 
         reported = _ReportedJob(
             job,

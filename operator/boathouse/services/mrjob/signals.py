@@ -28,11 +28,7 @@ class Signal(NamedTuple):
 def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
     """Return the signal of a running task.
 
-    Args:
-        task_type: Its type.
-        report: Its report.
-        cpu_milli: The CPU request of its pod.
-        split_bytes: Of a map, the size of its split.
+    `cpu_milli` is the CPU request of its pod; `split_bytes` is, of a map, the size of its split.
     """
     counters = flat(report.counters) | {"cpu_milli": float(cpu_milli), "cpu_s": report.cpu_s}
     counters |= _memory(report.spilled_bytes, report.spill_s, report.peak_memory_bytes)
@@ -57,10 +53,8 @@ def _phase(report: contract.TaskReport) -> str:
 def of_result(result: contract.TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
     """Return the counters of a finished task.
 
-    Args:
-        result: Its result.
-        has_local_input: Whether it reads and writes disks of nodes, and not an object store.
-        whole_bytes: Of a probe, the whole input of its job.
+    With `has_local_input` it reads and writes disks of nodes, and not an object store. `whole_bytes` is, of a probe,
+    the whole input of its job.
     """
     counters = flat(result.counters)
     counters["cpu_s"] = counters.get("CPU time spent (ms)", 0.0) / 1000

@@ -7,10 +7,9 @@ from boathouse.cluster import loops
 from boathouse.resources.mrjob import names
 from boathouse.resources.names import CONTAINER
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
-from boathouse.services.mrjob import output_owners
-from boathouse.services.mrjob.hadoop import client, leave
+from boathouse.services.mrjob import routes
+from boathouse.services.mrjob.hadoop import observation
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.services.mrjob.progress import routes
 from boathouse.telemetry import gauges
 from boathouse_policies import model
 
@@ -23,7 +22,7 @@ def add(leader: LeaderServices) -> None:
     settings, controllers, placing = leader.settings, leader.controllers, leader.scheduling.scheduler
     kind = MRJobKind(leader, asyncio.get_running_loop().call_later)
     compared, pods, observers = controllers.add(kind), kind.pods, kind.policy_events
-    owners = output_owners.Owners(
+    owners = routes.Owners(
         jobs=compared.objects,
         pods=pods,
         scheduler=placing,
@@ -40,7 +39,7 @@ def add(leader: LeaderServices) -> None:
         on_plan=controllers.mark,
     )
     leader.endpoint.add(tasks.find, tasks.routes())
-    clients = leave.LeaveRoutes(kind.hadoop)
+    clients = routes.LeaveRoutes(kind.hadoop)
     leader.endpoint.add(clients.find, clients.routes())
     leader.scheduling.nodes.subscribe(
         lambda change: observers.node_changed(name := model.NodeName(change.key), placing.state.pods.nodes.get(name))
@@ -60,4 +59,6 @@ def add(leader: LeaderServices) -> None:
     )
 
 
-MRJOBS: Final = KindEntry(pod_labels=names.POD_LABELS, pod_containers=frozenset({CONTAINER, client.RUNTIME}), add=add)
+MRJOBS: Final = KindEntry(
+    pod_labels=names.POD_LABELS, pod_containers=frozenset({CONTAINER, observation.RUNTIME}), add=add
+)

@@ -1,18 +1,30 @@
-"""Authenticate the pod of a projected service account token by TokenReview, within a budget."""
+"""Authenticate the pod of a projected service account token by TokenReview, within a budget.
+
+Anybody can forge such a token. The claims only decide whether to send a TokenReview: a token that names no live pod of
+the job is refused without one, and the verified result must name the same pod.
+"""
 
 import asyncio
+import base64
+import binascii
 import collections
 import contextlib
+import dataclasses
 import hashlib
 import time
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
+import msgspec
+
 from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import errors, written
-from boathouse.services.progress.claims import Caller
-from boathouse.services.progress.rejections import Reason
+from boathouse.services.progress.limits import Reason
 
+MAX_TOKEN_CHARS: Final = 8190
+"""A projected token has about 1,200 characters; the HTTP parser takes no longer header."""
+_PARTS: Final = 3
+_SKEW_S: Final = 60.0
 CACHE_S: Final = 900.0
 """How long an accepted token is cached. The watch of pods shows whether the pod still exists."""
 BAD_CACHE_S: Final = 60.0
@@ -31,6 +43,57 @@ TIMEOUT_S: Final = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
 """Results of reviews, for the metric."""
 _ACCOUNT: Final = "system:serviceaccount:"
+T = TypeVar("T")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Caller:
+    """The pod that a token belongs to."""
+
+    namespace: str
+    pod_name: str
+    pod_uid: str
+
+
+class _Pod(msgspec.Struct, frozen=True):
+    name: str
+    uid: str
+
+
+class _Kubernetes(msgspec.Struct, frozen=True):
+    namespace: str
+    pod: _Pod
+
+
+class _Payload(msgspec.Struct, frozen=True):
+    iss: str
+    exp: float
+    aud: str | list[str]
+    kubernetes: _Kubernetes = msgspec.field(name="kubernetes.io")
+
+
+_decoder = msgspec.json.Decoder(_Payload)
+
+
+def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
+    """Return the pod that a token claims to be projected into.
+
+    Returns:
+        None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
+    """
+    parts = token.split(".", _PARTS)
+    if len(token) > MAX_TOKEN_CHARS or len(parts) != _PARTS or not token.isascii():
+        return None
+    try:
+        payload = _decoder.decode(base64.urlsafe_b64decode(parts[1] + "=" * (-len(parts[1]) % 4)))
+    except (binascii.Error, msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    audiences = [payload.aud] if isinstance(payload.aud, str) else payload.aud
+    if audience not in audiences or payload.exp < now_s - _SKEW_S:
+        return None
+    said = payload.kubernetes
+    return Caller(namespace=said.namespace, pod_name=said.pod.name, pod_uid=said.pod.uid)
+
 
 Verdict = Caller | Reason
 
@@ -46,11 +109,7 @@ class Reviewer(Protocol):
 class Authenticator:
     """Reviews tokens, and caches the results by a token's hash.
 
-    Args:
-        reviewer: Sends reviews.
-        audience: Required audience of tokens.
-        reviewed: Called with the result of each review, one of `RESULTS`.
-        clock: Returns monotonic seconds.
+    `reviewed` is called with the result of each review, one of `RESULTS`.
     """
 
     def __init__(
@@ -76,9 +135,7 @@ class Authenticator:
     async def caller(self, token: str, claimed: Caller) -> Verdict:
         """Return the pod of a token, or why the token is refused.
 
-        Args:
-            token: The token.
-            claimed: The live pod that the token names; the verified pod must be the same.
+        `claimed` is the live pod that the token names. The verified pod must be the same.
         """
         digest = hashlib.sha256(token.encode()).digest()
         verdict = self._good.get(digest) or self._bad.get(digest)
@@ -131,9 +188,6 @@ class Authenticator:
         self._reviewed("accepted")
         self._good.put(digest, caller)
         return caller
-
-
-T = TypeVar("T")
 
 
 class _Memory(Generic[T]):

@@ -19,9 +19,9 @@ from boathouse.cluster import server_time
 from boathouse.listening import http_server
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
-from boathouse.services.progress import auth, claims
-from boathouse.services.progress.claims import Caller
-from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.progress import auth
+from boathouse.services.progress.auth import Caller
+from boathouse.services.progress.limits import Reason, Rejected
 from boathouse.telemetry import gauges, metrics
 from boathouse_task import contract
 
@@ -99,10 +99,6 @@ Find = Callable[[str, Caller], PodT | None]
 
 class ProgressServer:
     """Serves the routes of the kinds.
-
-    Args:
-        reviewer: Reviews tokens.
-        metrics_: The process's metrics.
 
     Attributes:
         application: The routes, for a server that does not decompress bodies.
@@ -198,7 +194,7 @@ def _claim(request: web.Request) -> tuple[str, Caller]:
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)
     token = header.removeprefix(_BEARER)
-    claimed = claims.read(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
+    claimed = auth.read_claims(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
     if claimed is None:
         raise Rejected(Reason.INVALID_TOKEN)
     path = request.match_info

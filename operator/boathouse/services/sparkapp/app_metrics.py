@@ -7,7 +7,7 @@ from prometheus_client import registry
 
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.sparkapp import names as spark_names
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import AppState
 from boathouse.telemetry import gauges
 
 _CAUSES = ("none", "application", "infrastructure", "suspended")
@@ -15,13 +15,7 @@ _REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *p
 
 
 class AppMetrics:
-    """Counters of attempts.
-
-    Args:
-        target: Where to count.
-        scrape: Values read at scrape.
-        executors: Returns how many executors are pending, and how many run.
-    """
+    """Counters of attempts."""
 
     def __init__(
         self,

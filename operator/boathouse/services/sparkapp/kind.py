@@ -10,15 +10,8 @@ from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.scheduling import scheduler
-from boathouse.services.frame import (
-    controllers,
-    object_events,
-    pod_index,
-    pod_life,
-    protocols,
-    related_objects,
-    status_writer,
-)
+from boathouse.services import hadoop
+from boathouse.services.frame import controllers, pod_index, pod_life, protocols, related_objects, status_writer, writes
 from boathouse.services.frame.kind import (
     OBSTACLE_REQUEUE_S,
     PENDING_REQUEUE_S,
@@ -30,20 +23,22 @@ from boathouse.services.frame.kind import (
 )
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop import directory
-from boathouse.services.sparkapp import app as sparkapp
-from boathouse.services.sparkapp import app_metrics, attempt_objects, policy_events
-from boathouse.services.sparkapp.app import SPARKAPPS, App
-from boathouse.services.sparkapp.placement import gang
-from boathouse.services.sparkapp.planning import conditions, planner
-from boathouse.services.sparkapp.planning.observation import DriverPod, Executors, Observation, Plan
-from boathouse.services.sparkapp.pods import app_pod, driver_reader, executor_pods
-from boathouse.services.sparkapp.pods.app_pod import AppPod
-from boathouse.services.sparkapp.rest import answers, reports
-from boathouse.services.sparkapp.state import app_state
-from boathouse.services.sparkapp.state.app_state import AppState
-from boathouse.services.sparkapp.submission import attempt_properties, executor_memory, objects, ports
-from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp import (
+    app_metrics,
+    conditions,
+    executor_pods,
+    gang,
+    model,
+    objects,
+    planner,
+    pod_reader,
+    policy_events,
+    rest,
+    user_properties,
+)
+from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState, AttemptNames
+from boathouse.services.sparkapp.observation import DriverPod, Executors, Observation, Plan
+from boathouse.services.sparkapp.pod_reader import AppPod
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
@@ -54,7 +49,7 @@ SPARKAPP: Final = KindDefinition(
     resource=SPARKAPPS,
     noun="application",
     phases=("Pending", "Suspended", "Starting", "Running", "Restarting", "Succeeded", "Failed"),
-    terminal_phases=app_state.TERMINAL,
+    terminal_phases=model.TERMINAL,
     urgent_fields=("attempt",),
     phase_events={"Starting": "DriverPlaced", "Running": "DriverStarted"},
 )
@@ -90,10 +85,6 @@ class AppMemory(status_writer.Memory[AppState]):
 class SparkAppKind:
     """Implements `protocols.Kind` for SparkApps.
 
-    Args:
-        leader: What the leader has for its kinds.
-        later: Calls a function after a delay in seconds: the loop's `call_later`.
-
     Attributes:
         drivers: The drivers of all applications.
         executors: The executors of all drivers.
@@ -103,31 +94,31 @@ class SparkAppKind:
     """
 
     definition: ClassVar[KindDefinition] = SPARKAPP
-    status_format: ClassVar[status_writer.StatusFormat[AppState]] = app_state
+    status_format: ClassVar[status_writer.StatusFormat[AppState]] = model
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
         self.drivers = pod_index.PodIndex(
-            driver_reader.driver,
+            pod_reader.driver_pod,
             self._mark,
             later,
             on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid),
         )
-        self.reports = reports.Reports(self._mark, self._context.monotonic)
+        self.reports = rest.Reports(self._mark, self._context.monotonic)
         self.learner = run_times.Learner()
         self.policy_events = policy_events.PolicyEvents(
             leader.profile.observers, self.learner, scheduler.steady_clock(), self._context.now
         )
         self._clusters = leader.clusters
-        self._events = object_events.ObjectEvents(SPARKAPP, self._context.events)
+        self._events = writes.ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
 
     def parse(self, body: Body) -> App | Refusal:
         """Return the application, or why it cannot run."""
-        return sparkapp.from_resource(body, self._settings)
+        return model.from_resource(body, self._settings)
 
     def life(self, app: App) -> protocols.Life:
         """Return when the application was created, and what happens after its end."""
@@ -135,7 +126,7 @@ class SparkAppKind:
 
     def load(self, status: Mapping[str, Any], _app: App | None) -> AppState:
         """Return the state that a status describes."""
-        return app_state.from_status(status)
+        return model.from_status(status)
 
     def remember(self, uid: ObjectUid, state: AppState, written: Mapping[str, Any]) -> AppMemory:
         """Return the memory of an application whose status was read."""
@@ -163,12 +154,6 @@ class SparkAppKind:
         self.executors.forget_app(uid)
         self._scheduler.withdraw(policy.JobId(uid))
 
-    def node_lost(self, name: str) -> None:
-        """Reconcile the applications whose drivers are on a node that was removed."""
-        for uid, pod in self.drivers:
-            if pod.node == name:
-                self._mark(uid)
-
     async def observe(self, app: App, memory: AppMemory) -> Observation:
         """Collect everything that the plan depends on."""
         state, drivers = memory.state, list(self.drivers.of(app.uid))
@@ -193,7 +178,7 @@ class SparkAppKind:
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
             obstacle=memory.obstacle,
             diagnosis=Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
-            report=self.reports.of(app.uid, current.uid) if current else reports.Report(),
+            report=self.reports.of(app.uid, current.uid) if current else rest.Report(),
             refusal=await self._refusal(app, memory) if waits else None,
             has_service=memory.has_service,
         )
@@ -245,7 +230,7 @@ class SparkAppKind:
             found = self._scheduler.transform_pod(await self._context.api.get(catalogue.PODS, name, app.namespace))
         except errors.NotFound:
             return None
-        return driver_reader.driver(found) if found.task_of == app.uid else None
+        return pod_reader.driver_pod(found) if found.task_of == app.uid else None
 
     async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
         """Return what is missing before an attempt can be submitted."""
@@ -257,11 +242,11 @@ class SparkAppKind:
             return Refusal(reason=Reason.SERVICE_ACCOUNT_NOT_FOUND, message=message)
         if memory.created == memory.state.attempt != 0:
             return None
-        for cluster in sparkapp.unknown_clusters(app, self._clusters):
-            if await self._related.uid(directory.MRCLUSTERS, app.namespace, cluster) is None:
-                message = directory.not_found(app.namespace, cluster)
+        for cluster in self._clusters.unlisted(app.namespace, app.hadoop_clusters):
+            if await self._related.uid(hadoop.MRCLUSTERS, app.namespace, cluster) is None:
+                message = hadoop.not_found(app.namespace, cluster)
                 return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
-            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=directory.not_reconciled(cluster))
+            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(cluster))
         for volume in app.spec.volumes or ():
             if volume.config_map_name:
                 why = await self._related.missing_config_map(app.namespace, volume.config_map_name)
@@ -272,10 +257,10 @@ class SparkAppKind:
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
         self._metrics.changed(before, after)
-        used = () if after.is_finished else sparkapp.hdfs_clusters(app, self._clusters)
+        used = () if after.is_finished else self._clusters.find_all(app.namespace, app.hadoop_clusters)
         self._clusters.use(app.uid, [cluster.uid for cluster in used])
-        is_known = after.is_finished or not sparkapp.unknown_clusters(app, self._clusters)
-        return None if is_known else directory.UNKNOWN_REQUEUE_S
+        is_known = after.is_finished or not self._clusters.unlisted(app.namespace, app.hadoop_clusters)
+        return None if is_known else hadoop.UNKNOWN_REQUEUE_S
 
     def _count_executors(self) -> tuple[int, int]:
         counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
@@ -285,21 +270,21 @@ class SparkAppKind:
         """Read the driver's reports while it runs."""
         if pod is not None and self.reports.follows(app.uid, pod.uid, pod.address):
             return
-        port = ports.of(app.conf).ui
+        port = user_properties.ports(app.conf).ui
         if pod is None or pod.state is not PodLife.RUNNING or not pod.address or not port:
             self.reports.forget(app.uid)
             return
         attempt = AttemptNames(application=app.name, uid=app.uid, attempt=pod.attempt)
-        properties = attempt_properties.of(app, attempt)
+        properties = objects.properties(app, attempt)
         self.reports.follow(
-            reports.Target(
+            rest.Target(
                 uid=app.uid,
                 namespace=app.namespace,
                 pod_uid=pod.uid,
                 address=pod.address,
                 port=port,
                 application_id=attempt.application_id,
-                expected={key: value for key, value in properties.items() if key in answers.COMPARED},
+                expected={key: value for key, value in properties.items() if key in rest.COMPARED},
                 reads_spills=app.ideal_executor is not None,
             )
         )
@@ -310,8 +295,8 @@ class SparkAppKind:
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
             if driver.state is PodLife.FAILED:
-                executors = [app_pod.ended(pod, app_pod.DRIVER_FAILED) for pod in executors]
-            found += [app_pod.of_driver(driver), *executors]
+                executors = [pod_reader.ended(pod, pod_reader.DRIVER_FAILED) for pod in executors]
+            found += [pod_reader.of_driver(driver), *executors]
         return found
 
     async def _withdraw(self, memory: AppMemory, found: Plan, observation: Observation, _writes: Writes) -> None:
@@ -330,7 +315,7 @@ class SparkAppKind:
         if memory.written.get("attempt") != attempt:
             return None  # its number must be in the status before anything has it
         pod = observation.driver(attempt)
-        app = executor_memory.of_attempt(observation.app, pod)
+        app = gang.with_chosen_memory(observation.app, pod)
         self._follow(app, pod)
         if pod is None and memory.created != attempt and not await self._create(memory, app, attempt, writes):
             return OBSTACLE_REQUEUE_S if memory.obstacle == observation.obstacle else 0.0
@@ -362,8 +347,8 @@ class SparkAppKind:
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
         """Create the objects of an attempt; returns False if the name of one is taken."""
-        submission = objects.of(app, attempt, sparkapp.hdfs_clusters(app, self._clusters))
-        memory.obstacle = await attempt_objects.ensure(submission, writes)
+        submission = objects.of(app, attempt, self._clusters.find_all(app.namespace, app.hadoop_clusters))
+        memory.obstacle = await objects.ensure(submission, writes)
         if memory.obstacle is not None:
             return False
         memory.created, memory.has_service = attempt, None
@@ -375,7 +360,7 @@ class SparkAppKind:
         has_address = driver is not None and driver.ui_address is not None
         if memory.has_service is not None or not app.has_service or (has_address and memory.created != attempt):
             return
-        why = await attempt_objects.ensure_service(objects.of(app, attempt), writes)
+        why = await objects.ensure_service(objects.of(app, attempt), writes)
         memory.has_service = not why
         if why:
             self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)

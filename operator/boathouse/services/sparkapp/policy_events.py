@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_events import Ended, PodEvents, Publisher
-from boathouse.services.sparkapp.placement.gang import Gang
-from boathouse.services.sparkapp.pods import app_pod
-from boathouse.services.sparkapp.pods.app_pod import AppPod
+from boathouse.services.sparkapp import pod_reader
+from boathouse.services.sparkapp.gang import Gang
+from boathouse.services.sparkapp.pod_reader import AppPod
 from boathouse_policies import framework, model, run_times
 
 
@@ -29,14 +29,7 @@ class _ReportedApp:
 
 
 class PolicyEvents:
-    """Publishes events about all applications of this process.
-
-    Args:
-        observers: Observers of the profile.
-        learner: Learns run times of executors.
-        now: Returns the scheduler's time in seconds.
-        epoch_s: Returns the time in epoch seconds, for run times.
-    """
+    """Publishes events about all applications of this process."""
 
     def __init__(
         self,
@@ -51,11 +44,7 @@ class PolicyEvents:
     def update(self, uid: ObjectUid, gang: Gang, pods: Sequence[AppPod], *, spilled_bytes: int = 0) -> None:
         """Publish the changes of an application that is submitted since the last call.
 
-        Args:
-            uid: The application.
-            gang: What is submitted of it.
-            pods: All its pods.
-            spilled_bytes: What its executors spilled, as far as its driver reported.
+        `spilled_bytes` is what its executors spilled, as far as its driver reported.
         """
         reported = self._apps.get(uid) or self._apps.setdefault(uid, self._begin(gang))
         before, reported.gang, reported.spilled_bytes = reported.gang, gang, spilled_bytes
@@ -79,7 +68,7 @@ class PolicyEvents:
         reported = self._apps.pop(uid, None)
         if reported is None:
             return
-        reported.pods.forget(map(app_pod.ended, pods) if succeeded else pods)
+        reported.pods.forget(map(pod_reader.ended, pods) if succeeded else pods)
         self._learner.forget(model.JobId(uid))
         self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
@@ -125,5 +114,5 @@ class PolicyEvents:
             spilled = reported.spilled_bytes / max(1, reported.executors) if is_less else 0.0
             used = run_times.MemoryUse(memory_bytes=memory_bytes, spilled_bytes=spilled)
             self._learner.learn(stage, seconds=ended.duration_s, input_bytes=0.0, less=is_less, used=used)
-        elif is_less and ended.reason == app_pod.EXECUTOR_FAILED:
+        elif is_less and ended.reason == pod_reader.EXECUTOR_FAILED:
             self._learner.out_of_memory(stage, memory_bytes)  # it may have had another reason, which nothing tells

@@ -3,13 +3,13 @@
 import asyncio
 from typing import Final
 
-from boathouse.cluster import boundary, catalogue, informer, store, wire
+from boathouse.cluster import boundary, catalogue, informer, store
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_EXECUTOR
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
+from boathouse.services.sparkapp import pods
+from boathouse.services.sparkapp.executor_pods import LABEL_ROLE
 from boathouse.services.sparkapp.kind import SparkAppKind
-from boathouse.services.sparkapp.pods.executor_pods import LABEL_ROLE
-from boathouse.services.sparkapp.submission import attempt_properties, driver_pod
 
 
 def add(leader: LeaderServices) -> None:
@@ -18,11 +18,7 @@ def add(leader: LeaderServices) -> None:
     leader.controllers.add(kind)
     scheduling = leader.scheduling
 
-    def node_changed(change: store.Change[wire.NodeView]) -> None:
-        if isinstance(change, store.Deleted):
-            kind.node_lost(change.key)
-
-    scheduling.nodes.subscribe(node_changed)
+    scheduling.nodes.subscribe(kind.drivers.on_node)
     scheduling.pods.subscribe(kind.drivers.on_pod)
     scheduling.pods.subscribe(kind.executors.on_pod)
     scheduling.ended.subscribe(kind.drivers.on_ended)
@@ -59,6 +55,6 @@ def _ended_executors(leader: LeaderServices, kind: SparkAppKind) -> informer.Inf
 
 SPARKAPPS: Final = KindEntry(
     pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, LABEL_ROLE}),
-    pod_containers=frozenset({driver_pod.CONTAINER, attempt_properties.EXECUTOR_CONTAINER}),
+    pod_containers=frozenset({pods.DRIVER_CONTAINER, pods.EXECUTOR_CONTAINER}),
     add=add,
 )

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from boathouse.resources.sparkapp.closed_conf import is_closed
 from boathouse.resources.sparkapp.status import SparkApp
-from boathouse.services.sparkapp import app as sparkapp
+from boathouse.services.sparkapp import model
 from boathouse_cli.conversion import command_lines, manifests
 from tests.builders import conversion_strategies, conversions, sparkapps
 
@@ -18,7 +18,7 @@ def assert_admitted(found):
     SparkApp.model_validate(found.manifest)
     spec = found.manifest["spec"]
     assert not [key for key in spec.get("sparkConf", {}) if is_closed(key)]
-    sparkapp.from_resource(sparkapps.sparkapp(**{"mainClass": None, **spec}), sparkapps.CONFIG)
+    model.from_resource(sparkapps.sparkapp(**{"mainClass": None, **spec}), sparkapps.CONFIG)
 
 
 @settings(suppress_health_check=[HealthCheck.too_slow])

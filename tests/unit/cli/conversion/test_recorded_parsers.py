@@ -5,7 +5,7 @@ import re
 import pytest
 
 from boathouse.resources.sparkapp.status import SparkApp
-from boathouse.services.sparkapp.submission import user_properties
+from boathouse.services.sparkapp import user_properties
 from boathouse_cli.conversion import command_lines, hadoop_lines, hadoop_properties, streaming_options
 from tests.command_lines import generated, record
 

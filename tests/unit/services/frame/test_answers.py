@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from boathouse.services.frame.answers import ENTRY_BYTES, Answer, Answers
+from boathouse.services.frame.related_objects import ENTRY_BYTES, Answer, Answers
 
 
 class Reads:

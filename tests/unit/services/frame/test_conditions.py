@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.resources import base
-from boathouse.services.frame import conditions
-from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services.frame import status_codec
+from boathouse.services.frame.status_codec import ConditionTable
 
 ORDER = ("Admitted", "Running")
 
@@ -47,5 +47,5 @@ def test_a_message_is_printable_and_has_a_limit():
     made.set("Running", False, "Failed", "\x1b[31m" + "x" * 10_000)
     (condition,) = made.conditions
     assert isinstance(condition, base.Condition)
-    assert len(condition.message) == conditions.MAX_MESSAGE
+    assert len(condition.message) == status_codec.MAX_MESSAGE
     assert "\x1b" not in condition.message

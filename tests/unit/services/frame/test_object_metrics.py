@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.services.frame.metrics import ObjectMetrics
+from boathouse.services.frame.reconciler import ObjectMetrics
 from boathouse.services.mrjob.kind import MRJOB
 
 

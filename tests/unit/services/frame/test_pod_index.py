@@ -5,7 +5,7 @@ import pytest
 from boathouse.cluster import store
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts import pod_reader
+from boathouse.services.mrjob import attempt_pods
 from tests.builders.observed_pods import observed_pod
 
 UID = "job-1"
@@ -47,7 +47,7 @@ class Index:
     def __init__(self):
         self.changes, self.checks, self.gone = [], [], []
         self.index = PodIndex(
-            pod_reader.task_pod,
+            attempt_pods.task_pod,
             self.changes.append,
             lambda _, check: self.checks.append(check),
             on_gone=lambda pod: self.gone.append(pod.uid),
@@ -162,3 +162,12 @@ def test_the_object_of_a_pod_is_known_until_the_pod_is_gone(pods):
     assert pods.index.object_of("u2") is None
     assert [*pods.index] == []
     assert pods.gone == ["u1", "u2"]
+
+
+@pytest.mark.parametrize(("node", "reconciled"), [("n1", [UID]), ("n2", [])], ids=["its node", "another"])
+def test_an_object_is_reconciled_when_the_node_of_one_of_its_pods_is_removed(node, reconciled):
+    found = Index()
+    found.index.on_pod(added(1))
+    found.changes.clear()
+    found.index.on_node(store.Deleted(key=node, old=None, final=None))
+    assert found.changes == reconciled

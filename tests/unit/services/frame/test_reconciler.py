@@ -8,8 +8,8 @@ import pytest
 from boathouse.resources import names
 from boathouse.services.frame import reconciler
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.metrics import ObjectMetrics
 from boathouse.services.frame.protocols import Desired, Life
+from boathouse.services.frame.reconciler import ObjectMetrics
 from boathouse.services.frame.status_writer import STATUS_DISTANCE_S, Memory, StatusShare
 from boathouse.telemetry import gauges
 from tests.builders.frame import BOAT, KEY, BoatServer, boat

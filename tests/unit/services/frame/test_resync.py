@@ -1,7 +1,7 @@
 """The comparison with a LIST, while objects come and go."""
 
 from boathouse.cluster import client, errors
-from boathouse.services.frame import object_store, resync
+from boathouse.services.frame import object_store
 from tests.builders.frame import BOAT, KEY, boat
 
 
@@ -22,12 +22,12 @@ class EmptyServer:
 async def test_a_job_recreated_during_its_read_is_kept():
     jobs = object_store.ObjectStore(BOAT, lambda _: None)
     jobs.on_object(boat(1, "u1"))
-    await resync.Resync(EmptyServer(lambda: jobs.on_object(boat(5, "u2"))), jobs, ()).run_once()
+    await object_store.Resync(EmptyServer(lambda: jobs.on_object(boat(5, "u2"))), jobs, ()).run_once()
     assert jobs.key("u2") == KEY
 
 
 async def test_a_job_that_is_gone_is_dropped():
     jobs = object_store.ObjectStore(BOAT, lambda _: None)
     jobs.on_object(boat(1, "u1"))
-    await resync.Resync(EmptyServer(lambda: None), jobs, ()).run_once()
+    await object_store.Resync(EmptyServer(lambda: None), jobs, ()).run_once()
     assert jobs.keys() == []

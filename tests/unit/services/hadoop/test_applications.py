@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.applications import Applications
+from boathouse.services.hadoop import Applications
 from boathouse_task.cluster_contract import MOST_KILLS, MOST_TAGS
 from tests.builders.mrclusters import application
 

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources.mrcluster import names
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.directory import MRCLUSTERS, ClusterFacts, Directory
+from boathouse.services.hadoop import MRCLUSTERS, ClusterFacts, Directory
 from boathouse_policies.model import NodeName
 from tests.builders.mrclusters import cluster_facts
 

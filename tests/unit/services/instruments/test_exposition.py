@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.services.instruments import exposition
+from boathouse.services.instruments import counters
 from tests.builders.kubelet_metrics import recorded_metrics
 
 NODE = b"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total %s\n"
@@ -11,7 +11,7 @@ FS = b'\ncontainer_fs_reads_bytes_total{container="",device="%s",id="%s"} %s\n'
 
 
 def node_usage(rest=b"", cpu=b"1.5 1000"):
-    return exposition.node_usage(NODE % cpu + rest)
+    return counters.node_usage(NODE % cpu + rest)
 
 
 def pods_cpu_s(*values):
@@ -20,15 +20,15 @@ def pods_cpu_s(*values):
 
 
 def test_a_recorded_response_has_the_cpu_of_the_node_and_its_pods():
-    sample = exposition.node_usage(recorded_metrics("resource-1"))
-    assert sample.cpu == exposition.Counter(111761.751969887, 1795427337417)
+    sample = counters.node_usage(recorded_metrics("resource-1"))
+    assert sample.cpu == counters.Counter(111761.751969887, 1795427337417)
     assert list(sample.pods_cpu_s) == [0, 41.5, 12.25]
     assert sample.pods_at_ms[0] == 1795427346673
     assert len(set(sample.pods)) == 3
 
 
 def test_a_pod_is_recognized_in_the_next_response():
-    first, second = (exposition.node_usage(recorded_metrics(f"resource-{number}")) for number in (1, 2))
+    first, second = (counters.node_usage(recorded_metrics(f"resource-{number}")) for number in (1, 2))
     assert [pod in first.pods for pod in second.pods] == [True, True, False]
 
 
@@ -42,7 +42,7 @@ def test_a_response_with_an_invalid_sample_of_the_node_is_ignored(cpu):
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\x00" * 100, b"node_cpu_usage_seconds_total 1 1"])
 def test_a_response_of_another_kind_is_ignored(body):
-    assert exposition.node_usage(body) is None
+    assert counters.node_usage(body) is None
 
 
 def test_an_invalid_sample_of_a_pod_costs_that_pod_only():
@@ -50,7 +50,7 @@ def test_an_invalid_sample_of_a_pod_costs_that_pod_only():
 
 
 def test_more_pods_than_a_node_can_have_are_not_read():
-    assert len(pods_cpu_s(*[b"1 1"] * 3000)) == exposition.MOST_PODS
+    assert len(pods_cpu_s(*[b"1 1"] * 3000)) == counters.MOST_PODS
 
 
 @pytest.mark.parametrize(
@@ -59,13 +59,13 @@ def test_more_pods_than_a_node_can_have_are_not_read():
 def test_a_response_of_the_largest_size_is_read_in_linear_time(unit):
     heads = NODE % b"1 1", b"\npod_cpu_usage_seconds_total{", b"\ncontainer_fs_reads_bytes_total{"
     body = b"".join(head + unit * (2**20 // len(unit)) for head in heads)
-    assert exposition.node_usage(body) is not None
-    assert exposition.cadvisor_usage(body) is None
+    assert counters.node_usage(body) is not None
+    assert counters.cadvisor_usage(body) is None
 
 
 def test_a_recorded_response_of_cadvisor_has_the_disks_and_pressure_of_the_node():
-    sample = exposition.cadvisor_usage(recorded_metrics("cadvisor-v2-1"))
-    assert sample.disk_bytes == exposition.Counter(4.194304e9 + 1.048576e9 + 10e9, 1795427337517)
+    sample = counters.cadvisor_usage(recorded_metrics("cadvisor-v2-1"))
+    assert sample.disk_bytes == counters.Counter(4.194304e9 + 1.048576e9 + 10e9, 1795427337517)
     assert {resource: counter.value for resource, counter in sample.waited_s.items()} == {
         "cpu": 812.5,
         "io": 301.25,
@@ -74,12 +74,12 @@ def test_a_recorded_response_of_cadvisor_has_the_disks_and_pressure_of_the_node(
 
 
 def test_only_the_root_control_group_counts():
-    assert exposition.cadvisor_usage(FS % (b"/dev/sda", b"/kubepods", b"5 1")) is None
+    assert counters.cadvisor_usage(FS % (b"/dev/sda", b"/kubepods", b"5 1")) is None
 
 
 def test_a_response_without_disks_has_pressure():
-    sample = exposition.cadvisor_usage(b'\ncontainer_pressure_io_waiting_seconds_total{container="",id="/"} 2 7\n')
-    assert sample == exposition.DiskSample(disk_bytes=None, waited_s={"io": exposition.Counter(2, 7)})
+    sample = counters.cadvisor_usage(b'\ncontainer_pressure_io_waiting_seconds_total{container="",id="/"} 2 7\n')
+    assert sample == counters.DiskSample(disk_bytes=None, waited_s={"io": counters.Counter(2, 7)})
 
 
 def test_a_disk_that_is_mapped_to_another_counts_once():
@@ -87,4 +87,4 @@ def test_a_disk_that_is_mapped_to_another_counts_once():
         b'container_fs_reads_bytes_total{device="/dev/%s",id="/"} 5 1\n' % device
         for device in (b"dm-3", b"sda", b"loop1")
     )
-    assert exposition.cadvisor_usage(b"\n" + lines).disk_bytes.value == 5
+    assert counters.cadvisor_usage(b"\n" + lines).disk_bytes.value == 5

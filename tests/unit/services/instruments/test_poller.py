@@ -6,7 +6,7 @@ import collections
 import pytest
 
 from boathouse.cluster import errors, store, wire
-from boathouse.services.instruments import poller, rates
+from boathouse.services.instruments import counters, poller
 from boathouse.services.instruments.kubelet_client import ReadError, Result
 from boathouse.services.instruments.missing import UNCHANGED
 
@@ -70,7 +70,7 @@ class Polling:
         self.poller = poller.Poller(
             self.kubelets,
             self.token,
-            rates.Rates(cpu_of_pods=False),
+            counters.Rates(cpu_of_pods=False),
             lambda name, usage: self.published.append((name, dict(usage))),
             poller.Options(**{"interval_s": 10.0, "port": 0, "cadvisor": False} | options),
             count=lambda result, _: self.counted.update([result]),

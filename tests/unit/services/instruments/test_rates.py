@@ -4,14 +4,14 @@ import array
 
 import pytest
 
-from boathouse.services.instruments import exposition, rates
+from boathouse.services.instruments import counters
 from tests.builders.kubelet_metrics import recorded_metrics
 
 
 def resource_sample(cpu_s, at_ms, **pods):
     names = sorted(pods)
-    return exposition.NodeSample(
-        cpu=exposition.Counter(cpu_s, at_ms),
+    return counters.NodeSample(
+        cpu=counters.Counter(cpu_s, at_ms),
         pods=array.array("q", map(hash, names)),
         pods_cpu_s=array.array("d", [pods[name][0] for name in names]),
         pods_at_ms=array.array("q", [pods[name][1] for name in names]),
@@ -20,12 +20,12 @@ def resource_sample(cpu_s, at_ms, **pods):
 
 def usage_of(*samples, cpu_of_pods=False):
     """Return the usage at the last of the samples."""
-    measure = rates.Rates(cpu_of_pods=cpu_of_pods)
+    measure = counters.Rates(cpu_of_pods=cpu_of_pods)
     *_, last = [measure.cpu("n", each) for each in samples]
     return last
 
 
-def recorded_samples(name, read=exposition.node_usage):
+def recorded_samples(name, read=counters.node_usage):
     return [read(recorded_metrics(f"{name}-{number}")) for number in (1, 2)]
 
 
@@ -82,8 +82,8 @@ def test_pods_that_use_more_than_their_node_leave_nothing_to_the_system():
 
 
 def test_recorded_responses_of_cadvisor_have_disk_and_pressure():
-    measure = rates.Rates(cpu_of_pods=False)
-    first, second = recorded_samples("cadvisor-v2", exposition.cadvisor_usage)
+    measure = counters.Rates(cpu_of_pods=False)
+    first, second = recorded_samples("cadvisor-v2", counters.cadvisor_usage)
     assert measure.disks("n", first) == {}
     assert measure.disks("n", second) == {
         "disk_bytes_per_s": pytest.approx((0.21e9 + 0.6e9) / 10),
@@ -94,7 +94,7 @@ def test_recorded_responses_of_cadvisor_have_disk_and_pressure():
 
 
 def test_a_forgotten_node_starts_again():
-    measure = rates.Rates(cpu_of_pods=False)
+    measure = counters.Rates(cpu_of_pods=False)
     measure.cpu("n", resource_sample(5, 1000))
     measure.forget("n")
     assert measure.cpu("n", resource_sample(6, 2000)) is None

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.hadoop.applications import Applications
-from boathouse.services.mrcluster.agent.orders import OrderBook
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.hadoop import Applications
+from boathouse.services.mrcluster.agent import OrderBook
+from boathouse.services.mrcluster.model import ClusterState
 from boathouse_task.cluster_contract import NO_TIMEOUT, Leaving, Version
 
 UID = ObjectUid("u-1")

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.config import HadoopDefaults
-from boathouse.services.mrcluster.cluster import Requests
+from boathouse.services.mrcluster.model import Requests
 from tests.builders.mrclusters import cluster, cluster_refusal
 
 GIB = 1024**3

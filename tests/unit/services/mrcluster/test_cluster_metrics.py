@@ -7,7 +7,7 @@ from prometheus_client import generate_latest
 
 from boathouse.resources.mrcluster.status import HdfsUsage, LeavingNode, NodeCounts
 from boathouse.services.mrcluster.cluster_metrics import ClusterMetrics
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster.model import ClusterState
 from boathouse.telemetry import gauges
 from tests.builders.mrclusters import UID, cluster
 

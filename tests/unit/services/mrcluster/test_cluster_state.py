@@ -14,9 +14,8 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.mrcluster.status import LeavingNode, SizeChange, SizeReason
 from boathouse.services.frame import status_codec
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.state import cluster_state
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster import model
+from boathouse.services.mrcluster.model import ClusterState
 
 LAST_S = 4e9  # in the year 2096
 TIMES = st.integers(1, int(LAST_S)).map(float)
@@ -25,8 +24,8 @@ TEXTS = st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=60)
 CORE = st.sets(st.integers(0, wire.MRClusterSpec().core.count + 200), max_size=12).map(sorted).map(tuple)
 TRANSIENT = st.sets(st.integers(0, 2**31), max_size=12).map(sorted).map(tuple)
 HOSTS = st.one_of(
-    st.integers(0, 200).map(lambda number: naming.host_of(Role.CORE, number)),
-    st.integers(0, 2**31).map(lambda number: naming.host_of(Role.TRANSIENT, number)),
+    st.integers(0, 200).map(lambda number: model.host_of(Role.CORE, number)),
+    st.integers(0, 2**31).map(lambda number: model.host_of(Role.TRANSIENT, number)),
 )
 LEAVING = st.builds(
     LeavingNode, host=HOSTS, since_s=TIMES, deadline_s=st.none() | TIMES, reason=st.sampled_from(["", "Resized"])
@@ -116,10 +115,10 @@ def degraded_condition(condition_type, message=""):
 @settings(max_examples=40)
 @given(STATES)
 def test_a_state_is_restored_from_its_status_and_from_what_the_api_server_keeps_of_it(state):
-    status = cluster_state.to_status(state)
-    assert cluster_state.from_status(status) == state
+    status = model.to_status(state)
+    assert model.from_status(status) == state
     kept = json.loads(json.dumps(status_codec.stripped(status)))
-    assert cluster_state.to_status(cluster_state.from_status(kept)) == status
+    assert model.to_status(model.from_status(kept)) == status
 
 
 @given(st.sets(st.integers(0, 10**9), max_size=ranges.MAX_NUMBERS))
@@ -138,30 +137,30 @@ def test_a_text_of_anybody_has_few_numbers(text):
 
 
 def test_the_status_of_the_largest_cluster_is_below_32_kib():
-    text = json.dumps(cluster_state.to_status(largest_state()))
+    text = json.dumps(model.to_status(largest_state()))
     assert 20 * 1024 < len(text) < 32 * 1024
 
 
 def test_the_latest_changes_of_the_size_are_kept():
     sizes = tuple(SizeChange(time_s=float(second), core=1, transient=second) for second in range(1, 200))
-    kept = cluster_state.from_status(cluster_state.to_status(ClusterState(sizes=sizes))).sizes
+    kept = model.from_status(model.to_status(ClusterState(sizes=sizes))).sizes
     assert kept == sizes[-wire.MAX_SIZES :]
 
 
 def test_every_field_is_in_the_status_so_that_a_merge_patch_clears_it():
-    written = cluster_state.to_status(ClusterState())
+    written = model.to_status(ClusterState())
     assert {*written} == {*schema.structural(wire.MRCluster)["properties"]["status"]["properties"]}
     assert written["clusterID"] is None
 
 
 def test_urgent_fields_exist():
-    assert set(cluster_state.URGENT_FIELDS) <= set(cluster_state.to_status(ClusterState()))
+    assert set(model.URGENT_FIELDS) <= set(model.to_status(ClusterState()))
 
 
 def test_numbers_of_nodes_that_exist_or_leave_are_not_used_again_when_the_counter_is_lost():
     status = {"wantedTransient": "3-4", "leaving": [{"host": "t9", "since": "2026-01-01T00:00:00Z"}]}
-    assert cluster_state.from_status(status).next_transient == 10
-    assert cluster_state.from_status({"wantedTransient": "3-4", "nextTransient": 5}).next_transient == 5
+    assert model.from_status(status).next_transient == 10
+    assert model.from_status({"wantedTransient": "3-4", "nextTransient": 5}).next_transient == 5
 
 
 @pytest.mark.parametrize(
@@ -182,12 +181,12 @@ def test_numbers_of_nodes_that_exist_or_leave_are_not_used_again_when_the_counte
     ids=["none", "types", "leaving", "times", "numbers"],
 )
 def test_invalid_fields_are_left_out(status):
-    assert cluster_state.from_status(status) == ClusterState()
+    assert model.from_status(status) == ClusterState()
 
 
 def test_valid_fields_beside_invalid_ones_are_kept():
     status = {"clusterID": "CID-1", "phase": "Upgrading", "firstCoreNodes": 3, "wantedCore": "0-2,x"}
-    found = cluster_state.from_status(status)
+    found = model.from_status(status)
     assert (found.cluster_id, found.first_core_nodes, found.wanted_core) == ("CID-1", 3, (0, 1, 2))
 
 
@@ -200,7 +199,7 @@ def test_the_hosts_of_a_cluster_are_master_core_and_transient_nodes():
 
 def test_without_its_free_parts_a_state_has_what_the_planner_needs():
     state = dataclasses.replace(largest_state(), load_percent=3, slots=4, applications=1)
-    bare = cluster_state.without_free_parts(state)
+    bare = model.without_free_parts(state)
     assert (bare.load_percent, bare.slots, bare.hdfs, bare.size, bare.sizes) == (None, None, None, None, ())
     assert (bare.leaving, bare.wanted_transient, bare.cluster_id) == (
         state.leaving,

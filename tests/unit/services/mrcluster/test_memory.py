@@ -5,12 +5,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import daemons
-from boathouse.services.mrcluster.settings import memory, sizes
+from boathouse.services.mrcluster import daemons, sizes
 from tests.builders.mrclusters import cluster
 
-MIB = memory.MIB
-HELPERS_MIB = memory.REFRESH_MIB + memory.AGENT_MIB
+MIB = sizes.MIB
+HELPERS_MIB = sizes.REFRESH_MIB + sizes.AGENT_MIB
 ROLES = st.sampled_from([Role.MASTER, Role.CORE, Role.TRANSIENT])
 
 
@@ -18,7 +17,7 @@ ROLES = st.sampled_from([Role.MASTER, Role.CORE, Role.TRANSIENT])
 @given(ROLES, st.integers(0, 2**44), st.booleans(), st.integers(0, 2**32))
 def test_the_daemons_of_every_size_fit_their_containers_and_these_the_pod(role, limit_bytes, compute, volume_bytes):
     try:
-        found = memory.heaps(role, limit_bytes, compute=compute, in_memory_bytes=volume_bytes)
+        found = sizes.heaps_of_pod(role, limit_bytes, compute=compute, in_memory_bytes=volume_bytes)
     except ValueError:  # less than the daemons need
         return
     volume_mib = -(-volume_bytes // MIB) if role is Role.CORE else 0
@@ -34,38 +33,38 @@ def test_the_daemons_of_every_size_fit_their_containers_and_these_the_pod(role, 
 @settings(max_examples=50)
 @given(st.integers(1344 * MIB, 2**44))
 def test_every_master_of_enough_memory_is_possible(limit_bytes):
-    assert len(memory.heaps(Role.MASTER, limit_bytes).daemons) == 4
+    assert len(sizes.heaps_of_pod(Role.MASTER, limit_bytes).daemons) == 4
 
 
 @settings(max_examples=50)
 @given(st.integers(768 * MIB, 2**44), st.sampled_from([Role.CORE, Role.TRANSIENT]))
 def test_every_node_that_the_crd_allows_offers_memory_in_units_of_yarn(limit_bytes, role):
-    found = memory.heaps(role, limit_bytes)
-    assert found.yarn_mb >= memory.UNIT_MB
-    assert found.yarn_mb % memory.UNIT_MB == 0
+    found = sizes.heaps_of_pod(role, limit_bytes)
+    assert found.yarn_mb >= sizes.UNIT_MB
+    assert found.yarn_mb % sizes.UNIT_MB == 0
 
 
 def test_name_node_and_checkpoint_get_what_the_others_leave():
-    found = memory.heaps(Role.MASTER, 16 * 1024 * MIB).daemons
+    found = sizes.heaps_of_pod(Role.MASTER, 16 * 1024 * MIB).daemons
     assert found[daemons.NAME_NODE].heap_mib == found[daemons.CHECKPOINT].heap_mib > 4096
-    assert found[daemons.RESOURCE_MANAGER] == memory.Memory(limit_mib=1024 + 128, heap_mib=1024)
+    assert found[daemons.RESOURCE_MANAGER] == sizes.Memory(limit_mib=1024 + 128, heap_mib=1024)
 
 
 def test_a_node_offers_its_limit_without_the_heaps():
-    found = memory.heaps(Role.CORE, 2048 * MIB)
-    assert found.daemons[daemons.DATA_NODE] == memory.Memory(limit_mib=332, heap_mib=204)
+    found = sizes.heaps_of_pod(Role.CORE, 2048 * MIB)
+    assert found.daemons[daemons.DATA_NODE] == sizes.Memory(limit_mib=332, heap_mib=204)
     assert found.yarn_mb == (2048 - 2 * 332) // 64 * 64
 
 
 def test_without_compute_a_data_node_has_all_memory():
-    found = memory.heaps(Role.CORE, 1024 * MIB, compute=False)
-    assert found.daemons == {daemons.DATA_NODE: memory.Memory(limit_mib=1024, heap_mib=1024 - 128)}
+    found = sizes.heaps_of_pod(Role.CORE, 1024 * MIB, compute=False)
+    assert found.daemons == {daemons.DATA_NODE: sizes.Memory(limit_mib=1024, heap_mib=1024 - 128)}
 
 
 def test_a_volume_in_memory_counts_for_its_data_node():
     volume = {"emptyDir": True, "medium": "Memory", "size": "64Mi"}
     found = sizes.heaps(cluster(core={"volume": volume}, dataPolicy="Delete"), Role.CORE)
-    assert found.daemons[daemons.DATA_NODE] == memory.Memory(limit_mib=332 + 64, heap_mib=204)
+    assert found.daemons[daemons.DATA_NODE] == sizes.Memory(limit_mib=332 + 64, heap_mib=204)
 
 
 def test_sizes_of_tasks_fit_small_nodes():

@@ -7,13 +7,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.naming import Names
+from boathouse.services.mrcluster import model
+from boathouse.services.mrcluster.model import Names
 from tests.builders.mrclusters import cluster
 
 LABEL = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 CLUSTER_NAMES = st.from_regex(r"[a-z]([-a-z0-9]{0,38}[a-z0-9])?", fullmatch=True)
-HOSTS = st.builds(naming.host_of, st.sampled_from([Role.MASTER, Role.CORE, Role.TRANSIENT]), st.integers(0, 2**31))
+HOSTS = st.builds(model.host_of, st.sampled_from([Role.MASTER, Role.CORE, Role.TRANSIENT]), st.integers(0, 2**31))
 
 
 @settings(max_examples=50)
@@ -45,20 +45,20 @@ def test_the_names_of_a_cluster():
 @settings(max_examples=50)
 @given(st.sampled_from([Role.CORE, Role.TRANSIENT]), st.integers(0, 2**31))
 def test_role_and_number_can_be_read_from_a_host(role, number):
-    host = naming.host_of(role, number)
-    assert (naming.role_of(host), naming.number_of(host)) == (role, number)
+    host = model.host_of(role, number)
+    assert (model.role_of(host), model.number_of(host)) == (role, number)
 
 
 def test_there_is_one_master():
-    assert naming.host_of(Role.MASTER, 7) == "master"
-    assert (naming.role_of("master"), naming.number_of("master")) == (Role.MASTER, 0)
+    assert model.host_of(Role.MASTER, 7) == "master"
+    assert (model.role_of("master"), model.number_of("master")) == (Role.MASTER, 0)
 
 
 @pytest.mark.parametrize("text", ["", "c", "c01", "x1", "c-1", "C1", "c1\n", "master0", "t99999999999"])
 def test_other_names_are_of_no_host(text):
-    assert naming.role_of(text) is None
+    assert model.role_of(text) is None
     with pytest.raises(ValueError, match="is not the name of a host"):
-        naming.number_of(text)
+        model.number_of(text)
 
 
 @pytest.mark.parametrize("host", ["master", "c0", "t17"])

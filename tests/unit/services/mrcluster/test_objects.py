@@ -3,9 +3,7 @@
 import pytest
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import claims, objects, ports
-from boathouse.services.mrcluster.pods import worker_pod
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import daemons, files, objects, pods
 from tests.builders.mrclusters import UID, cluster
 
 SELF = {"matchLabels": {"boathouse.dev/job-uid": UID}}
@@ -37,7 +35,7 @@ def test_the_config_map_cannot_be_changed_and_is_named_by_its_digest():
 def test_pods_mount_the_config_map_of_their_digest():
     found = cluster()
     rendered = files.render(found)
-    volumes = worker_pod.build(found, "c0", Role.CORE, rendered)["spec"]["volumes"]
+    volumes = pods.worker_pod(found, "c0", Role.CORE, rendered)["spec"]["volumes"]
     (name,) = [each["configMap"]["name"] for each in volumes if "configMap" in each]
     assert name == objects.config_map(found, rendered)["metadata"]["name"]
 
@@ -65,12 +63,21 @@ def test_only_pods_of_its_namespace_reach_a_cluster_and_only_the_ports_of_client
     assert rule["from"] == [{"podSelector": {}}]
     opened = {each["port"] for each in rule["ports"]}
     assert {8020, 9870, 9866, 8032, 8088, 10020, 19888} <= opened
-    assert not {ports.CANARY, ports.CONTROL, ports.NODE_MANAGER, ports.RESOURCE_MANAGER_ADMIN, ports.SHUFFLE} & opened
+    assert (
+        not {
+            daemons.CANARY_PORT,
+            daemons.CONTROL_PORT,
+            daemons.NODE_MANAGER_PORT,
+            daemons.RESOURCE_MANAGER_ADMIN_PORT,
+            daemons.SHUFFLE_PORT,
+        }
+        & opened
+    )
 
 
 def test_the_operator_alone_reaches_the_control_port():
     _, rule = policies_of()["etl-0a1b2c3d-clients"]["ingress"]
-    assert rule["ports"] == [{"port": ports.CONTROL, "protocol": "TCP"}]
+    assert rule["ports"] == [{"port": daemons.CONTROL_PORT, "protocol": "TCP"}]
     (peer,) = rule["from"]
     assert peer["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "boathouse-system"}}
     assert peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "operator"
@@ -78,7 +85,7 @@ def test_the_operator_alone_reaches_the_control_port():
 
 def test_clients_reach_the_application_masters_of_their_jobs():
     rule, _ = policies_of()["etl-0a1b2c3d-clients"]["ingress"]
-    first, last = ports.APPLICATION_MASTERS
+    first, last = daemons.APPLICATION_MASTER_PORTS
     assert {"port": first, "endPort": last, "protocol": "TCP"} in rule["ports"]
     assert f"{first}-{last}" in files.render(cluster()).files["mapred-site.xml"]
 
@@ -97,25 +104,25 @@ def test_a_cluster_may_have_no_network_policy():
 
 
 def test_a_claim_that_is_retained_is_not_owned_and_names_its_cluster():
-    manifest = claims.build(cluster(), "c0")
+    manifest = objects.claim(cluster(), "c0")
     assert owners_of(manifest) == []
     assert manifest["metadata"]["labels"]["boathouse.dev/job-uid"] == UID
-    assert owners_of(claims.build(cluster(dataPolicy="Delete"), "c0")) == [UID]
+    assert owners_of(objects.claim(cluster(dataPolicy="Delete"), "c0")) == [UID]
 
 
 def test_a_claim_is_as_the_spec_says():
     volume = {"size": "5Gi", "storageClassName": "fast"}
-    manifest = claims.build(cluster(master={"volume": volume}), "master")
+    manifest = objects.claim(cluster(master={"volume": volume}), "master")
     assert (manifest["apiVersion"], manifest["kind"]) == ("v1", "PersistentVolumeClaim")
     spec = manifest["spec"]
     assert spec["accessModes"] == ["ReadWriteOnce"]
     assert spec["resources"] == {"requests": {"storage": "5Gi"}}
     assert spec["storageClassName"] == "fast"
-    assert "storageClassName" not in claims.build(cluster(), "c0")["spec"]
+    assert "storageClassName" not in objects.claim(cluster(), "c0")["spec"]
 
 
 def test_hosts_without_data_or_with_an_empty_dir_have_no_claim():
     found = cluster(core={"volume": {"emptyDir": True}}, dataPolicy="Delete")
-    assert [claims.has_claim(found, host) for host in ("master", "c0", "t1")] == [True, False, False]
+    assert [objects.has_claim(found, host) for host in ("master", "c0", "t1")] == [True, False, False]
     with pytest.raises(ValueError, match="has no claim"):
-        claims.build(found, "c0")
+        objects.claim(found, "c0")

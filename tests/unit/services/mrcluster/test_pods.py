@@ -8,7 +8,7 @@ import pytest
 
 from boathouse.resources import quantity
 from boathouse.resources.config import EphemeralStorageConfig, HadoopDefaults
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files
 from boathouse_task import cluster_contract
 from tests.builders import reviewed
 from tests.builders.mrclusters import DEFAULTS, FULL, cluster, node_manifest

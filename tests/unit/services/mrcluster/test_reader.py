@@ -4,9 +4,7 @@ import pytest
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.pods import reader
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files, model, pods
 from tests.builders.mrclusters import cluster, node_manifest
 from tests.builders.observed_pods import observed_pod, terminated, waiting
 
@@ -26,13 +24,13 @@ def read_node(host="c0", *statuses, node="n1", phase="Running", labels=None, **m
     manifest["metadata"]["labels"] |= labels or {}
     manifest["spec"] |= {"nodeName": node} if node else {}
     manifest["status"] = {"phase": phase, "containerStatuses": list(statuses), "podIP": "10.0.0.7"}
-    return reader.node_pod(observed_pod(manifest))
+    return pods.node_pod(observed_pod(manifest))
 
 
 @pytest.mark.parametrize("host", ["master", "c0", "t17"])
 def test_a_pod_that_the_operator_creates_is_a_node(host):
-    pod = read_node(host, status_of(reader.AGENT))
-    assert (pod.host, pod.role, pod.number) == (host, naming.role_of(host), naming.number_of(host))
+    pod = read_node(host, status_of(pods.AGENT))
+    assert (pod.host, pod.role, pod.number) == (host, model.role_of(host), model.number_of(host))
     assert (pod.node, pod.address, pod.life) == ("n1", "10.0.0.7", PodLife.RUNNING)
     assert pod.settings == files.render(cluster()).digest
     assert pod.resources.memory_bytes > 0
@@ -42,7 +40,7 @@ def test_a_pod_that_the_operator_creates_is_a_node(host):
 def test_every_container_that_the_operator_creates_is_read():
     hosts = ("master", "c0", "t17")
     created = {container["name"] for host in hosts for container in node_manifest(host)["spec"]["containers"]}
-    assert created == reader.CONTAINERS
+    assert created == pods.CONTAINERS
 
 
 @pytest.mark.parametrize(

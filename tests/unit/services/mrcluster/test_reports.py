@@ -4,8 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.agent.reports import Reports
-from boathouse.services.progress.rejections import Reason, Rejected
+from boathouse.services.mrcluster.agent import Reports
+from boathouse.services.progress.limits import Reason, Rejected
 from boathouse_task.cluster_contract import AgentReport, ApplicationFigures, HdfsFigures, NodeFigures, YarnFigures
 
 UID = ObjectUid("u-1")

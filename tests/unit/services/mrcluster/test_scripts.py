@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from boathouse.services.mrcluster.scripts import SCRIPTS
+from boathouse.services.mrcluster.files import SCRIPTS
 from boathouse_e2e import waiting
 
 NAME_NODE = "org.apache.hadoop.hdfs.server.namenode.NameNode"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster import closed_settings
-from boathouse.services.mrcluster.settings import capacity, core_site, files, hdfs_site, mapred_site, yarn_site
+from boathouse.services.mrcluster import files
 from tests.builders import reviewed
 from tests.builders.mrclusters import cluster
 
@@ -33,18 +33,23 @@ def test_the_files_of_a_cluster_are_as_reviewed(name):
 def test_every_setting_of_ours_is_closed_to_users():
     found = cluster()
     ours = {
-        **core_site.of(found),
-        **hdfs_site.of(found),
-        **yarn_site.of(found),
-        **mapred_site.of(found),
-        **capacity.of(),
+        **files.core_site(found),
+        **files.hdfs_site(found),
+        **files.yarn_site(found),
+        **files.mapred_site(found),
+        **files.capacity_scheduler(),
     }
     assert set(closed_settings.closed_keys(ours)) == set(ours)
 
 
 def test_every_default_can_be_changed_by_users():
     found = cluster()
-    defaults = (hdfs_site.defaults(found), yarn_site.defaults(found), mapred_site.defaults(found), capacity.defaults())
+    defaults = (
+        files.hdfs_defaults(found),
+        files.yarn_defaults(found),
+        files.mapred_defaults(found),
+        files.capacity_defaults(),
+    )
     assert closed_settings.closed_keys(*defaults) == ()
 
 
@@ -117,7 +122,7 @@ def test_containers_get_only_the_variables_of_a_list():
 def test_application_masters_and_tasks_open_java_lang():
     found = settings_of("mapred-site.xml")
     keys = ("yarn.app.mapreduce.am.admin-command-opts", "mapreduce.admin.map.child.java.opts")
-    assert {found[key] for key in (*keys, "mapreduce.admin.reduce.child.java.opts")} == {mapred_site.ADD_OPENS}
+    assert {found[key] for key in (*keys, "mapreduce.admin.reduce.child.java.opts")} == {files.ADD_OPENS}
 
 
 def test_the_heap_of_an_application_master_fits_its_container():
@@ -179,9 +184,9 @@ def test_application_masters_run_on_core_nodes_because_transient_nodes_have_a_la
     assert yarn["yarn.nodemanager.node-labels.provider"] == "${env.BOATHOUSE_NODE_LABELS:-}"
     assert yarn["yarn.nodemanager.node-labels.provider.configured-node-partition"] == "transient"
     for queue in ("root", "root.default"):
-        prefix = f"{capacity.PREFIX}{queue}.accessible-node-labels"
+        prefix = f"{files._CAPACITY_PREFIX}{queue}.accessible-node-labels"
         assert (scheduler[prefix], scheduler[f"{prefix}.transient.capacity"]) == ("transient", "100")
-    assert scheduler[f"{capacity.PREFIX}am.allow-non-exclusive-allocation"] == "false"
+    assert scheduler[f"{files._CAPACITY_PREFIX}am.allow-non-exclusive-allocation"] == "false"
 
 
 def test_the_state_of_the_resource_manager_is_on_the_masters_volume():

@@ -6,7 +6,7 @@ import msgspec
 
 from boathouse.cluster import storage
 from boathouse.scheduling.volumes import rules
-from boathouse.services.mrcluster import claims
+from boathouse.services.mrcluster.objects import claim_facts
 from boathouse.services.mrcluster.planning.observation import ClaimFacts
 from boathouse_policies import model
 
@@ -27,7 +27,7 @@ def facts_of(*, bound=True, nodes=NODES, on=()):
         claims={KEY: msgspec.convert(claim, storage.ClaimView)},
         volumes={"v": msgspec.convert({"metadata": {"name": "v"}, "spec": affinity}, storage.VolumeView)},
     )
-    return claims.facts(objects, nodes, KEY)
+    return claim_facts(objects, nodes, KEY)
 
 
 def test_a_volume_of_the_network_is_reachable_wherever_nodes_are():
@@ -45,4 +45,4 @@ def test_a_claim_without_a_volume_is_not_lost():
 
 
 def test_a_claim_that_does_not_exist_has_no_facts():
-    assert claims.facts(rules.Storage.empty(), NODES, KEY) is None
+    assert claim_facts(rules.Storage.empty(), NODES, KEY) is None

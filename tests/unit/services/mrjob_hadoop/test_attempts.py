@@ -11,7 +11,7 @@ from tests.builders import mrjobs
 from tests.builders.simulated_hadoop_job import SimulatedHadoopJob
 
 if TYPE_CHECKING:
-    from boathouse.services.mrjob.hadoop.client import ClientPod
+    from boathouse.services.mrjob.hadoop.observation import ClientPod
 
 WRITES = ("tags", "kill-application", "submit")
 FAILPOINTS = (*(f"{moment}-mrjob.{write}" for write in WRITES for moment in ("before", "after")), "after-mrjob.status")

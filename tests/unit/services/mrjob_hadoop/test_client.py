@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.hadoop import client, client_pod
+from boathouse.services.mrjob.hadoop import client_pod, observation
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
@@ -46,18 +46,18 @@ def client_spec(manifest: dict[str, Any]) -> ClientSpec:
     return msgspec.json.decode(text.replace("$$", "$"), type=ClientSpec)
 
 
-def read_client(phase: str = "Running", state: dict[str, Any] | None = None, **status: Any) -> client.ClientPod:
+def read_client(phase: str = "Running", state: dict[str, Any] | None = None, **status: Any) -> observation.ClientPod:
     """Return the client of a pod that the operator created, with this status."""
     manifest = client_manifest()
     manifest["metadata"] |= {"uid": "p", "creationTimestamp": "2026-01-01T00:00:00Z"}
     statuses = [{"name": "task", "state": state}] if state else []
     manifest["status"] = {"phase": phase, "containerStatuses": statuses} | status
-    found = client.read(observed_pod(manifest))
+    found = observation.read_client(observed_pod(manifest))
     assert found is not None
     return found
 
 
-def read_ended_client(exit_code: int, message: str = "", reason: str = "Error") -> client.ClientPod:
+def read_ended_client(exit_code: int, message: str = "", reason: str = "Error") -> observation.ClientPod:
     return read_client(state=terminated(exit_code, message, reason))
 
 
@@ -169,7 +169,7 @@ def test_a_pod_that_was_built_is_read() -> None:
 def test_a_pod_of_another_type_is_no_client() -> None:
     manifest = client_manifest()
     manifest["metadata"]["labels"]["boathouse.dev/task-type"] = "map"
-    assert client.read(observed_pod(manifest)) is None
+    assert observation.read_client(observed_pod(manifest)) is None
 
 
 def test_a_client_has_ended_when_its_first_container_has() -> None:
@@ -188,7 +188,9 @@ def test_a_client_has_ended_when_its_first_container_has() -> None:
     ],
     ids=["program", "killed", "memory", "no shell", "evicted"],
 )
-def test_a_failure_is_the_users_or_the_infrastructures(pod: client.ClientPod, reason: str, user_error: bool) -> None:
+def test_a_failure_is_the_users_or_the_infrastructures(
+    pod: observation.ClientPod, reason: str, user_error: bool
+) -> None:
     assert pod.ending is not None
     assert (pod.ending.reason, pod.ending.user_error) == (reason, user_error)
 

@@ -8,8 +8,8 @@ import pytest
 
 from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.services.frame.kind import Refusal
+from boathouse.services.mrjob import model, on_cluster
 from boathouse.services.mrjob.hadoop import options
-from boathouse.services.mrjob.job import model, on_cluster
 from tests.builders import mrjobs
 from tests.builders.simulated_hadoop_job import CLUSTER
 

@@ -9,15 +9,13 @@ import pytest
 
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.hadoop.applications import TagView
-from boathouse.services.mrjob.attempts.attempt_pod import Ending
-from boathouse.services.mrjob.attempts.settle import Limits
+from boathouse.services.hadoop import TagView
+from boathouse.services.mrjob import job_state
+from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import plan
-from boathouse.services.mrjob.hadoop.client import ClientPod
-from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.state import hadoop_state, job_state
-from boathouse.services.mrjob.state.hadoop_state import HadoopState
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job_state import HadoopState, JobState
+from boathouse.services.mrjob.settle import Limits
 from tests.builders import mrjobs
 from tests.builders.frame import condition_of
 from tests.builders.mrclusters import application
@@ -33,7 +31,7 @@ LIMITS = Limits(start_timeout_s=300, image_pull_timeout_s=300, max_infrastructur
 
 def attempt_state(number: int = 1, **more: Any) -> HadoopState:
     return HadoopState(
-        **({"attempt": number, "tag": hadoop_state.tag(mrjobs.UID, number), "since_s": LONG_AGO_S} | more)
+        **({"attempt": number, "tag": job_state.hadoop_tag(mrjobs.UID, number), "since_s": LONG_AGO_S} | more)
     )
 
 
@@ -57,7 +55,7 @@ def tag_views(
 ) -> Any:
     """Return reports about all tags up to that of an attempt, which has these applications."""
     return {
-        hadoop_state.tag(mrjobs.UID, each): TagView(
+        job_state.hadoop_tag(mrjobs.UID, each): TagView(
             answered_s=began_s,
             began_s=began_s,
             rm_started_s=rm_started_s,
@@ -119,7 +117,7 @@ def test_a_cluster_is_absent_only_if_the_api_server_has_none(name: str, facts: A
 @pytest.mark.parametrize(
     ("answers", "clientless_s"),
     [
-        ({hadoop_state.tag(mrjobs.UID, 1): None}, LONG_AGO_S),
+        ({job_state.hadoop_tag(mrjobs.UID, 1): None}, LONG_AGO_S),
         (tag_views(began_s=NOW_S - 1), NOW_S - 5),
         (tag_views(rm_started_s=NOW_S - 10), LONG_AGO_S),
         (tag_views(), None),
@@ -138,8 +136,8 @@ def test_it_submits_once_the_resource_manager_knows_no_application() -> None:
 
 def test_a_second_attempt_is_not_submitted_without_a_report_about_the_first() -> None:
     second = {
-        hadoop_state.tag(mrjobs.UID, 2): tag_views(number=2)[hadoop_state.tag(mrjobs.UID, 2)],
-        hadoop_state.tag(mrjobs.UID, 1): None,
+        job_state.hadoop_tag(mrjobs.UID, 2): tag_views(number=2)[job_state.hadoop_tag(mrjobs.UID, 2)],
+        job_state.hadoop_tag(mrjobs.UID, 1): None,
     }
     desired = plan_job(attempt_state(2), views=second, clientless_s=LONG_AGO_S, submission=Submission.NONE)
     assert not desired.submits
@@ -246,7 +244,7 @@ def test_the_tasks_of_an_application_are_mirrored() -> None:
     running = application(maps=(4, 4), reduces=(1, 2), progress=60)
     desired = plan_job(attempt_state(), pods=[client_pod()], views=tag_views(running))
     assert (desired.state.phase, desired.state.percent) == ("Reduce", 83)
-    status = hadoop_state.progress(desired.state.hadoop or attempt_state())
+    status = job_state.hadoop_progress(desired.state.hadoop or attempt_state())
     assert status == "maps 4/4, reduces 1/2"
 
 

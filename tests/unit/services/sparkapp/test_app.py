@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.sparkapp import app as model
+from boathouse.services.sparkapp import model
 from tests.builders.sparkapps import app, app_refusal, sparkapp
 
 WRONG = [

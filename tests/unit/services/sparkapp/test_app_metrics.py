@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.sparkapp.app_metrics import AppMetrics
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import AppState
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from boathouse.cluster import wire
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.pods import app_pod
+from boathouse.services.sparkapp import pod_reader
 from boathouse_policies import model
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -20,7 +20,7 @@ def executor_pod(phase="Running", node="n1", *, deleted=False, disrupted="", **s
     metadata = wire.ObjectMeta(name="e", namespace="demo", uid="u", deletion_timestamp=NOW if deleted else None)
     pod = wire.PodStatus(phase=phase, conditions=tuple(conditions), **status)
     size = model.Resources(cpu_milli=500)
-    return app_pod.of_executor(facts.PodFacts(metadata=metadata, status=pod, node_name=node, resources=size))
+    return pod_reader.of_executor(facts.PodFacts(metadata=metadata, status=pod, node_name=node, resources=size))
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_an_executor_that_was_disrupted_has_failed_for_that_reason(pod, reason):
 
 def test_a_pod_that_ended_does_not_end_otherwise():
     failed = executor_pod("Failed")
-    assert app_pod.ended(failed) is failed
-    assert app_pod.ended(executor_pod(), "DriverFailed").reason == "DriverFailed"
+    assert pod_reader.ended(failed) is failed
+    assert pod_reader.ended(executor_pod(), "DriverFailed").reason == "DriverFailed"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from boathouse.resources.sparkapp.status import Attempt, FailureCounts
 from boathouse.services.frame.status_codec import stripped
-from boathouse.services.sparkapp.state import app_state
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp import model
+from boathouse.services.sparkapp.model import AppState
 
 TIMES = st.none() | st.integers(1, 4 * 10**9).map(float)
 TEXTS = st.sampled_from(["", "DriverLost"])
@@ -29,9 +29,9 @@ STATES = st.builds(
 @settings(max_examples=40)
 @given(STATES)
 def test_a_state_is_restored_from_what_the_api_server_keeps_of_its_status(state):
-    status = app_state.to_status(state)
-    assert app_state.from_status(json.loads(json.dumps(stripped(status)))) == state
-    assert app_state.from_status(status) == state
+    status = model.to_status(state)
+    assert model.from_status(json.loads(json.dumps(stripped(status)))) == state
+    assert model.from_status(status) == state
 
 
 @pytest.mark.parametrize("text", ["soon", 7, ""])
@@ -40,6 +40,6 @@ def test_a_time_that_cannot_be_read_costs_neither_its_attempt_nor_the_failures(t
         "pastAttempts": [{"number": 3, "applicationId": "a", "startTime": text}],
         "failures": {"application": 2, "infrastructure": -1, "retryTime": text},
     }
-    state = app_state.from_status(status)
+    state = model.from_status(status)
     assert (state.attempt, state.past_attempts[0].start_s) == (3, None)
     assert state.failures == FailureCounts(application=2)

@@ -4,7 +4,7 @@ import pytest
 
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.pods import driver_reader
+from boathouse.services.sparkapp import pod_reader
 from tests.builders.observed_pods import observed_pod, terminated, waiting
 
 OWNER = {"apiVersion": names.API_VERSION, "kind": "SparkApp", "uid": "a", "controller": True}
@@ -27,7 +27,7 @@ def read_driver(phase="Running", state=None, node="n1", labels=LABELS, deleted=N
         "spec": {"nodeName": node},
         "status": {"phase": phase, "containerStatuses": containers, "podIP": "10.0.0.7"} | status,
     }
-    return driver_reader.driver(observed_pod(manifest))
+    return pod_reader.driver_pod(observed_pod(manifest))
 
 
 def read_ending(exit_code=1, message="", reason="Error"):

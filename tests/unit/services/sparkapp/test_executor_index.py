@@ -4,7 +4,7 @@ import pytest
 
 from boathouse.cluster import store, wire
 from boathouse.scheduling.pods import facts
-from boathouse.services.sparkapp.pods.executor_pods import ExecutorPods
+from boathouse.services.sparkapp.executor_pods import ExecutorPods
 
 
 def executor_facts(name="e1", phase="Running", driver="d1", namespace="demo", role="executor", kind="Pod", node=""):

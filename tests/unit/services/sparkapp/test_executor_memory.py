@@ -3,8 +3,8 @@
 import pytest
 
 from boathouse.resources import names
-from boathouse.services.sparkapp.placement.gang import DriverFactory
-from boathouse.services.sparkapp.submission import attempt_properties, executor_memory, sizing
+from boathouse.services.sparkapp import gang, objects, sizing
+from boathouse.services.sparkapp.gang import DriverFactory
 from boathouse_policies import model
 from tests.builders.sparkapps import ATTEMPT, app, app_refusal, driver_pod
 
@@ -22,27 +22,27 @@ def driver_manifest(found, expected):
 
 @pytest.mark.parametrize("chosen", [1100, 1600, 2048, 3333])
 def test_executors_have_the_largest_heap_that_fits_the_chosen_memory(chosen):
-    found = executor_memory.resized(elastic_app(), chosen * MIB)
+    found = gang.resized(elastic_app(), chosen * MIB)
     heap = int(found.conf["spark.executor.memory"].removesuffix("m"))
     more = sizing.executor({**found.conf, "spark.executor.memory": f"{heap + 1}m"}, is_python=True)
     assert found.executor.memory_mib <= chosen < more.memory_mib
 
 
 def test_an_explicit_overhead_leaves_the_rest_to_the_heap():
-    found = executor_memory.resized(elastic_app(memoryOverhead="500m"), 2000 * MIB)
+    found = gang.resized(elastic_app(memoryOverhead="500m"), 2000 * MIB)
     assert (found.conf["spark.executor.memory"], found.executor.memory_mib) == ("1500m", 2000)
 
 
 def test_executors_that_may_have_all_their_memory_keep_the_heap_of_the_spec():
     found = elastic_app()
-    assert executor_memory.resized(found, found.executor.memory_bytes) is found
+    assert gang.resized(found, found.executor.memory_bytes) is found
 
 
 def test_less_memory_than_the_least_heap_needs_is_refused():
     with pytest.raises(ValueError, match="need more"):
-        executor_memory.resized(elastic_app(), 900 * MIB)
+        gang.resized(elastic_app(), 900 * MIB)
     with pytest.raises(ValueError, match="need more"):
-        executor_memory.resized(app(), 900 * MIB)
+        gang.resized(app(), 900 * MIB)
 
 
 def test_a_driver_gets_the_chosen_heap_before_its_program():
@@ -63,16 +63,16 @@ def test_a_driver_whose_executors_have_all_their_memory_is_unchanged(expected):
 
 
 def test_the_attempt_of_a_driver_that_exists_has_the_size_of_its_annotation():
-    chosen = executor_memory.resized(elastic_app(), 2048 * MIB)
-    found = executor_memory.of_attempt(elastic_app(), driver_pod(executor_bytes=chosen.executor.memory_bytes))
+    chosen = gang.resized(elastic_app(), 2048 * MIB)
+    found = gang.with_chosen_memory(elastic_app(), driver_pod(executor_bytes=chosen.executor.memory_bytes))
     assert (found.executor, found.conf) == (chosen.executor, chosen.conf)
-    assert attempt_properties.of(found, ATTEMPT)["spark.executor.memory"] == "1463m"
+    assert objects.properties(found, ATTEMPT)["spark.executor.memory"] == "1463m"
 
 
 @pytest.mark.parametrize("written", [0, 900 * MIB, 10**17])
 def test_a_size_that_the_operator_could_not_have_chosen_is_ignored(written):
     found = elastic_app()
-    assert executor_memory.of_attempt(found, driver_pod(executor_bytes=written)) is found
+    assert gang.with_chosen_memory(found, driver_pod(executor_bytes=written)) is found
 
 
 def test_a_least_heap_above_that_of_a_property_is_refused():

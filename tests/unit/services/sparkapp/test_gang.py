@@ -3,8 +3,7 @@
 import pytest
 
 from boathouse.resources import config
-from boathouse.services.sparkapp.placement import gang
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp import gang, objects
 from boathouse_policies import model, profiles, run_times
 from tests.builders import core
 from tests.builders.sparkapps import app

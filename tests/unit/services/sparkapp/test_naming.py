@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.services.sparkapp.submission import naming
-from boathouse.services.sparkapp.submission.naming import AttemptNames
+from boathouse.services.sparkapp.model import AttemptNames
 from tests.builders.sparkapps import UID
 
 LABEL = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -53,12 +52,6 @@ def test_an_application_that_is_created_again_has_other_names():
     assert old.application_id != new.application_id
 
 
-@settings(max_examples=40)
-@given(OBJECT_NAMES, ATTEMPTS)
-def test_the_attempt_can_be_read_from_a_drivers_name(name, attempt):
-    assert naming.attempt_of(attempt_names(name, attempt=attempt).driver_pod) == attempt
-
-
 @pytest.mark.parametrize(("first", "second"), [("a" * 60, "a" * 59 + "b"), ("a.b", "a-b")], ids=["long", "dots"])
 def test_names_that_would_be_truncated_or_replaced_to_the_same_differ(first, second):
     a, b = attempt_names(first), attempt_names(second)
@@ -72,7 +65,3 @@ def test_a_short_name_is_kept():
     assert names.executor_prefix == "word-count-0a1b2c3d-a3"
     assert names.service == "word-count-0a1b2c3d-ui"
     assert names.application_id == "spark-0a1b2c3d4e5f6789abcdef0123456789-3"
-
-
-def test_other_names_are_of_no_attempt():
-    assert naming.attempt_of("pi-0a1b2c3d-a3-exec-1") is None

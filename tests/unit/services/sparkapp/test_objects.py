@@ -5,7 +5,7 @@ import subprocess
 
 import pytest
 
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp import objects
 from tests.builders.mrclusters import cluster_facts
 from tests.builders.sparkapps import UID, app, only_container
 

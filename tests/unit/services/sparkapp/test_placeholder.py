@@ -2,8 +2,8 @@
 
 import pytest
 
-from boathouse.services.sparkapp.placement.gang import DriverFactory
-from boathouse.services.sparkapp.submission import driver_pod, executor_template
+from boathouse.services.sparkapp import pods
+from boathouse.services.sparkapp.gang import DriverFactory
 from tests.builders.sparkapps import ATTEMPT, UID, app, only_container
 
 FIELDS = {
@@ -27,7 +27,7 @@ FIELDS = {
     "envFrom": [{"secretRef": {"name": "keys"}}],
     "executor": {"instances": 2, "extendedResources": {"example.com/gpu": "1"}},
 }
-BUILD = {False: executor_template.build_like_spark, True: driver_pod.build}
+BUILD = {False: pods.trial_executor, True: pods.driver}
 
 
 @pytest.fixture(params=BUILD, ids=["executor", "driver"])

@@ -7,13 +7,11 @@ import pytest
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.sparkapp import conditions, model, planner, rest
 from boathouse.services.sparkapp.kind import SparkAppKind
-from boathouse.services.sparkapp.planning import conditions, planner
-from boathouse.services.sparkapp.planning.observation import Ending, Executors, Observation
-from boathouse.services.sparkapp.rest import answers
-from boathouse.services.sparkapp.rest.reports import Report
-from boathouse.services.sparkapp.state import app_state
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp.model import AppState
+from boathouse.services.sparkapp.observation import Ending, Executors, Observation
+from boathouse.services.sparkapp.rest import Report
 from tests.builders.frame import condition_of
 from tests.builders.sparkapps import STARTED_S, app, driver_pod
 from tests.wire.fake_api.merging import merge
@@ -41,8 +39,8 @@ class Life:
         self.now_s += after_s
         observation = Observation(app=app(**self.spec), state=self.state, now_s=self.now_s, drivers=drivers, **observed)
         found = planner.plan(observation)
-        self.status = merge(self.status, app_state.to_status(found.state))
-        self.state = app_state.from_status(self.status)
+        self.status = merge(self.status, model.to_status(found.state))
+        self.state = model.from_status(self.status)
         assert self.state == found.state
         assert planner.plan(dataclasses.replace(observation, state=found.state)).state.phase == found.state.phase
         return found
@@ -311,19 +309,19 @@ def test_only_five_attempts_are_kept():
     "status", [{"attempt": "x", "pastAttempts": [{"number": []}], "phase": 3}, {"conditions": 1}, None]
 )
 def test_a_status_that_cannot_be_read_is_left_out(status):
-    assert app_state.from_status(status) == AppState()
+    assert model.from_status(status) == AppState()
 
 
 def test_the_number_of_an_attempt_is_not_used_again_where_only_the_history_has_it():
     status = {"pastAttempts": [{"number": 7, "applicationId": "spark-x-7"}]}
-    assert app_state.from_status(status).attempt == 7
+    assert model.from_status(status).attempt == 7
 
 
 def test_texts_of_drivers_can_be_left_out_of_a_status():
     life = Life().running()
     life.plan(failed_driver())
-    bare = app_state.without_free_parts(life.state)
-    assert "Traceback" in str(app_state.to_status(life.state))
+    bare = model.without_free_parts(life.state)
+    assert "Traceback" in str(model.to_status(life.state))
     assert not {"Traceback", "exit code 1"} & set(map(str, (bare.last_log, bare.past_attempts[-1].message)))
 
 
@@ -394,7 +392,7 @@ def test_a_secret_that_stays_missing_is_the_applications_fault():
 
 
 def test_what_a_driver_reports_is_in_the_status_until_the_next_attempt():
-    progress = answers.progress(b'[{"numTasks": 8, "numCompletedTasks": 2, "numActiveStages": 1}]')
+    progress = rest.progress(b'[{"numTasks": 8, "numCompletedTasks": 2, "numActiveStages": 1}]')
     life = Life(restartPolicy=ON_FAILURE).running()
     life.plan(driver_pod(), report=Report(progress=progress, overridden=("spark.executor.memory",)))
     assert (life.state.progress_percent, life.state.tasks.total, life.state.stages.active) == (25, 8, 1)

@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp.planning import planner
-from boathouse.services.sparkapp.planning.observation import DriverPod, Ending, Observation
-from boathouse.services.sparkapp.state import app_state
-from boathouse.services.sparkapp.state.app_state import AppState
+from boathouse.services.sparkapp import model, planner
+from boathouse.services.sparkapp.model import AppState
+from boathouse.services.sparkapp.observation import DriverPod, Ending, Observation
 from tests.builders.sparkapps import app
 
 LOST_S = 300.0
@@ -47,7 +46,7 @@ class Life(RuleBasedStateMachine):
         plan = planner.plan(observation)
         if crash == "before status":
             return
-        self.state = app_state.from_status(app_state.to_status(plan.state))
+        self.state = model.from_status(model.to_status(plan.state))
         for pod in plan.delete:
             if pod.deleting_since_s is None:
                 self.change(pod, deleting_since_s=self.now_s)

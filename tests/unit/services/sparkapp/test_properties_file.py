@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.sparkapp.submission import user_properties
+from boathouse.services.sparkapp import user_properties
 
 LINES = st.characters(blacklist_categories=["Cs"], blacklist_characters="\0\r\n")
 TEXTS = st.text(LINES, max_size=60)

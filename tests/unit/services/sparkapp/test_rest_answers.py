@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.sparkapp.rest import answers, driver_client
+from boathouse.services.sparkapp import rest
 
 EXPECTED = {"spark.master": "k8s://https://kubernetes.default.svc", "spark.executor.memory": "1g"}
 
@@ -18,42 +18,42 @@ def environment_response(**changed):
 
 def test_the_running_jobs_are_summed_up():
     job = {"jobId": 1, "numTasks": 10, "numCompletedTasks": 4, "numActiveTasks": 2, "numActiveStages": 1, "x": []}
-    found = answers.progress(json.dumps([job, job]).encode())
+    found = rest.progress(json.dumps([job, job]).encode())
     assert (found.tasks.total, found.tasks.completed, found.stages.active, found.percent) == (20, 8, 2, 40)
 
 
 def test_without_running_jobs_there_is_no_percentage():
-    assert answers.progress(b"[]").percent is None
+    assert rest.progress(b"[]").percent is None
 
 
 @pytest.mark.parametrize(
     "body", [b"", b"{}", b'[{"numTasks": "many"}]', b"[" * 100_000, b'[{"numTasks": 1e99}]', b"\xff"]
 )
 def test_a_response_that_cannot_be_decoded_is_no_report(body):
-    assert answers.progress(body) is None
-    assert answers.overridden(body, EXPECTED) is None or body == b"{}"
+    assert rest.progress(body) is None
+    assert rest.overridden(body, EXPECTED) is None or body == b"{}"
 
 
 @given(st.lists(st.dictionaries(st.sampled_from(["numTasks", "numCompletedTasks"]), st.integers(-(2**63), 2**63 - 1))))
 def test_whatever_numbers_a_driver_sends_the_status_takes_them(jobs):
-    found = answers.progress(json.dumps(jobs).encode())
+    found = rest.progress(json.dumps(jobs).encode())
     assert 0 <= found.tasks.total < 2**31
     assert found.percent is None or 0 <= found.percent <= 100
 
 
 def test_the_spills_of_the_completed_stages_are_summed_up():
     stage = {"stageId": 1, "diskBytesSpilled": 100, "memoryBytesSpilled": 400}
-    assert answers.spilled_bytes(json.dumps([stage, stage, {"diskBytesSpilled": -5}, {}]).encode()) == 200
-    assert answers.spilled_bytes(json.dumps([{"diskBytesSpilled": 2**62}] * 4).encode()) == 2**60
+    assert rest.spilled_bytes(json.dumps([stage, stage, {"diskBytesSpilled": -5}, {}]).encode()) == 200
+    assert rest.spilled_bytes(json.dumps([{"diskBytesSpilled": 2**62}] * 4).encode()) == 2**60
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'[{"diskBytesSpilled": "many"}]', b"[" * 100_000])
 def test_spills_that_cannot_be_decoded_are_no_report(body):
-    assert answers.spilled_bytes(body) is None
+    assert rest.spilled_bytes(body) is None
 
 
 def test_a_program_that_keeps_its_properties_overrides_nothing():
-    assert answers.overridden(environment_response(**{"spark.sql.shuffle.partitions": "7"}), EXPECTED) == []
+    assert rest.overridden(environment_response(**{"spark.sql.shuffle.partitions": "7"}), EXPECTED) == []
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_program_that_keeps_its_properties_overrides_nothing():
     ],
 )
 def test_properties_that_a_program_sets_itself_are_named(changed, keys):
-    assert answers.overridden(environment_response(**changed), EXPECTED) == keys
+    assert rest.overridden(environment_response(**changed), EXPECTED) == keys
 
 
 @pytest.mark.parametrize(
@@ -82,4 +82,4 @@ def test_properties_that_a_program_sets_itself_are_named(changed, keys):
     ],
 )
 def test_only_addresses_of_pods_are_read(address, url):
-    assert driver_client.url_of(address, 4040, "x") == url
+    assert rest.url_of(address, 4040, "x") == url

@@ -6,7 +6,7 @@ import json
 import pytest
 from aiohttp import web
 
-from boathouse.services.sparkapp.rest import driver_client, reports
+from boathouse.services.sparkapp import rest
 from tests.wire import waiting
 
 JOBS = json.dumps([{"numTasks": 4, "numCompletedTasks": 1}]).encode()
@@ -40,11 +40,11 @@ class DriverReports:
 
     def __init__(self):
         self.drivers, self.changed, self.now_s = Drivers(), [], 0.0
-        self.reports = reports.Reports(self.changed.append, lambda: self.now_s, self.drivers)
+        self.reports = rest.Reports(self.changed.append, lambda: self.now_s, self.drivers)
 
     def follow(self, uid, namespace="demo", pod="p1", *, reads_spills=False):
         self.reports.follow(
-            reports.Target(
+            rest.Target(
                 uid=uid,
                 namespace=namespace,
                 pod_uid=pod,
@@ -137,12 +137,12 @@ async def server():
     ("path", "body"), [("fine", JOBS), ("endless", None), ("slow", None), ("elsewhere", None), ("no", None)]
 )
 async def test_only_a_short_direct_response_is_read(server, monkeypatch, path, body):
-    monkeypatch.setattr(driver_client, "url_of", lambda _, port, path: f"http://127.0.0.1:{port}/{path}")
-    monkeypatch.setattr(driver_client, "TIMEOUT_S", 0.1 if path == "slow" else 60)
-    async with driver_client.DriverClient() as client:
+    monkeypatch.setattr(rest, "url_of", lambda _, port, path: f"http://127.0.0.1:{port}/{path}")
+    monkeypatch.setattr(rest, "TIMEOUT_S", 0.1 if path == "slow" else 60)
+    async with rest.DriverClient() as client:
         assert await client.get("10.0.0.1", server, path) == body
 
 
 async def test_a_port_that_nobody_listens_on_is_no_response():
-    async with driver_client.DriverClient() as client:
+    async with rest.DriverClient() as client:
         assert await client.get("127.0.0.1", 1, "x") is None

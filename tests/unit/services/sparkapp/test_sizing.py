@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources import quantity
-from boathouse.services.sparkapp.submission import sizing
-from boathouse.services.sparkapp.submission.sizing import ResourceProfile, mebibytes, spark_size
+from boathouse.services.sparkapp import sizing
+from boathouse.services.sparkapp.sizing import ResourceProfile, mebibytes, spark_size
 from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container
 from tests.spark import keys
 

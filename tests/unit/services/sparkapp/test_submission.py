@@ -4,7 +4,7 @@ import json
 
 import javaproperties
 
-from boathouse.services.sparkapp.submission import objects
+from boathouse.services.sparkapp import objects
 from tests.builders.differences import declaration, differences, leaves
 from tests.builders.sparkapps import SUBMISSIONS, app, of_each_submission
 

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.resources.sparkapp.fields import FIELDS
-from boathouse.services.sparkapp.submission import attempt_properties
+from boathouse.services.sparkapp import objects
 from boathouse_cli.conversion import spark_versions
 from tests.builders.sparkapps import ATTEMPT, SUBMISSIONS, VERSIONS, app
 from tests.spark import configurations, keys
@@ -25,7 +25,7 @@ def all_properties():
     """Return the keys of an application that uses every field, and those that fields stand for."""
     monitoring = {"prometheus": True, "eventLogDir": "s3a://books/events"}
     whole = app(dynamicAllocation={"enabled": True}, storage={"s3": {}}, monitoring=monitoring)
-    set_keys = {*attempt_properties.of(whole, ATTEMPT), *FIELDS.values()}
+    set_keys = {*objects.properties(whole, ATTEMPT), *FIELDS.values()}
     return {key for key in set_keys if not key.startswith(ELSEWHERE)} - NOT_DECLARED
 
 

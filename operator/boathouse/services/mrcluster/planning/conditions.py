@@ -1,4 +1,4 @@
-"""A cluster's phase, conditions (metav1.Condition), counts and figures. Pure."""
+"""A cluster's phase, conditions (metav1.Condition), counts and figures, and its facts for other kinds. Pure."""
 
 import dataclasses
 from typing import Final
@@ -8,34 +8,30 @@ from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.resources.mrcluster.status import SizeChange
-from boathouse.services.frame.conditions import ConditionTable
+from boathouse.services import hadoop
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.hadoop import directory
-from boathouse.services.mrcluster import naming, ports
-from boathouse.services.mrcluster.planning import degradation, draining, load, membership, sizing
+from boathouse.services.frame.status_codec import ConditionTable
+from boathouse.services.hadoop import ClusterFacts
+from boathouse.services.mrcluster import daemons, files, model
+from boathouse.services.mrcluster.model import ClusterState, Names
+from boathouse.services.mrcluster.planning import degradation, draining, membership, sizing
 from boathouse.services.mrcluster.planning.degradation import Service
-from boathouse.services.mrcluster.planning.observation import (
-    ABSENT,
-    LATE_S,
-    Draft,
-    Observation,
-    figures,
-)
-from boathouse.services.mrcluster.state import cluster_state
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster.planning.observation import ABSENT, LATE_S, Draft, Observation, figures
+from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import DfsState, YarnState
 
 SIZES_EVERY_S: Final = 10.0
-RESOURCE_MANAGER_PORT: Final = 8088
-HISTORY_PORT: Final = 19888
 _RESERVED: Final = frozenset({"JobOrder", "Gang", "Patience"})
 """Reasons of the scheduler's diagnosis that name others who have the room."""
 _NO_CONTROL: Final = (
-    f"the operator cannot connect to the master's port {ports.CONTROL} either, which the cluster's NetworkPolicies "
-    "open to it: check the network between them, and policies for connections of the operator's namespace"
+    f"the operator cannot connect to the master's port {daemons.CONTROL_PORT} either, which the cluster's "
+    "NetworkPolicies open to it: check the network between them, and policies for connections of "
+    "the operator's namespace"
 )
 _TESTED: Final = frozenset({Reason.ENFORCED, Reason.NOT_ENFORCED})
+_SERVING: Final = frozenset({"Ready", "Degraded"})
+"""Phases in which jobs may begin if HDFS and YARN are available: a lost core node does not hold them up."""
 
 
 def table(state: ClusterState, now_s: float) -> ConditionTable:
@@ -55,7 +51,7 @@ def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float
         message = f"the operator neither replaces nor resizes its nodes until this is corrected: {refusal.message}"
         conditions.set(ConditionType.READY, False, refusal.reason, message)
         conditions.set(ConditionType.DEGRADED, True, refusal.reason, message)
-        state = dataclasses.replace(cluster_state.without_figures(state), phase="Degraded")
+        state = dataclasses.replace(model.without_figures(state), phase="Degraded")
     return dataclasses.replace(state, conditions=conditions.conditions)
 
 
@@ -98,7 +94,7 @@ def _phase(observation: Observation, draft: Draft, problem: Problem | None, *, i
         return "Pending"
     if problem is not None:
         return "Degraded"
-    master = observation.pod(naming.MASTER)
+    master = observation.pod(model.MASTER)
     return "Ready" if is_ready and master is not None and not master.is_over else "Starting"
 
 
@@ -254,14 +250,14 @@ def _reported(observation: Observation, draft: Draft) -> Draft:
     if report is None and observation.report is None and draft.silence_s(observation.now_s) <= LATE_S:
         return draft  # a new leader keeps the figures of the status until it may have a report
     if report is None:
-        return dataclasses.replace(draft, state=cluster_state.without_figures(draft.state))
+        return dataclasses.replace(draft, state=model.without_figures(draft.state))
     yarn, hdfs = report.yarn, report.hdfs
-    running, pending = load.tasks(yarn) if yarn else (0, 0)
+    running, pending = sizing.tasks(yarn) if yarn else (0, 0)
     return draft.with_state(
-        load_percent=load.percent(observation, draft, report),
-        slots=load.slots(observation, draft, report) if yarn else None,
+        load_percent=sizing.load_percent(observation, draft, report),
+        slots=sizing.slots(observation, draft, report) if yarn else None,
         containers=wire.Containers(running=running, pending=pending) if yarn else None,
-        applications=min(yarn.apps_running + yarn.apps_pending, load.MOST_TASKS) if yarn else None,
+        applications=min(yarn.apps_running + yarn.apps_pending, sizing.MOST_TASKS) if yarn else None,
         hdfs=wire.HdfsUsage(
             capacity_bytes=hdfs.capacity_bytes,
             used_bytes=hdfs.used_bytes,
@@ -276,11 +272,40 @@ def _reported(observation: Observation, draft: Draft) -> Draft:
 
 
 def _addresses(observation: Observation) -> wire.Addresses:
-    master = naming.Names(observation.cluster).fqdn(naming.MASTER)
+    master = model.Names(observation.cluster).fqdn(model.MASTER)
     compute = observation.cluster.spec.compute
     return wire.Addresses(
-        hdfs=f"hdfs://{master}:{directory.NAME_NODE_PORT}",
-        webHDFS=f"http://{master}:{directory.WEB_HDFS_PORT}",
-        resource_manager=f"http://{master}:{RESOURCE_MANAGER_PORT}" if compute else None,
-        job_history=f"http://{master}:{HISTORY_PORT}" if compute else None,
+        hdfs=f"hdfs://{master}:{hadoop.NAME_NODE_PORT}",
+        webHDFS=f"http://{master}:{hadoop.WEB_HDFS_PORT}",
+        resource_manager=f"http://{master}:{daemons.RESOURCE_MANAGER_HTTP_PORT}" if compute else None,
+        job_history=f"http://{master}:{daemons.HISTORY_HTTP_PORT}" if compute else None,
+    )
+
+
+def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts:
+    """Return the facts of a cluster in a state.
+
+    The settings for clients are those that all nodes have: while nodes are restarted, the former ones.
+    """
+    cluster, spec = observation.cluster, observation.cluster.spec
+    names = Names(cluster)
+    secrets = (*cluster.defaults.image_pull_secrets, *(each.name for each in spec.image_pull_secrets or ()))
+    return ClusterFacts(
+        uid=cluster.uid,
+        namespace=cluster.namespace,
+        name=cluster.name,
+        queue=cluster.queue,
+        phase=state.phase,
+        is_ready=state.phase in _SERVING and state.holds(ConditionType.READY),
+        has_compute=spec.compute,
+        domain=names.fqdn(model.MASTER).partition(".")[2],
+        image=cluster.image,
+        classpath=spec.classpath,
+        java_home=spec.java_home,
+        settings=names.config_map(state.settings or observation.digest),
+        master=model.MASTER,
+        image_pull_policy=spec.image_pull_policy,
+        image_pull_secrets=tuple(dict.fromkeys(secrets)),
+        user_id=files.user_ids(cluster)[0],
+        hosts={pod.host: NodeName(pod.node) for pod in observation.nodes if pod.node is not None and not pod.is_over},
     )

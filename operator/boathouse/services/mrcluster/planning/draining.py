@@ -17,7 +17,8 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
 from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster import model
+from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning import membership
 from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
@@ -29,7 +30,6 @@ from boathouse.services.mrcluster.planning.observation import (
     Step,
     figures,
 )
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
 STALL_S: Final = 600.0
@@ -87,7 +87,7 @@ def begin(observation: Observation, draft: Draft, hosts: Iterable[str], reason: 
         LeavingNode(
             host=host,
             since_s=observation.now_s,
-            deadline_s=observation.now_s + timeout_s if naming.role_of(host) is Role.TRANSIENT else None,
+            deadline_s=observation.now_s + timeout_s if model.role_of(host) is Role.TRANSIENT else None,
             reason=reason,
         )
         for host in hosts
@@ -122,7 +122,7 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
     It is the newest, if HDFS is whole and the others can take its blocks.
     """
     report, state, why = observation.report_within(FRESH_S), draft.state, _unwhole(observation)
-    if any(naming.role_of(host) is Role.CORE for host in state.leaving_hosts):
+    if any(model.role_of(host) is Role.CORE for host in state.leaving_hosts):
         why = "another core node leaves"
     elif is_barred(observation, draft):
         why = "a decommission was undone: see the events, and change the spec to retry it"
@@ -134,7 +134,7 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
     least, free_bytes = _least_live(state), sum(live.values())
     obstacles = {
         host: _obstacle(host, nodes[host], len(live) - (host in live) - least, free_bytes - live.get(host, 0))
-        for host in sorted(hosts, key=lambda host: (host in live, -naming.number_of(host)))
+        for host in sorted(hosts, key=lambda host: (host in live, -model.number_of(host)))
     }
     first = Problem(reason=Reason.SHRINK_BLOCKED, message=next(iter(obstacles.values()), ""))
     return next((host for host, why in obstacles.items() if not why), first)
@@ -143,11 +143,8 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
 def _obstacle(host: str, node: NodeFigures, spare: int, others_bytes: int) -> str:
     """Return why a core node may not leave though HDFS is whole; empty if it may. It has no figure that often changes.
 
-    Args:
-        host: The node's host.
-        node: Its figures.
-        spare: Live core nodes beyond those that are needed, without this one; negative: so many are missing.
-        others_bytes: Free space of the other live core nodes.
+    `spare` are live core nodes beyond those that are needed, without this one; negative: so many are missing.
+    `others_bytes` is the free space of the other live core nodes.
     """
     if node.dfs not in {DfsState.LIVE, *_OUT_OF_HDFS}:
         return f"the DataNode of {host} is not in service"
@@ -231,7 +228,7 @@ def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
     """Return how a node's drain has ended; None if it goes on."""
     if node.reason in _ENDED:
         return Leave(node.reason)
-    if naming.role_of(node.host) is Role.CORE:
+    if model.role_of(node.host) is Role.CORE:
         return Leave.DRAINED if _has_left_hdfs(observation, node) else None
     pod = observation.pod(node.host)
     if pod.is_over or pod.node is None if pod else node.host not in observation.taken:
@@ -270,7 +267,7 @@ def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
 def undo_stalled(observation: Observation, draft: Draft) -> Draft:
     """Take back the decommission of a core node that cannot end."""
     report = observation.report_within(FRESH_S)
-    leaving = [node for node in draft.state.leaving if naming.role_of(node.host) is Role.CORE and not has_ended(node)]
+    leaving = [node for node in draft.state.leaving if model.role_of(node.host) is Role.CORE and not has_ended(node)]
     if not leaving:
         return draft.with_marks(stalls={})
     if report is None or report.hdfs is None:
@@ -339,7 +336,7 @@ def awaited(observation: Observation, state: ClusterState) -> str:
     known = figures(report) if report else {}
     for node in state.leaving:
         found = known.get(node.host, ABSENT)
-        if report is None or has_ended(node) or naming.role_of(node.host) is not Role.CORE:
+        if report is None or has_ended(node) or model.role_of(node.host) is not Role.CORE:
             continue
         if found.dfs is DfsState.DECOMMISSIONED:
             return f"; {node.host}: copied; waits for {_awaited(report, found)}"
@@ -389,6 +386,6 @@ def undoable(observation: Observation, draft: Draft, role: Role) -> list[str]:
     for node in reversed(draft.state.leaving):
         pod = observation.pod(node.host)
         is_alive = pod is not None and not pod.is_over and pod not in draft.delete
-        if node.reason == Leave.SHRINKING and naming.role_of(node.host) is role and is_alive:
+        if node.reason == Leave.SHRINKING and model.role_of(node.host) is role and is_alive:
             found.append(node.host)
     return found

@@ -1,4 +1,4 @@
-"""Which nodes a state has, which of them stay, and how nodes are added and removed. Pure.
+"""Which nodes a state has, which of them stay, how nodes are added and removed, and what is recorded of them. Pure.
 
 The numbers in a state are those of nodes that exist or shall exist, those that leave included. A number is in the
 written status before its pod is submitted, and leaves it when its pod does not exist.
@@ -8,9 +8,9 @@ from collections.abc import Iterable
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.planning.observation import Draft
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster import model
+from boathouse.services.mrcluster.model import ClusterState
+from boathouse.services.mrcluster.planning.observation import Draft, Observation
 
 
 def numbers(state: ClusterState, role: Role) -> tuple[int, ...]:
@@ -21,12 +21,12 @@ def numbers(state: ClusterState, role: Role) -> tuple[int, ...]:
 def staying(state: ClusterState, role: Role) -> tuple[int, ...]:
     """Return the numbers of the nodes of a role that do not leave."""
     gone = state.leaving_hosts
-    return tuple(number for number in numbers(state, role) if naming.host_of(role, number) not in gone)
+    return tuple(number for number in numbers(state, role) if model.host_of(role, number) not in gone)
 
 
 def staying_hosts(state: ClusterState, role: Role) -> tuple[str, ...]:
     """Return the hosts of a role that do not leave."""
-    return tuple(naming.host_of(role, number) for number in staying(state, role))
+    return tuple(model.host_of(role, number) for number in staying(state, role))
 
 
 def wanted(state: ClusterState, role: Role) -> int:
@@ -53,10 +53,42 @@ def added(draft: Draft, role: Role, new: Iterable[int]) -> Draft:
 
 def removed(draft: Draft, host: str) -> Draft:
     """Return a draft without a node."""
-    role, number = naming.role_of(host), naming.number_of(host)
+    role, number = model.role_of(host), model.number_of(host)
     leaving = tuple(node for node in draft.state.leaving if node.host != host)
     if role is Role.CORE:
         left = tuple(each for each in draft.state.wanted_core if each != number)
         return draft.with_state(wanted_core=left, leaving=leaving)
     left = tuple(each for each in draft.state.wanted_transient if each != number)
     return draft.with_state(wanted_transient=left, leaving=leaving)
+
+
+def record(observation: Observation, draft: Draft) -> Draft:
+    """Record what holds for the whole life, the first core nodes and the ID of the HDFS, and the replication now.
+
+    The ID is recorded when the NameNode first reports it; from then on no NameNode of the cluster may format a volume.
+    """
+    cluster = observation.cluster
+    draft = draft.with_state(
+        observed_generation=cluster.generation, queue=cluster.queue, replication=cluster.replication
+    )
+    if not draft.state.first_core_nodes:
+        first = cluster.spec.core.count
+        draft = draft.with_state(
+            first_core_nodes=first,
+            start_s=observation.now_s if draft.state.start_s is None else draft.state.start_s,
+        )
+        draft = with_wanted(added(draft, Role.CORE, range(first)), Role.CORE, first)
+        draft = with_wanted(draft, Role.TRANSIENT, cluster.spec.transient.minimum)
+    found = observation.report.hdfs if observation.report else None
+    if found is not None and not draft.state.cluster_id:
+        draft = draft.with_state(cluster_id=found.cluster_id)
+    return draft
+
+
+def remember(observation: Observation, draft: Draft) -> Draft:
+    """Note when the agent was last heard, and since when hosts have no Kubernetes node."""
+    now_s, marks, age_s = observation.now_s, draft.marks, observation.report_age_s
+    first_s = now_s if marks.heard_s is None else marks.heard_s
+    hosts = [host for host in draft.state.wanted_hosts if host not in draft.state.leaving_hosts]
+    unplaced_s = {host: marks.unplaced_s.get(host, now_s) for host in hosts if observation.is_unplaced(host)}
+    return draft.with_marks(unplaced_s=unplaced_s, heard_s=first_s if age_s is None else now_s - age_s)

@@ -12,37 +12,68 @@ The state is written before anything is deleted, ordered or submitted. What is s
 (`wanted`), so a crash leaves no pod that the status does not have.
 """
 
+import dataclasses
 import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import naming
-from boathouse.services.mrcluster.cluster import Cluster
-from boathouse.services.mrcluster.planning import (
-    conditions,
-    draining,
-    failing,
-    idle,
-    lifecycle,
-    replacing,
-    rolling,
-    sizing,
-)
-from boathouse.services.mrcluster.planning.observation import Draft, Observation, Plan, Wanted
-from boathouse.services.mrcluster.state.cluster_state import ClusterState
+from boathouse.services.mrcluster import model
+from boathouse.services.mrcluster.model import Cluster, ClusterState
+from boathouse.services.mrcluster.planning import conditions, degradation, draining, membership, replacing, sizing
+from boathouse.services.mrcluster.planning.observation import READY_S, Draft, Observation, Plan, Wanted
 
+NOTED_EVERY_S: Final = 60.0
 BUSY_REQUEUE_S: Final = 5.0
 CALM_REQUEUE_S: Final = 20.0
 _Step = Callable[[Observation, Draft], Draft]
-_ALWAYS: Final[tuple[_Step, ...]] = (lifecycle.record, lifecycle.remember, failing.remember, draining.remember)
+_ALWAYS: Final[tuple[_Step, ...]] = (membership.record, membership.remember, degradation.remember, draining.remember)
+
+
+def _watch_use(observation: Observation, draft: Draft) -> Draft:
+    """Note when the cluster was last in use, and let it expire once its time is over.
+
+    Without a recent report it is unknown whether applications run, so the time does not count as idle. The time also
+    counts from this process's first observation: the cluster may have been in use while no operator ran.
+    """
+    report, now_s = observation.report_within(READY_S), observation.now_s
+    if report is None or (report.yarn is None and observation.cluster.spec.compute):
+        return draft.with_marks(idle_s=None, no_application_s=None)
+    yarn = report.yarn
+    has_application = yarn is not None and bool(yarn.apps_running or yarn.apps_pending or yarn.running or yarn.pending)
+    draft = draft.with_marks(
+        no_application_s=None if has_application else _since(draft.marks.no_application_s, now_s),
+        idle_s=None if has_application or observation.users else _since(draft.marks.idle_s, now_s),
+    )
+    last_s = draft.state.last_active_s
+    if draft.marks.idle_s is None:
+        is_new = last_s is None or now_s - last_s >= NOTED_EVERY_S
+        return draft.with_state(last_active_s=now_s) if is_new else draft
+    if _expiry_s(observation, draft) <= now_s:
+        state = dataclasses.replace(draft.state, phase="Expired", completion_s=now_s, last_active_s=last_s)
+        return dataclasses.replace(draft, state=state)
+    return draft
+
+
+def _expiry_s(observation: Observation, draft: Draft) -> float:
+    """Return when the cluster expires if nobody uses it; infinity for never."""
+    ttl_s, idle_s = observation.cluster.spec.ttl_seconds_after_idle, draft.marks.idle_s
+    if ttl_s is None or idle_s is None or draft.state.ready_s is None:
+        return float("inf")
+    return max(idle_s, draft.state.last_active_s or 0.0) + ttl_s
+
+
+def _since(before_s: float | None, now_s: float) -> float:
+    return now_s if before_s is None else before_s
+
+
 _UNLESS_HALTED: Final[tuple[_Step, ...]] = (
     replacing.replace,
     draining.advance,
     draining.undo_stalled,
     sizing.size,
-    rolling.roll,
-    idle.watch,
+    replacing.roll,
+    _watch_use,
 )
 
 
@@ -77,20 +108,20 @@ def wanted(state: ClusterState, observation: Observation) -> Sequence[Wanted]:
     A core node that leaves is needed until its blocks are copied.
     """
     unneeded = {
-        node.host for node in state.leaving if draining.has_ended(node) or naming.role_of(node.host) is Role.TRANSIENT
+        node.host for node in state.leaving if draining.has_ended(node) or model.role_of(node.host) is Role.TRANSIENT
     }
     hosts = [host for host in state.wanted_hosts if host not in unneeded and observation.pod(host) is None]
-    return [Wanted(host=host, role=role) for host in hosts if (role := naming.role_of(host)) is not None]
+    return [Wanted(host=host, role=role) for host in hosts if (role := model.role_of(host)) is not None]
 
 
 def claims(cluster: Cluster, state: ClusterState) -> Sequence[str]:
     """Return the hosts of a state that need a claim."""
-    master = () if cluster.spec.master.volume.empty_dir else (naming.MASTER,)
+    master = () if cluster.spec.master.volume.empty_dir else (model.MASTER,)
     core = () if cluster.spec.core.volume.empty_dir else state.wanted_core
-    return (*master, *(naming.host_of(Role.CORE, number) for number in core))
+    return (*master, *(model.host_of(Role.CORE, number) for number in core))
 
 
 def _requeue_s(observation: Observation, draft: Draft, submit: Sequence[Wanted]) -> float:
     is_busy = bool(submit or draft.delete or draft.state.leaving or draft.state.phase != "Ready")
     later_s = observation.now_s + (BUSY_REQUEUE_S if is_busy else CALM_REQUEUE_S)
-    return max(observation.now_s + 1.0, min(later_s, idle.expiry_s(observation, draft)))
+    return max(observation.now_s + 1.0, min(later_s, _expiry_s(observation, draft)))

@@ -15,17 +15,16 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.pods.environment import literal
 from boathouse.scheduling import jobs
-from boathouse.services.frame import manifests, pod_class
+from boathouse.services import hadoop
+from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.hadoop import clients, object_storage
-from boathouse.services.hadoop.directory import ClusterFacts
+from boathouse.services.hadoop import ClusterFacts
+from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.hadoop import options
-from boathouse.services.mrjob.hadoop.client import RUNTIME, TASK_TYPE
-from boathouse.services.mrjob.job.model import MIB, MRJOBS, Job
-from boathouse.services.mrjob.job.on_cluster import OnCluster
-from boathouse.services.mrjob.placement import pod_builder
-from boathouse.services.mrjob.placement.pod_builder import PodSettings
-from boathouse.services.mrjob.state import hadoop_state
+from boathouse.services.mrjob.hadoop.observation import RUNTIME, TASK_TYPE
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job
+from boathouse.services.mrjob.on_cluster import OnCluster
+from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
@@ -85,7 +84,7 @@ class ClientBuilder:
             id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
             job=model.JobId(self.job.uid),
             stage=model.Stage.OTHER,
-            **pod_class.of(manifest, own_labels=own),
+            **manifests.pod_class(manifest, own_labels=own),
         )
 
     def task(self, pod_uid: str | None) -> model.Task:
@@ -141,7 +140,7 @@ class ClientBuilder:
         ours = {
             "JAVA_HOME": self.cluster.java_home,
             "HADOOP_CONF_DIR": f"{contract.WORK_PATH}/{cluster_contract.CONF_FOLDER}",
-            clients.USER_ENV: clients.USER,
+            hadoop.USER_ENV: hadoop.USER,
             "BOATHOUSE_CLASSPATH": self.cluster.classpath,
             "BOATHOUSE_JAVA_OPTS": " ".join([*heap, "--add-opens=java.base/java.lang=ALL-UNNAMED"]),
         }
@@ -152,7 +151,7 @@ class ClientBuilder:
             "imagePullPolicy": self.cluster.image_pull_policy,
             "command": [literal(word) for word in words],
             "workingDir": contract.WORK_PATH,
-            "env": [*manifests.variables([clients.ARENAS]), *self._user_env(), *manifests.variables(ours.items())],
+            "env": [*manifests.variables([hadoop.ARENAS]), *self._user_env(), *manifests.variables(ours.items())],
             "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
             "terminationMessagePolicy": "File" if self._may_print_secrets() else "FallbackToLogsOnError",
@@ -181,7 +180,7 @@ class ClientBuilder:
             "env": [
                 *self._user_env(),
                 *pod_builder.s3_keys(self.job),
-                {"name": clients.USER_ENV, "value": clients.USER},
+                {"name": hadoop.USER_ENV, "value": hadoop.USER},
                 {"name": cluster_contract.CLIENT_ENV, "value": order},
                 *manifests.field_variables(
                     (contract.POD_NAME_ENV, "metadata.name"), (contract.POD_UID_ENV, "metadata.uid")
@@ -213,7 +212,7 @@ class ClientBuilder:
 
     def client_spec(self) -> cluster_contract.ClientSpec:
         """Return the parameters of the container that prepares the job."""
-        job, tag = self.job, hadoop_state.tag(self.job.uid, self.attempt)
+        job, tag = self.job, job_state.hadoop_tag(self.job.uid, self.attempt)
         is_streaming = self.on_cluster.jar is None
         return cluster_contract.ClientSpec(
             job_uid=job.uid,
@@ -222,7 +221,7 @@ class ClientBuilder:
             attempt=self.attempt,
             progress_url=self.settings.progress_url,
             settings=options.hadoop_settings(job, self.on_cluster, tag, self.clusters),
-            secret_settings=object_storage.secret_settings(job.s3) if job.s3 else {},
+            secret_settings=hadoop.s3_secret_settings(job.s3) if job.s3 else {},
             scripts=options.scripts(job) if is_streaming else {},
             exported=[each.name for each in job.spec.env or ()] if is_streaming else [],
             files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(self.on_cluster)],

@@ -8,20 +8,17 @@ from typing import Any, Protocol
 
 from boathouse import failpoints
 from boathouse.resources import names
-from boathouse.services.frame import controllers, object_events, pod_index, protocols
+from boathouse.services.frame import controllers, pod_index, protocols, writes
 from boathouse.services.frame.kind import KindDefinition, ObjectUid
 from boathouse.services.frame.writes import Writes
-from boathouse.services.hadoop.directory import ClusterFacts
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.hadoop import client, options, plan, tags
-from boathouse.services.mrjob.hadoop.client import ClientPod
+from boathouse.services.hadoop import ClusterFacts
+from boathouse.services.mrjob import hdfs, settle, submission
+from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
-from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job.model import Job, JobUid
-from boathouse.services.mrjob.placement import hdfs, submission
-from boathouse.services.mrjob.placement.pod_builder import PodSettings
-from boathouse.services.mrjob.state.hadoop_state import HadoopState
-from boathouse.services.mrjob.state.job_state import TERMINAL, JobState
+from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job_state import TERMINAL, HadoopState, JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse_policies import model
 
 
@@ -54,12 +51,6 @@ class Memory(Protocol):
 class HadoopJobs:
     """Jobs on Hadoop clusters.
 
-    Args:
-        leader: Services of the leader for its kinds.
-        kind: Constants of the kind, for events.
-        settings: Settings of pods.
-        later: Calls a function after a delay in seconds.
-
     Attributes:
         clients: Pods of clients.
     """
@@ -77,11 +68,11 @@ class HadoopJobs:
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
-        self._events = object_events.ObjectEvents(kind, self._context.events)
+        self._events = writes.ObjectEvents(kind, self._context.events)
         self._named: dict[ObjectUid, tuple[str, str]] = {}
         self._memories: dict[ObjectUid, Memory] = {}
         self._followed: dict[ObjectUid, set[str]] = {}
-        self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(client.read, self._mark, later)
+        self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(observation.read_client, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
 
     def _cluster_changed(self, uid: ObjectUid) -> None:
@@ -102,7 +93,7 @@ class HadoopJobs:
             names_ = [_cluster_of(job)] if is_open else []
         else:
             names_ = [_cluster_of(job), *self._names(job)]
-        return next((name for name in names_ if self._clusters.find(job.namespace, name) is None), None)
+        return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
 
     def observe(
         self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})
@@ -113,7 +104,7 @@ class HadoopJobs:
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
         attempt = memory.state.hadoop
-        views = {tag: self._applications.view(tag) for tag in tags.of(job.uid, attempt.attempt)} if attempt else {}
+        views = {tag: self._applications.view(tag) for tag in mirror.tags(job.uid, attempt.attempt)} if attempt else {}
         known = memory.hadoop
         if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
             known.seen = attempt.attempt
@@ -122,17 +113,11 @@ class HadoopJobs:
         view = views.get(attempt.tag) if attempt else None
         ended = view is not None and bool(view.applications) and all(each.has_ended for each in view.applications)
         known.all_ended_s = _since(known.all_ended_s, now_s, holds=ended)
-        task = self._config.task
         return HadoopObservation(
             job=job,
             state=memory.state,
             now_s=now_s,
-            limits=settle.Limits(
-                start_timeout_s=task.start_timeout_seconds,
-                image_pull_timeout_s=task.image_pull_timeout_seconds,
-                missing_object_timeout_s=task.missing_object_timeout_seconds,
-                max_infrastructure=task.max_infrastructure_failures,
-            ),
+            limits=settle.Limits.of(self._config.task),
             cluster=cluster,
             unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
@@ -152,8 +137,8 @@ class HadoopJobs:
 
     def _used(self, job: Job) -> list[ObjectUid]:
         """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
-        found = (self._clusters.find(job.namespace, name) for name in (_cluster_of(job), *self._names(job)))
-        return [each.uid for each in found if each is not None]
+        named = (_cluster_of(job), *self._names(job))
+        return [each.uid for each in self._clusters.find_all(job.namespace, named)]
 
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -211,7 +196,7 @@ class HadoopJobs:
         job, attempt = observation.job, desired.state.hadoop
         wanted: set[str] = set()
         if attempt is not None and attempt.is_open and observation.cluster is not None:
-            wanted = set(tags.of(job.uid, attempt.attempt))
+            wanted = set(mirror.tags(job.uid, attempt.attempt))
         followed = self._followed.pop(job.uid, set())
         for tag in followed - wanted:
             self._applications.drop(tag)
@@ -255,13 +240,12 @@ class HadoopJobs:
 
     def _builder(self, job: Job, attempt: int, cluster: ClusterFacts) -> ClientBuilder:
         assert job.on_cluster is not None
-        others = (self._clusters.find(job.namespace, name) for name in self._names(job))
         return ClientBuilder(
             job=job,
             attempt=attempt,
             on_cluster=job.on_cluster,
             cluster=cluster,
-            clusters=(cluster, *(each for each in others if each is not None)),
+            clusters=(cluster, *self._clusters.find_all(job.namespace, self._names(job))),
             settings=self._pod_settings,
             image=self._config.task.image,
             image_pull_policy=self._config.task.image_pull_policy,

@@ -1,26 +1,72 @@
-"""Mirror what the ResourceManager says of an attempt's applications into the job's state. Pure."""
+"""What the ResourceManager says of the applications of a job's attempts, and when that is sure. Pure.
+
+A client that has ended may have submitted an application a moment before. Only the ResourceManager knows, so it is
+asked for all tags before another client may submit.
+"""
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.services.frame.conditions import printable
-from boathouse.services.mrjob.attempts import results
-from boathouse.services.mrjob.hadoop import tags
-from boathouse.services.mrjob.state.hadoop_state import HadoopState, Tasks
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.frame.status_codec import printable
+from boathouse.services.hadoop import TagView
+from boathouse.services.mrjob import job_state, results
+from boathouse.services.mrjob.job_state import HadoopState, JobState, Tasks
 from boathouse_task import contract
 from boathouse_task.cluster_contract import ApplicationFigures
 
+MOST_TAGS: Final = 8
+"""Attempts whose tags are asked for. Those before had ended when the last of these began."""
+SETTLED_S: Final = 10.0
+"""How long a request of a client that has ended may be under way."""
+RECOVERY_S: Final = 30.0
+"""How long a ResourceManager that has started may take to recover its applications."""
+
+Views = Mapping[str, TagView | None]
 _MOST_TASKS = 2**53
 _ALL = 100
+
+
+def tags(uid: str, attempt: int) -> Sequence[str]:
+    """Return the tags of the last attempts, the current one's first."""
+    return [job_state.hadoop_tag(uid, number) for number in range(attempt, max(0, attempt - MOST_TAGS), -1)]
+
+
+def are_sure(views: Views, clientless_s: float | None) -> bool:
+    """Return whether the ResourceManager has said all that there is of these tags.
+
+    No client can submit since `clientless_s`; None: one can.
+    """
+    return clientless_s is not None and all(
+        view is not None and view.began_s >= max(clientless_s + SETTLED_S, view.rm_started_s + RECOVERY_S)
+        for view in views.values()
+    )
+
+
+def running(views: Views, *, but: str = "") -> Sequence[ApplicationFigures]:
+    """Return the applications that have not ended, except those of one tag."""
+    return [
+        each for tag, view in views.items() if view and tag != but for each in view.applications if not each.has_ended
+    ]
+
+
+def newest(applications: Sequence[ApplicationFigures]) -> ApplicationFigures:
+    """Return the application that was submitted last: a ResourceManager numbers them."""
+    return max(applications, key=number)
+
+
+def number(application: ApplicationFigures) -> tuple[int, int]:
+    """Return the start of the ResourceManager and the number of the application, from its ID."""
+    _, started, count = application.id.split("_")
+    return int(started), int(count)
 
 
 def of(state: JobState, applications: Sequence[ApplicationFigures]) -> JobState:
     """Return the state with what is reported of the attempt's applications. Without a report it does not change."""
     if state.hadoop is None or not applications:
         return state
-    ordered = sorted(applications, key=tags.number)
+    ordered = sorted(applications, key=number)
     hadoop = dataclasses.replace(
         state.hadoop,
         applications=tuple(map(_application, ordered)),
@@ -62,7 +108,7 @@ def _percent(hadoop: HadoopState, applications: Sequence[ApplicationFigures]) ->
     """Return the percentage of tasks that are done, or what YARN says; 100 only for complete output."""
     maps, reduces = hadoop.maps or Tasks(), hadoop.reduces or Tasks()
     total = maps.total + reduces.total
-    percent = _ALL * (maps.done + reduces.done) // total if total else tags.newest(applications).progress
+    percent = _ALL * (maps.done + reduces.done) // total if total else newest(applications).progress
     return min(_ALL - 1, percent)
 
 

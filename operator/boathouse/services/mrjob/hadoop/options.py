@@ -9,10 +9,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from boathouse.services.hadoop import clients, object_storage
-from boathouse.services.hadoop.directory import ClusterFacts
-from boathouse.services.mrjob.job.model import MIB, Job, Stage, Step
-from boathouse.services.mrjob.job.on_cluster import TAGS, OnCluster, open_settings
+from boathouse.services import hadoop
+from boathouse.services.hadoop import ClusterFacts
+from boathouse.services.mrjob.model import MIB, Job, Stage, Step
+from boathouse.services.mrjob.on_cluster import TAGS, OnCluster, open_settings
 from boathouse_task import cluster_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
@@ -211,9 +211,9 @@ def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequenc
     """Return the settings of any job for the client's files: those of its storage, the user's, and ours, which win."""
     given = open_settings(job.spec, on_cluster)
     return {
-        **(object_storage.settings(job.s3, object_storage.PROVIDER) if job.s3 else {}),
+        **(hadoop.s3_settings(job.s3, hadoop.S3_PROVIDER) if job.s3 else {}),
         **given,
-        **clients.name_services(clusters, given.get(clients.NAMESERVICES, "")),
+        **hadoop.name_services(clusters, given.get(hadoop.NAMESERVICES, "")),
         NAME: job.name,
         TAGS: tag,
     }

@@ -10,7 +10,7 @@ so no two run at a time:
 
 * A client asks the operator for leave, and only the pod of the open attempt gets it.
 * Of a client that has ended the ResourceManager says what it submitted. Nothing is submitted before it has been asked
-  for the tags of all attempts, after the client's end (`tags.are_sure`). What it finds is adopted.
+  for the tags of all attempts, after the client's end (`mirror.are_sure`). What it finds is adopted.
 * An attempt that is to end is stopping: its client is deleted and its applications are killed, until none is left.
 """
 
@@ -22,19 +22,15 @@ from boathouse.resources import times
 from boathouse.resources.mrcluster import closed_settings
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
+from boathouse.services import hadoop
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.hadoop import directory
-from boathouse.services.mrjob.attempts import results, settle
-from boathouse.services.mrjob.attempts.attempt_pod import Ending
-from boathouse.services.mrjob.attempts.settle import Verdict
-from boathouse.services.mrjob.hadoop import mirror, tags
-from boathouse.services.mrjob.hadoop.client import TASK_TYPE, ClientPod
-from boathouse.services.mrjob.hadoop.observation import Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job import on_cluster
-from boathouse.services.mrjob.planning import lifetime
-from boathouse.services.mrjob.state import conditions, hadoop_state
-from boathouse.services.mrjob.state.hadoop_state import HadoopState
-from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
+from boathouse.services.mrjob import conditions, job_state, on_cluster, results, settle
+from boathouse.services.mrjob.attempt_pods import Ending
+from boathouse.services.mrjob.hadoop import mirror
+from boathouse.services.mrjob.hadoop.observation import TASK_TYPE, ClientPod, Desired, HadoopObservation, Submission
+from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, HadoopState, JobState
+from boathouse.services.mrjob.planning import steps
+from boathouse.services.mrjob.settle import Verdict
 from boathouse_task.cluster_contract import ApplicationFigures
 
 SOON_S: Final = 2.0
@@ -66,7 +62,7 @@ def _plan(o: HadoopObservation) -> Desired:
         return _finish(o, _closed(state, o.now_s), None)
     if o.job.spec.suspend:
         return _suspend(o, state)
-    verdict = lifetime.overdue(o.job, state, o.now_s)
+    verdict = steps.overdue(o.job, state, o.now_s)
     return _finish(o, state, verdict) if verdict is not None else _go_on(o, state)
 
 
@@ -122,11 +118,11 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
         if o.now_s < ready_s:
             return Desired(state=_in_progress(o, state), recheck_at_s=ready_s)
     number = former.attempt + 1 if former is not None else 1
-    if number > hadoop_state.MAX_ATTEMPT:
+    if number > job_state.MAX_ATTEMPT:
         return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
     begun = HadoopState(
         attempt=number,
-        tag=hadoop_state.tag(o.job.uid, number),
+        tag=job_state.hadoop_tag(o.job.uid, number),
         cluster=o.cluster.uid if o.cluster is not None else "",
         since_s=o.now_s,
     )
@@ -154,9 +150,9 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     name = _cluster_name(o)
     absent = [each for each, uid in o.unknown.items() if uid is None]
     if absent:
-        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=directory.not_found(o.job.namespace, absent[0]))
+        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(o.job.namespace, absent[0]))
     if o.cluster is None or o.unknown:
-        return Problem(reason=Reason.CLUSTER_NOT_READY, message=directory.not_reconciled(next(iter(o.unknown), name)))
+        return Problem(reason=Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(next(iter(o.unknown), name)))
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
         return Problem(reason=Reason.NO_COMPUTE, message=message)
@@ -202,7 +198,7 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     hadoop, live = state.hadoop, [pod for pod in o.pods if pod.is_active]
     if hadoop is None or not hadoop.is_open:
         return Desired(state=state, delete=live)
-    kill = [each.id for each in tags.running(o.views)]
+    kill = [each.id for each in mirror.running(o.views)]
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
     is_sure = _cannot_have_submitted(o) or _is_cluster_gone(o, hadoop)
     if not kill and not _can_submit(o) and is_sure:
@@ -211,7 +207,7 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
 
 
 def _cannot_have_submitted(o: HadoopObservation) -> bool:
-    return o.submission is Submission.NONE or tags.are_sure(o.views, o.clientless_s)
+    return o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
 
 
 def _closed(state: JobState, now_s: float) -> JobState:
@@ -279,7 +275,7 @@ def _streaming(o: HadoopObservation, state: JobState) -> Desired:
     if any(not each.has_ended for each in applications):
         return _running(o, state)
     if applications:
-        return _settle(o, state, tags.newest(applications))
+        return _settle(o, state, mirror.newest(applications))
     if _can_submit(o):
         return _starting(o, state)
     return _without_client(o, state)
@@ -315,7 +311,7 @@ def _without_client(o: HadoopObservation, state: JobState) -> Desired:
     first = pod is None and o.submission is Submission.NONE and state.hadoop.attempt == 1
     if first:
         return _submitted(o, state)
-    if not tags.are_sure(o.views, o.clientless_s):
+    if not mirror.are_sure(o.views, o.clientless_s):
         state = _in_progress(o, state, problem=_problem_of_cluster(o) or _UNKNOWN)
         return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
     if pod is not None and pod.state is PodLife.SUCCEEDED:
@@ -328,8 +324,8 @@ def _without_client(o: HadoopObservation, state: JobState) -> Desired:
 def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
     """Return the plan with the application of an earlier attempt; None if there is none that counts."""
     assert state.hadoop is not None
-    for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - tags.MOST), -1):
-        tag = hadoop_state.tag(o.job.uid, number)
+    for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - mirror.MOST_TAGS), -1):
+        tag = job_state.hadoop_tag(o.job.uid, number)
         view = o.views.get(tag)
         if view is None or not any(_counts(o, each) for each in view.applications):
             continue
@@ -408,7 +404,7 @@ def _others(o: HadoopObservation, state: JobState) -> Sequence[ClientPod]:
 
 def _strays(o: HadoopObservation, state: JobState) -> Sequence[str]:
     """Return running applications of other attempts."""
-    return [each.id for each in tags.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")]
+    return [each.id for each in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")]
 
 
 def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigures) -> Desired:
@@ -491,5 +487,5 @@ def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
 
 def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:
     """Return the time of the next reconcile, at the deadline at the latest."""
-    deadline_s = lifetime.deadline_s(o.job, state)
+    deadline_s = steps.deadline_s(o.job, state)
     return at_s if deadline_s is None else min(at_s, deadline_s)

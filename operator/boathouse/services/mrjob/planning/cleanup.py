@@ -13,14 +13,13 @@ from typing import Final
 
 from boathouse.resources import times
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Settlement
-from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob import conditions, settle
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState
+from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.state import conditions
-from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState
+from boathouse.services.mrjob.settle import Settlement
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -41,10 +40,8 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
 def plan(all_steps: Observation, observation: Observation, known: JobState) -> Desired:
     """Return the next actions of the clean-up.
 
-    Args:
-        all_steps: the observation with the pods of all steps.
-        observation: the observation with the pods of the current step.
-        known: the state of a job that has ended or is being deleted.
+    `all_steps` has the pods of all steps, `observation` those of the current one. `known` is the state of a job that
+    has ended or is being deleted.
     """
     state = _begun(all_steps, known)
     if not is_in_progress(state):

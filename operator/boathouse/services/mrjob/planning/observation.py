@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt, Limits
-from boathouse.services.mrjob.job.model import Job
-from boathouse.services.mrjob.state.job_state import JobState
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job
+from boathouse.services.mrjob.settle import Attempt, Limits
 from boathouse_policies import fspy
 from boathouse_task import contract
 from boathouse_task.contract import TaskType

@@ -20,14 +20,13 @@ from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob.attempts import settle
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.attempts.settle import Attempt, Settlement, Verdict
-from boathouse.services.mrjob.job.model import Resources
-from boathouse.services.mrjob.planning import cleanup, lifetime, steps, suspensions
+from boathouse.services.mrjob import conditions, settle
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState, StageState
+from boathouse.services.mrjob.model import Resources
+from boathouse.services.mrjob.planning import cleanup, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.state import conditions
-from boathouse.services.mrjob.state.job_state import MAX_LAST_FAILURES, JobState, StageState
+from boathouse.services.mrjob.settle import Attempt, Settlement, Verdict
 from boathouse_task.contract import TaskType
 
 _SIZED: Final = (TaskType.MAP, TaskType.REDUCE)
@@ -55,7 +54,7 @@ def plan(observation: Observation) -> Desired:
     if observation.missing and state.plan is None and not everything.pods and not suspend:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
-    settlement = _settle(observation, state, stage_type, lifetime.HALT if suspend else settle.RUN)
+    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else settle.RUN)
     write_plan = False
     if stage_type is TaskType.SETUP and settlement.stage.done:
         write_plan = _plan_at_hand(observation, settlement)
@@ -64,16 +63,14 @@ def plan(observation: Observation) -> Desired:
     done = _advance(observation, dataclasses.replace(state, active={}), stage_type, settlement)
     results = [(stage_type, each) for each in settlement.results]
     if stage_type is TaskType.MAP:
-        early = _settle(
-            observation, done, TaskType.REDUCE, lifetime.early_reduces(observation, done, settlement.waiting)
-        )
+        early = _settle(observation, done, TaskType.REDUCE, steps.early_reduces(observation, done, settlement.waiting))
         done = _advance(observation, done, TaskType.REDUCE, early)
         results += [(TaskType.REDUCE, each) for each in early.results]
         settlement.absorb(early)
     used_byte_s = settlement.used_byte_s if stage_type in _SIZED else 0.0
     state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
     if state.finished:
-        state = suspensions.described(state, observation, ())
+        state = conditions.with_suspensions(state, observation, ())
         state = cleanup.begin(observation.job, state, observation.now_s)
         return Desired(
             state=state,
@@ -84,7 +81,7 @@ def plan(observation: Observation) -> Desired:
             failures=settlement.failures,
             used_byte_s=used_byte_s,
         )
-    state = suspensions.described(state, observation, everything.pods)
+    state = conditions.with_suspensions(state, observation, everything.pods)
     moved = steps.current(state, observation.job) is not stage_type
     return Desired(
         state=state,
@@ -97,7 +94,7 @@ def plan(observation: Observation) -> Desired:
         waiting=_of_step([*settlement.waiting, *settlement.seconds], observation.state.step),
         recheck_at_s=observation.now_s
         if moved
-        else lifetime.next_reconcile_s(observation, state, settlement.recheck_at_s),
+        else steps.next_reconcile_s(observation, state, settlement.recheck_at_s),
         results=results,
         failures=settlement.failures,
         used_byte_s=used_byte_s,
@@ -240,9 +237,9 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
     """Return the state with its phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
         return conditions.finished(state, None, observation.now_s)
-    verdict = settlement.verdict or lifetime.overdue(observation.job, state, observation.now_s)
+    verdict = settlement.verdict or steps.overdue(observation.job, state, observation.now_s)
     if verdict is not None:
-        return conditions.finished(state, lifetime.with_leftovers(verdict, observation, state), observation.now_s)
+        return conditions.finished(state, steps.with_leftovers(verdict, observation, state), observation.now_s)
     if observation.job.spec.suspend:
         return conditions.suspended(state, observation.now_s, live=sum(pod.state.is_live for pod in observation.pods))
     phase = _phase(observation, state)

@@ -12,11 +12,11 @@ from typing import Any, Final
 from boathouse.resources import names, times
 from boathouse.resources.mrjob.status import Prediction, ProbePhase
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob.attempts.attempt_pod import AttemptPod
-from boathouse.services.mrjob.job.model import Job
+from boathouse.services.mrjob import conditions
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import SizeView
-from boathouse.services.mrjob.state import conditions
-from boathouse.services.mrjob.state.job_state import JobState
 from boathouse_policies import fspy
 from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
@@ -35,12 +35,7 @@ _ORIGINS: Final = {
 def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
     """Return the state with its predicted and used size, its probe's phase, and the condition `SizePredicted`.
 
-    Args:
-        state: The state.
-        job: The job.
-        view: The size by the profile, and the probe.
-        used_byte_s: What the attempts used that were settled in this reconcile.
-        now_s: The time.
+    `used_byte_s` is what the attempts used that were settled in this reconcile.
     """
     known = state.prediction or Prediction()
     changes = _size(known, view.prediction, state) if view.prediction is not None else {}

@@ -8,10 +8,9 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse.scheduling.pods import translate
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrcluster.placement import classes
-from boathouse.services.mrcluster.placement.factory import NodePods
-from boathouse.services.mrcluster.pods.node_pod import NodePod
-from boathouse.services.mrcluster.settings import files
+from boathouse.services.mrcluster import files, placement
+from boathouse.services.mrcluster.placement import NodePods
+from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse_policies import koala, model
 from tests.builders.mrclusters import FULL, SETTINGS, UID, cluster, wanted_hosts
 
@@ -25,11 +24,11 @@ def node_pods(**fields) -> NodePods:
     return NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
 
 
-def submitted_nodes(*hosts: str, existing=(), **fields) -> classes.Nodes:
-    return classes.of(node_pods(**fields), wanted_hosts(*hosts), existing)
+def submitted_nodes(*hosts: str, existing=(), **fields) -> placement.Nodes:
+    return placement.of(node_pods(**fields), wanted_hosts(*hosts), existing)
 
 
-def class_of(found: classes.Nodes, host: str) -> model.TaskClass:
+def class_of(found: placement.Nodes, host: str) -> model.TaskClass:
     task = next(task for task in found.tasks if found.factory.hosts[task.id] == host)
     return next(task_class for task_class in found.classes if task_class.id == task.task_class)
 
@@ -102,7 +101,7 @@ def test_a_pod_without_a_node_is_bound_and_one_that_is_deleted_is_not():
 
 
 def test_the_job_has_the_weight_and_the_priority_of_the_cluster():
-    job = classes.of(node_pods(weight=3, **FULL), [], priority=7).job
+    job = placement.of(node_pods(weight=3, **FULL), [], priority=7).job
     assert (job.id, job.name, job.weight, job.priority) == (UID, "demo/etl", 3.0, 7)
     assert (job.priority_class, job.queue, job.namespace) == ("low", "default", "demo")
 

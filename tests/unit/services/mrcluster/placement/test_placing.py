@@ -7,11 +7,10 @@ import pytest
 from boathouse.cluster import storage, wire
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.mrcluster.naming import Names
-from boathouse.services.mrcluster.placement import classes
-from boathouse.services.mrcluster.placement.factory import NodePods
+from boathouse.services.mrcluster import files, placement
+from boathouse.services.mrcluster.model import Names
+from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.scaling import Scaling
-from boathouse.services.mrcluster.settings import files
 from boathouse_policies import koala, model, profiles
 from tests.builders import manifests
 from tests.builders.mrclusters import SETTINGS, UID, cluster, wanted_hosts
@@ -43,7 +42,7 @@ class Desk(desks.Desk):
         self.scheduler.intake.on_storage()
 
     def submit_hosts(self, *hosts: str) -> None:
-        classes.submit(self.scheduler, classes.of(PODS, wanted_hosts(*hosts)))
+        placement.submit(self.scheduler, placement.of(PODS, wanted_hosts(*hosts)))
 
     def placed_on(self, *hosts: str) -> list[str | None]:
         """Run a cycle; return the nodes of these hosts."""
@@ -117,7 +116,7 @@ class Scaled:
         profile = self.desk.scheduler.state.profile
         self.scaling = Scaling(profile, profile.observers, lambda: self.desk.now_s, lambda _: None)
         self.desk.scheduler.scaler = self.scaling.take
-        self.scaling.submit(ObjectUid(UID), classes.of(PODS, []).submission(koala.Config()))
+        self.scaling.submit(ObjectUid(UID), placement.of(PODS, []).submission(koala.Config()))
 
     def report(self, **fields) -> None:
         self.scaling.report(ObjectUid(UID), cluster_load(**fields), master=model.TaskId("ns/m"), node="n1")

@@ -9,7 +9,7 @@ from hypothesis import stateful
 from hypothesis import strategies as st
 
 from boathouse.resources.mrcluster.names import Role
-from boathouse.services.mrcluster import naming
+from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.planning import draining, membership
 from boathouse_task.cluster_contract import Version
 from tests.builders.simulated_cluster import SimulatedCluster
@@ -124,13 +124,13 @@ class ClusterLife(stateful.RuleBasedStateMachine):
 
     @stateful.rule(count=st.integers(1, 6))
     def blocks_are_written(self, count):
-        live = {host for host in self.cluster.up if naming.role_of(host) is Role.CORE}
+        live = {host for host in self.cluster.up if model.role_of(host) is Role.CORE}
         for _ in range(count if self.cluster.hdfs.serving(live) else 0):
             self.cluster.hdfs.write(live)
 
     @stateful.rule()
     def blocks_are_copied(self):
-        self.cluster.hdfs.copy({host for host in self.cluster.up if naming.role_of(host) is Role.CORE})
+        self.cluster.hdfs.copy({host for host in self.cluster.up if model.role_of(host) is Role.CORE})
 
     @stateful.rule(pending=st.integers(0, 4))
     def an_application_runs(self, pending):
@@ -147,7 +147,7 @@ class ClusterLife(stateful.RuleBasedStateMachine):
     def no_replica_is_lost(self):
         state = self.cluster.state
         given_up = {node.host for node in state.leaving if draining.has_ended(node)}
-        kept = {naming.host_of(Role.CORE, number) for number in state.wanted_core} - given_up
+        kept = {model.host_of(Role.CORE, number) for number in state.wanted_core} - given_up
         assert not self.cluster.hdfs.missing(kept)
 
     @stateful.invariant()

@@ -9,10 +9,9 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.mrcluster import directory_entry
-from boathouse.services.mrcluster.planning import conditions, load, planner
+from boathouse.services.mrcluster import model
+from boathouse.services.mrcluster.planning import conditions, planner, sizing
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
-from boathouse.services.mrcluster.state import cluster_state
 from boathouse_task.cluster_contract import DfsState, YarnState
 from tests.builders.simulated_cluster import SimulatedCluster, ready_cluster
 
@@ -165,7 +164,7 @@ def test_a_persistent_error_of_the_agent_degrades_a_cluster_until_it_is_gone():
     assert cluster.condition(ConditionType.DEGRADED) == ("True", Reason.AGENT_FAILING)
     assert error in cluster.state.condition(ConditionType.DEGRADED).message
     assert cluster.condition(ConditionType.READY) == ("True", Reason.AVAILABLE)
-    assert directory_entry.of(cluster.observation(), cluster.state).is_ready
+    assert conditions.cluster_facts(cluster.observation(), cluster.state).is_ready
     cluster.forget()  # a new leader
     reconcile_error(cluster, error)
     assert cluster.condition(ConditionType.DEGRADED) == ("True", Reason.AGENT_FAILING)
@@ -571,10 +570,10 @@ def test_jobs_may_begin_on_a_degraded_cluster_whose_services_are_available():
     cluster.spec["core"] = {"count": 3}
     cluster.settle(70)
     assert cluster.state.phase == "Degraded"
-    assert directory_entry.of(cluster.observation(), cluster.state).is_ready
+    assert conditions.cluster_facts(cluster.observation(), cluster.state).is_ready
     cluster.hdfs.cluster_id = "CID-2"
     cluster.turn()
-    assert not directory_entry.of(cluster.observation(), cluster.state).is_ready
+    assert not conditions.cluster_facts(cluster.observation(), cluster.state).is_ready
 
 
 @pytest.mark.parametrize(
@@ -637,7 +636,7 @@ def test_a_cluster_with_a_lost_core_node_still_grows():
     cluster.claims["c1"] = ON_A_LOST_NODE
     cluster.lose_node("c1")
     cluster.settle(10)
-    assert load.cluster(cluster.observation(), Draft(state=cluster.state, marks=cluster.marks)).growth == 8
+    assert sizing.for_policy(cluster.observation(), Draft(state=cluster.state, marks=cluster.marks)).growth == 8
     cluster.decide(5)
     cluster.settle(3)
     assert cluster.hosts(TRANSIENT) == ["t0", "t1"]
@@ -888,7 +887,7 @@ def test_the_default_replication_does_not_follow_a_cluster_that_grows():
 def probe_network(cluster: SimulatedCluster, probe: Reason | None) -> tuple[str, str]:
     """Plan with the result of a test of the network; return the condition."""
     plan = planner.plan(dataclasses.replace(cluster.observation(), probe=probe))
-    cluster.status = cluster_state.to_status(plan.state)
+    cluster.status = model.to_status(plan.state)
     cluster.events += plan.events
     return cluster.condition(ConditionType.NETWORK_UNVERIFIED)
 

@@ -1,0 +1,373 @@
+"""Hadoop clusters as other kinds see them: a directory, settings of clients, and applications by their tags.
+
+A cluster's agent asks its ResourceManager for a tag when the operator orders it, and reports what it found. Only that
+shows whether a client whose pod was lost has submitted its application. So an answer about a tag counts only if the
+agent asked after the tag was followed, and a job sees when the agent asked at the earliest.
+"""
+
+import collections
+import dataclasses
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Final
+
+from boathouse.cluster import catalogue, server_time, wire
+from boathouse.resources import names
+from boathouse.resources.pods.storage import S3, S3_KEYS, S3_TOKEN
+from boathouse.services.frame.kind import ObjectUid
+from boathouse_policies.model import NodeName
+from boathouse_task.cluster_contract import MOST_KILLS, MOST_TAGS, ApplicationFigures
+
+MRCLUSTERS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural="mrclusters", kind="MRCluster", view=wire.Manifest
+)
+NAME_NODE_PORT: Final = 8020
+WEB_HDFS_PORT: Final = 9870
+UNKNOWN_REQUEUE_S: Final = 20.0
+"""The interval at which an object is reconciled that names a cluster which is not listed: a new leader may reconcile it
+before the cluster. From then on it counts as a user, before the cluster can expire."""
+_LABELS: Final = 3
+"""Labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc."""
+USER_ENV: Final = "HADOOP_USER_NAME"
+USER: Final = "hadoop"
+"""The user of all daemons and jobs of a cluster, and HDFS's superuser."""
+ARENAS: Final = ("MALLOC_ARENA_MAX", "4")
+"""Variable of all JVMs, as in Hadoop's own scripts. By default glibc keeps up to eight arenas for each core of the
+node, for which the limits of containers have no room. NodeManagers pass the variable on to their containers."""
+NAMESERVICES: Final = "dfs.nameservices"
+_NAME_NODE: Final = "nn"
+_FAILOVER_PROVIDER: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
+_S3_PACKAGE: Final = "org.apache.hadoop.fs.s3a"
+_S3_KEYS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token")
+S3_PROVIDER: Final = f"{_S3_PACKAGE}.TemporaryAWSCredentialsProvider,{_S3_PACKAGE}.SimpleAWSCredentialsProvider"
+"""Classes that find the keys in `secret_settings`: the first if there is a token, else the second."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterFacts:
+    """A cluster's facts that concern other objects of its namespace.
+
+    Attributes:
+        is_ready: Whether its HDFS and YARN are available.
+        has_compute: Whether it runs YARN.
+        domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
+        master: Host of the NameNode and the ResourceManager, such as `master`.
+        settings: Name of the ConfigMap with its settings.
+        user_id: User of its pods, which its file of users names.
+        hosts: The Kubernetes node of each host's pod that is placed.
+    """
+
+    uid: ObjectUid
+    namespace: str
+    name: str
+    queue: str
+    phase: str
+    is_ready: bool
+    has_compute: bool
+    domain: str
+    image: str
+    classpath: str
+    java_home: str
+    settings: str
+    master: str = "master"
+    image_pull_policy: str = "IfNotPresent"
+    image_pull_secrets: Sequence[str] = ()
+    user_id: int = 10001
+    hosts: Mapping[str, NodeName] = dataclasses.field(default_factory=dict)
+
+    @property
+    def name_node(self) -> str:
+        """Return the address of its NameNode for clients of HDFS, HOST:PORT."""
+        return f"{self.master}.{self.domain}:{NAME_NODE_PORT}"
+
+    @property
+    def web_hdfs(self) -> str:
+        """Return the address of its NameNode for WebHDFS, HOST:PORT."""
+        return f"{self.master}.{self.domain}:{WEB_HDFS_PORT}"
+
+
+def not_found(namespace: str, name: str) -> str:
+    """Return the message about a cluster that does not exist."""
+    return f'there is no MRCluster "{name}" in namespace {namespace}: create it, or correct the spec'
+
+
+def not_reconciled(name: str) -> str:
+    """Return the message about a cluster that exists and is not listed yet."""
+    return f'the MRCluster "{name}" has not been reconciled yet: if this lasts, see its conditions'
+
+
+class Directory:
+    """All clusters that the operator reconciles."""
+
+    def __init__(self) -> None:
+        self._by_uid: dict[ObjectUid, ClusterFacts] = {}
+        self._by_name: dict[tuple[str, str], ObjectUid] = {}
+        self._by_domain: dict[str, ObjectUid] = {}
+        self._subscribers: list[Callable[[ObjectUid], None]] = []
+        self._used: dict[ObjectUid, frozenset[ObjectUid]] = {}
+
+    def subscribe(self, on_change: Callable[[ObjectUid], None]) -> None:
+        """Call a function with the UID of each cluster that is new, changed or deleted."""
+        self._subscribers.append(on_change)
+
+    def put(self, facts: ClusterFacts) -> None:
+        """Add a cluster, or replace its facts. A cluster that is created again replaces the one of the same name."""
+        if self._by_uid.get(facts.uid) == facts:
+            return
+        former = self._by_name.get((facts.namespace, facts.name), facts.uid)
+        if former != facts.uid:
+            self.forget(former)
+        self._by_uid[facts.uid] = facts
+        self._by_name[facts.namespace, facts.name] = facts.uid
+        self._by_domain[facts.domain] = facts.uid
+        self._publish(facts.uid)
+
+    def forget(self, uid: ObjectUid) -> None:
+        """Remove a deleted cluster; an unknown one is ignored."""
+        facts = self._by_uid.pop(uid, None)
+        if facts is None:
+            return
+        del self._by_name[facts.namespace, facts.name], self._by_domain[facts.domain]
+        self._publish(uid)
+
+    def get(self, uid: ObjectUid) -> ClusterFacts | None:
+        """Return the cluster with this UID."""
+        return self._by_uid.get(uid)
+
+    def find(self, namespace: str, name: str) -> ClusterFacts | None:
+        """Return the cluster with this name in a namespace."""
+        uid = self._by_name.get((namespace, name))
+        return None if uid is None else self._by_uid[uid]
+
+    def find_all(self, namespace: str, names: Iterable[str]) -> list[ClusterFacts]:
+        """Return the clusters with these names in a namespace, as far as they are listed."""
+        found = (self.find(namespace, name) for name in names)
+        return [cluster for cluster in found if cluster is not None]
+
+    def unlisted(self, namespace: str, names: Iterable[str]) -> list[str]:
+        """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
+        return [name for name in names if self.find(namespace, name) is None]
+
+    def node_of(self, namespace: str, fqdn: str) -> NodeName | None:
+        """Return the Kubernetes node of a host of a cluster in this namespace; None if it has no placed pod.
+
+        DataNodes register with the domain of the Kubernetes cluster, as in `c0.SERVICE.NAMESPACE.svc.cluster.local`.
+        """
+        host, *rest = fqdn.split(".", _LABELS + 1)
+        uid = self._by_domain.get(".".join(rest[:_LABELS]))
+        facts = None if uid is None else self._by_uid[uid]
+        return facts.hosts.get(host) if facts is not None and facts.namespace == namespace else None
+
+    def use(self, job: ObjectUid, clusters: Collection[ObjectUid]) -> None:
+        """Note which clusters a job runs on or reads now; none once it has ended."""
+        if clusters:
+            self._used[job] = frozenset(clusters)
+        else:
+            self._used.pop(job, None)
+
+    def users(self, uid: ObjectUid) -> int:
+        """Return how many jobs use a cluster: it is not idle then."""
+        return sum(uid in clusters for clusters in self._used.values())
+
+    def is_used(self, uid: ObjectUid, job: ObjectUid) -> bool:
+        """Return whether a job uses a cluster, which may be deleted by now."""
+        return uid in self._used.get(job, ())
+
+    def _publish(self, uid: ObjectUid) -> None:
+        for on_change in self._subscribers:
+            on_change(uid)
+
+
+def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str, str]:
+    """Return the settings by which hdfs://NAME/ is the HDFS of each of these clusters.
+
+    A nameservice needs no address in the URL. It has one NameNode, whose provider repeats requests.
+
+    `given` are nameservices that there are already, as in `dfs.nameservices`.
+    """
+    clusters = tuple(clusters)
+    if not clusters:
+        return {}
+    known = filter(None, (name.strip() for name in given.split(",")))
+    names = dict.fromkeys([*known, *(cluster.name for cluster in clusters)])
+    settings = {NAMESERVICES: ",".join(names), "dfs.client.use.datanode.hostname": "true"}
+    for cluster in clusters:
+        settings |= {
+            f"dfs.ha.namenodes.{cluster.name}": _NAME_NODE,
+            f"dfs.namenode.rpc-address.{cluster.name}.{_NAME_NODE}": cluster.name_node,
+            f"dfs.client.failover.proxy.provider.{cluster.name}": _FAILOVER_PROVIDER,
+        }
+    return settings
+
+
+def s3_settings(s3: S3, provider: str) -> dict[str, str]:
+    """Return the settings by which s3a:// and s3:// URLs reach the storage, without its keys.
+
+    The provider is the class that finds the keys, or several that S3A tries in turn. It is unused without a Secret:
+    requests are unsigned.
+    """
+    found = {
+        "fs.s3.impl": f"{_S3_PACKAGE}.S3AFileSystem",
+        "fs.s3a.aws.credentials.provider": provider
+        if s3.secret_ref
+        else f"{_S3_PACKAGE}.AnonymousAWSCredentialsProvider",
+        "fs.s3a.endpoint.region": s3.region,
+    }
+    if s3.endpoint_url:
+        found |= {
+            "fs.s3a.endpoint": s3.endpoint_url,
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": "true" if s3.endpoint_url.startswith("https://") else "false",
+        }
+    return found
+
+
+def s3_secret_settings(s3: S3) -> dict[str, str]:
+    """Return the variables with the keys by the settings that get their values where only the client reads them."""
+    return dict(zip(_S3_KEYS, (*S3_KEYS, S3_TOKEN), strict=True)) if s3.secret_ref else {}
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class TagView:
+    """The applications of a tag. Times are epoch seconds of this process's clock.
+
+    Attributes:
+        answered_s: When the agent reported them.
+        began_s: A time before the agent asked for them: what had been submitted by then is among them.
+        rm_started_s: When the ResourceManager that was asked started, at the latest. It may not have recovered all
+            applications yet if that was a moment before.
+        applications: First those that run, then the newest; none: the ResourceManager knows no application of the tag.
+    """
+
+    answered_s: float
+    began_s: float
+    rm_started_s: float
+    applications: Sequence[ApplicationFigures] = ()
+
+
+@dataclasses.dataclass(slots=True)
+class _Tag:
+    """A tag that a job follows."""
+
+    cluster: ObjectUid
+    job: ObjectUid
+    since_s: float
+    view: TagView | None = None
+
+
+@dataclasses.dataclass(slots=True)
+class _Cluster:
+    """Tags to ask for and applications to kill, the next first; the values are None."""
+
+    tags: collections.OrderedDict[str, None] = dataclasses.field(default_factory=collections.OrderedDict)
+    kills: collections.OrderedDict[str, None] = dataclasses.field(default_factory=collections.OrderedDict)
+
+
+class Applications:
+    """What the clusters' ResourceManagers say of the tags that jobs follow.
+
+    `mark` is called with the job of a tag whose applications have changed.
+    """
+
+    def __init__(
+        self, mark: Callable[[ObjectUid], None], now: Callable[[], float] = server_time.SERVER_TIME.now_s
+    ) -> None:
+        self._mark, self._now = mark, now
+        self._tags: dict[str, _Tag] = {}
+        self._clusters: dict[ObjectUid, _Cluster] = {}
+
+    # For jobs
+
+    def follow(self, cluster_uid: ObjectUid, tag: str, job_uid: ObjectUid) -> None:
+        """Ask the cluster's ResourceManager for the applications of a tag, until the tag is dropped.
+
+        Raises:
+            ValueError: The tag has capitals: YARN stores tags in lower case.
+        """
+        if tag != tag.lower():
+            message = f"the tag {tag!r} is not in lower case"
+            raise ValueError(message)
+        known = self._tags.get(tag)
+        if known is not None and (known.cluster, known.job) == (cluster_uid, job_uid):
+            return
+        self.drop(tag)
+        self._tags[tag] = _Tag(cluster=cluster_uid, job=job_uid, since_s=self._now())
+        self._clusters.setdefault(cluster_uid, _Cluster()).tags[tag] = None
+
+    def drop(self, tag: str) -> None:
+        """Stop asking for a tag, and killing its applications; an unknown tag is ignored."""
+        known = self._tags.pop(tag, None)
+        if known is None:
+            return
+        self._end_kills(known.cluster, known.view)
+        cluster = self._clusters[known.cluster]
+        del cluster.tags[tag]
+        if not cluster.tags:
+            del self._clusters[known.cluster]
+
+    def view(self, tag: str) -> TagView | None:
+        """Return the applications of a tag; None until the agent has answered."""
+        known = self._tags.get(tag)
+        return known.view if known else None
+
+    def wish_kill(self, cluster_uid: ObjectUid, application_id: str) -> None:
+        """Have an application killed: the order is repeated until the application ends or its tag is dropped."""
+        cluster = self._clusters.get(cluster_uid)
+        if cluster is not None:
+            cluster.kills[application_id] = None
+
+    # For agents
+
+    def orders(self, cluster_uid: ObjectUid) -> tuple[Sequence[str], Sequence[str]]:
+        """Return the tags that the agent shall ask for next, and the applications that it shall kill."""
+        cluster = self._clusters.get(cluster_uid)
+        if cluster is None:
+            return (), ()
+        return _next(cluster.tags, MOST_TAGS), _next(cluster.kills, MOST_KILLS)
+
+    def answered(
+        self,
+        cluster_uid: ObjectUid,
+        *,
+        at_s: float,
+        began_s: float,
+        rm_started_s: float,
+        found: Mapping[str, Sequence[ApplicationFigures]],
+    ) -> None:
+        """Take the applications that an agent has found, by tag.
+
+        The agent began to ask at `began_s` or later, and the ResourceManager started at `rm_started_s` at the latest.
+        `found` has the tags that the agent asked for and got an answer about.
+        """
+        for tag, applications in found.items():
+            known = self._tags.get(tag)
+            if known is None or known.cluster != cluster_uid or began_s < known.since_s:
+                continue
+            view = TagView(
+                answered_s=at_s, began_s=began_s, rm_started_s=rm_started_s, applications=tuple(applications)
+            )
+            running = {application.id for application in applications if not application.has_ended}
+            before, known.view = known.view, view
+            self._end_kills(cluster_uid, before, running)
+            if before is None or before.applications != view.applications:
+                self._mark(known.job)
+
+    def _end_kills(self, cluster_uid: ObjectUid, view: TagView | None, running: Collection[str] = ()) -> None:
+        """Do not kill those applications of a former view that do not run any more."""
+        kills = self._clusters[cluster_uid].kills
+        for application in view.applications if view else ():
+            if application.id not in running:
+                kills.pop(application.id, None)
+
+    def forget(self, cluster_uid: ObjectUid) -> None:
+        """Drop all tags of a deleted cluster."""
+        cluster = self._clusters.pop(cluster_uid, None)
+        for tag in cluster.tags if cluster else ():
+            self._mark(self._tags.pop(tag).job)
+
+
+def _next(waiting: collections.OrderedDict[str, None], most: int) -> Sequence[str]:
+    """Return the first entries, and move them to the end."""
+    chosen = list(waiting)[:most]
+    for each in chosen:
+        waiting.move_to_end(each)
+    return chosen

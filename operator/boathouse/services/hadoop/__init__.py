@@ -1,1 +1,0 @@
-"""Hadoop clusters as other kinds see them, without a kind."""

@@ -1,0 +1,223 @@
+"""Compute what nodes use from two samples of their counters, which are read from a kubelet's metrics.
+
+A kubelet gives each sample the time at which it measured it, in milliseconds. Nothing else of an answer is parsed.
+
+Times are those of the samples. A kubelet's samples are up to 15 s old and differ between the node and its pods, so the
+time of the answer would make a rate wrong.
+"""
+
+import array
+import dataclasses
+import math
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
+
+MOST_PODS: Final = 2000
+"""Maximum pods of a node whose samples are read."""
+MOST_DISKS: Final = 64
+"""Maximum samples of a metric of the root control group, one for each disk."""
+PRESSURES: Final = ("cpu", "io", "memory")
+_LARGEST: Final = 1e18
+_LATEST_MS: Final = 10**14
+_NODE_CPU: Final = b"node_cpu_usage_seconds_total "
+_POD_CPU: Final = b"pod_cpu_usage_seconds_total{"
+_NUMBERS: Final = re.compile(rb"(\S{1,32}) (\d{1,16})\n")
+_POD: Final = re.compile(rb"pod_cpu_usage_seconds_total\{([^}\n]{1,700})\} (\S{1,32}) (\d{1,16})\n")
+_VALUE: Final = re.compile(rb"\} (\S{1,32}) (\d{1,16})$")
+_ROOT: Final = b'id="/"'
+_STACKED_DISK: Final = re.compile(rb'device="/dev/(?:dm-|md|loop|ram|zram)')
+"""Devices whose bytes another device counts too, or that are no disks."""
+MOST_CORES: Final = 10_000.0
+"""A node that reports a higher usage is not believed."""
+
+
+class Counter(NamedTuple):
+    """A counter's value, and when it was measured."""
+
+    value: float
+    at_ms: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class NodeSample:
+    """CPU seconds that a node and its pods have used. Pods are in arrays, which take a tenth of a dictionary's memory.
+
+    Attributes:
+        cpu: The node's.
+        pods: A hash of each pod's name.
+        pods_cpu_s: The pods' CPU seconds, in the order of `pods`.
+        pods_at_ms: When the pods were measured.
+    """
+
+    cpu: Counter
+    pods: "array.array[int]"
+    pods_cpu_s: "array.array[float]"
+    pods_at_ms: "array.array[int]"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class DiskSample:
+    """What the root control group of a node has read and written, and how long its tasks waited.
+
+    Attributes:
+        disk_bytes: Bytes read and written on all disks; None if cAdvisor does not know them.
+        waited_s: Seconds in which a task waited for a resource (PSI), by the resource; without unknown ones.
+    """
+
+    disk_bytes: Counter | None
+    waited_s: dict[str, Counter]
+
+
+def node_usage(body: bytes) -> NodeSample | None:
+    """Return the CPU seconds in an answer of `/metrics/resource`, or None if the node's are missing or invalid."""
+    start, end = _block(body, _NODE_CPU)
+    found = _NUMBERS.match(body, start + len(_NODE_CPU), end)
+    cpu = None if found is None else _counter(*found.groups())
+    if cpu is None:
+        return None
+    pods, seconds, times = array.array("q"), array.array("d"), array.array("q")
+    for labels, value, at_ms in _POD.findall(body, *_block(body, _POD_CPU))[:MOST_PODS]:
+        sample = _counter(value, at_ms)
+        if sample is not None:
+            pods.append(hash(labels))
+            seconds.append(sample.value)
+            times.append(sample.at_ms)
+    return NodeSample(cpu=cpu, pods=pods, pods_cpu_s=seconds, pods_at_ms=times)
+
+
+def cadvisor_usage(body: bytes) -> DiskSample | None:
+    """Return the samples of the root control group in an answer of `/metrics/cadvisor`, or None if it has none."""
+    disks = [
+        sample
+        for way in ("reads", "writes")
+        for line, sample in _of_root(body, f"container_fs_{way}_bytes_total")
+        if not _STACKED_DISK.search(line)
+    ]
+    waited_s = {}
+    for resource in PRESSURES:
+        for _, sample in _of_root(body, f"container_pressure_{resource}_waiting_seconds_total"):
+            waited_s[resource] = sample
+    if not disks and not waited_s:
+        return None
+    total = sum(sample.value for sample in disks)
+    disk_bytes = Counter(total, max(sample.at_ms for sample in disks)) if disks else None
+    return DiskSample(disk_bytes=disk_bytes, waited_s=waited_s)
+
+
+def _of_root(body: bytes, metric: str) -> Iterator[tuple[bytes, Counter]]:
+    """Yield the lines of a metric that are about the root control group, and their samples."""
+    start, end = _block(body, f"{metric}{{".encode())
+    for _ in range(MOST_DISKS):
+        at = body.find(_ROOT, start, end)
+        line_end = body.find(b"\n", at, end)
+        if at < 0 or line_end < 0:
+            return
+        line = body[body.rfind(b"\n", start - 1, at) + 1 : line_end]
+        start = line_end + 1
+        found = _VALUE.search(line[-60:])
+        sample = None if found is None else _counter(*found.groups())
+        if sample is not None:
+            yield line, sample
+
+
+def _block(body: bytes, prefix: bytes) -> tuple[int, int]:
+    """Return where the samples of a metric begin and end: they are consecutive, up to the next comment."""
+    at = body.find(b"\n" + prefix)
+    if at < 0:
+        return len(body), len(body)
+    end = body.find(b"\n#", at)
+    return at + 1, end + 1 if end >= 0 else len(body)
+
+
+def _counter(value: bytes, at_ms: bytes) -> Counter | None:
+    """Return a sample, or None if its value is no finite number from 0 on, or its time is not plausible."""
+    try:
+        number, time_ms = float(value), int(at_ms)
+    except ValueError:
+        return None
+    if not math.isfinite(number) or not 0 <= number <= _LARGEST or not 0 < time_ms <= _LATEST_MS:
+        return None
+    return Counter(number, time_ms)
+
+
+class _Pods(NamedTuple):
+    """The last sample of a node, and the CPUs that each pod used then."""
+
+    sample: NodeSample
+    cores: "array.array[float]"
+
+
+class Rates:
+    """Computes the usage of nodes from their samples.
+
+    With `cpu_of_pods` the CPU usage of a node is the sum of its pods', for nodes that share a machine.
+    """
+
+    def __init__(self, *, cpu_of_pods: bool) -> None:
+        self._cpu_of_pods = cpu_of_pods
+        self._nodes: dict[str, _Pods] = {}
+        self._disks: dict[str, DiskSample] = {}
+
+    def cpu(self, node: str, sample: NodeSample) -> Mapping[str, float] | None:
+        """Return CPUs in use since the last sample; None for the first sample, one as old as it, or an implausible one.
+
+        A counter that fell begins anew: the node has restarted.
+        """
+        last = self._nodes.get(node)
+        if last is not None and last.sample.cpu.at_ms == sample.cpu.at_ms:
+            return None
+        cores = None if last is None else _rate(last.sample.cpu, sample.cpu)
+        by_pod = _pod_cores(last if cores is not None else None, sample)
+        self._nodes[node] = _Pods(sample, by_pod)
+        if cores is None or cores > MOST_CORES:
+            return None
+        pods = min(sum(by_pod), MOST_CORES)
+        if self._cpu_of_pods:
+            return {"cpu_cores": pods}
+        return {"cpu_cores": cores, "system_cpu_cores": max(0.0, cores - pods)}
+
+    def disks(self, node: str, sample: DiskSample) -> Mapping[str, float]:
+        """Return disk bytes a second, and the shares of time in which tasks waited, since the last sample."""
+        last, usage = self._disks.get(node), {}
+        self._disks[node] = sample
+        if last is None:
+            return {}
+        if last.disk_bytes is not None and sample.disk_bytes is not None:
+            usage["disk_bytes_per_s"] = _rate(last.disk_bytes, sample.disk_bytes)
+        for resource, waited_s in sample.waited_s.items():
+            if (before := last.waited_s.get(resource)) is not None and (share := _rate(before, waited_s)) is not None:
+                usage[f"{resource}_pressure"] = min(share, 1.0)
+        return {name: value for name, value in usage.items() if value is not None}
+
+    def forget(self, node: str) -> None:
+        """Drop the samples of a node."""
+        self._nodes.pop(node, None)
+        self._disks.pop(node, None)
+
+
+def _pod_cores(last: _Pods | None, sample: NodeSample) -> "array.array[float]":
+    """Return the CPUs that each pod of a sample uses; 0 for all without an earlier sample of the node.
+
+    A pod that is new started since the earlier sample. A pod that was not measured again uses what it used before.
+    """
+    cores = array.array("d", bytes(8 * len(sample.pods)))
+    if last is None:
+        return cores
+    places = {pod: place for place, pod in enumerate(last.sample.pods)}
+    for place, (pod, cpu_s, at_ms) in enumerate(zip(sample.pods, sample.pods_cpu_s, sample.pods_at_ms, strict=True)):
+        before = places.get(pod)
+        if before is None:
+            rate = _rate(Counter(0.0, last.sample.cpu.at_ms), Counter(cpu_s, at_ms))
+        elif last.sample.pods_at_ms[before] == at_ms:
+            rate = last.cores[before]
+        else:
+            rate = _rate(Counter(last.sample.pods_cpu_s[before], last.sample.pods_at_ms[before]), Counter(cpu_s, at_ms))
+        cores[place] = rate or 0.0
+    return cores
+
+
+def _rate(before: Counter, after: Counter) -> float | None:
+    """Return a counter's increase a second, or None if its value or its time fell, or its time is the same."""
+    passed_s = (after.at_ms - before.at_ms) / 1000
+    return (after.value - before.value) / passed_s if passed_s > 0 and after.value >= before.value else None

@@ -1,0 +1,283 @@
+"""An MRCluster as the services see it: its spec with every default decided, the names of its hosts, its status. Pure.
+
+`from_resource` creates a cluster, or returns a `Refusal` with a message for the user.
+
+A host is the short name of a node, and the `hostname` of its pod: `master`, `c0`, `t17`. Numbers of transient nodes
+are never used twice; a core node keeps its number, because its claim has it.
+
+A `ClusterState` is all that survives when pods vanish: the ID of the HDFS, the first number of core nodes, which nodes
+exist or shall exist, and which of them leave.
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from boathouse.resources import base, names, quantity, times
+from boathouse.resources.config import HadoopDefaults, OperatorConfig
+from boathouse.resources.mrcluster import status as wire
+from boathouse.resources.mrcluster.names import Role
+from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
+from boathouse.resources.mrcluster.spec import MRClusterSpec
+from boathouse.resources.mrcluster.status import LeavingNode, MRCluster, MRClusterStatus
+from boathouse.services import hadoop
+from boathouse.services.frame import admission, status_codec
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
+from boathouse.services.frame.manifests import derived_name
+from boathouse.services.frame.status_codec import StatusCodec
+
+MRCLUSTERS: Final = hadoop.MRCLUSTERS
+DEFAULT_REPLICATION: Final = 3
+MASTER: Final = "master"
+_DIGEST: Final = 8
+_LETTERS: Final = {Role.CORE: "c", Role.TRANSIENT: "t"}
+_ROLES: Final = {letter: role for role, letter in _LETTERS.items()}
+_NUMBERED: Final = re.compile(r"(?P<letter>[ct])(?P<number>0|[1-9][0-9]{0,9})")
+TERMINAL: Final = frozenset({"Expired"})
+URGENT_FIELDS: Final = ("clusterID", "nextTransient", "wantedCore", "wantedTransient", "leaving", "core", "transient")
+"""Written at once: orders, submissions and deletions rest on the written status."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """What a node's pod requests, which is also its limit."""
+
+    cpu_milli: int
+    memory_bytes: int
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Cluster:
+    """A valid MRCluster.
+
+    Attributes:
+        replication: Copies of each block of new files.
+        deleting_since_s: When it was deleted; it stays until its finalizers are gone.
+    """
+
+    uid: ObjectUid
+    name: str
+    namespace: str
+    created_s: float
+    generation: int
+    spec: MRClusterSpec
+    queue: str
+    image: str
+    master: Requests
+    core: Requests
+    transient: Requests
+    replication: int
+    defaults: HadoopDefaults
+    operator_namespace: str
+    deleting_since_s: float | None = None
+
+    @property
+    def priority_class(self) -> str:
+        """Return the PriorityClass of its pods; empty for the default of Kubernetes."""
+        return _priority_class(self.spec)
+
+    @property
+    def most_core_nodes(self) -> int:
+        """Return up to how many core nodes its policy may go."""
+        return self.spec.core.maximum or self.spec.core.count
+
+
+@refusing
+def from_resource(body: Body, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
+    """Return the cluster that a custom resource describes, or why it cannot run."""
+    spec = MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    return _cluster(body, spec, config, defaults)
+
+
+def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
+    metadata = body["metadata"]
+    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=_priority_class(spec))
+    if isinstance(queue, Refusal):
+        return queue
+    image = spec.image or defaults.image
+    if not image:
+        return Refusal(
+            reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's Hadoop image"
+        )
+    for amount in (
+        spec.master.volume.size,
+        spec.core.volume.size,
+        spec.core.scratch,
+        spec.transient.scratch,
+        spec.hdfs.block_size,
+    ):
+        quantity.units(amount)
+    return Cluster(
+        uid=ObjectUid(metadata["uid"]),
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        generation=metadata.get("generation", 1),
+        spec=spec,
+        queue=queue,
+        image=image,
+        master=_requests(spec.master.resources),
+        core=_requests(spec.core.resources),
+        transient=_requests(spec.transient.resources),
+        replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
+        defaults=defaults,
+        operator_namespace=config.namespace,
+        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+    )
+
+
+def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
+    """Return the replication by the first number of core nodes, so that it does not change as the cluster grows."""
+    first = status.get("firstCoreNodes")
+    return min(DEFAULT_REPLICATION, first if isinstance(first, int) and first > 0 else spec.core.count)
+
+
+def _requests(resources: MasterResources | NodeResources) -> Requests:
+    return Requests(cpu_milli=quantity.milli(resources.cpu), memory_bytes=quantity.units(resources.memory))
+
+
+def _priority_class(spec: MRClusterSpec) -> str:
+    return (spec.pod_template and spec.pod_template.priority_class_name) or ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Names:
+    """The names of the objects of a cluster."""
+
+    cluster: Cluster
+
+    @property
+    def service(self) -> str:
+        """Return the name of the headless Service, which is the subdomain of all hosts."""
+        return self._derived("hadoop")
+
+    def pod(self, host: str) -> str:
+        """Return the name of a host's pod."""
+        return self._derived(host)
+
+    def host(self, pod: str) -> str | None:
+        """Return the host of a pod's name; None for a pod of another kind."""
+        host = pod.rpartition("-")[2]
+        return host if role_of(host) is not None and self.pod(host) == pod else None
+
+    def claim(self, host: str) -> str:
+        """Return the name of the PersistentVolumeClaim of the master or of a core node."""
+        return self._derived(host)
+
+    def config_map(self, digest: str) -> str:
+        """Return the name of the ConfigMap with the settings of a digest."""
+        return self._derived(f"conf-{digest[:_DIGEST]}")
+
+    def network_policy(self, part: str) -> str:
+        """Return the name of a NetworkPolicy, for the part `cluster` or `clients` of the senders."""
+        return self._derived(part)
+
+    def fqdn(self, host: str) -> str:
+        """Return the name by which all pods resolve a host; their search path completes it."""
+        return f"{host}.{self.service}.{self.cluster.namespace}.svc"
+
+    def _derived(self, suffix: str) -> str:
+        return derived_name(self.cluster.name, self.cluster.uid, suffix)
+
+
+def host_of(role: Role, number: int) -> str:
+    """Return the short name of a node.
+
+    Raises:
+        KeyError: The role has no hosts: it is that of clients.
+    """
+    return MASTER if role is Role.MASTER else f"{_LETTERS[role]}{number}"
+
+
+def role_of(host: str) -> Role | None:
+    """Return the role of a host; None for a name that no host has."""
+    if host == MASTER:
+        return Role.MASTER
+    match = _NUMBERED.fullmatch(host)
+    return _ROLES[match["letter"]] if match else None
+
+
+def number_of(host: str) -> int:
+    """Return the number of a core or transient node; 0 for the master.
+
+    Raises:
+        ValueError: No host has this name.
+    """
+    if role_of(host) is None:
+        raise ValueError(f'"{host}" is not the name of a host: it is {MASTER}, c0 or t0')
+    return 0 if host == MASTER else int(host[1:])
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterState(MRClusterStatus):
+    """A cluster's status.
+
+    Attributes:
+        cluster_id: The ID of its HDFS; empty until the NameNode reported it.
+        first_core_nodes: 0 until the first pod is submitted.
+        replication: By the spec that the state follows; 0 before the first plan.
+        next_transient: More than all that were ever used.
+        leaving: In the order in which they began to leave, at most `MAX_LEAVING`.
+        load_percent: With the fields below a figure reported by the cluster's image, None without a recent report.
+    """
+
+    @property
+    def is_finished(self) -> bool:
+        """Return whether the cluster has expired."""
+        return self.phase in TERMINAL
+
+    @property
+    def leaving_hosts(self) -> frozenset[str]:
+        """Return the hosts that are drained."""
+        return frozenset(node.host for node in self.leaving)
+
+    @property
+    def wanted_hosts(self) -> tuple[str, ...]:
+        """Return all hosts that exist or shall exist, once the cluster has begun: master, core, transient."""
+        if not self.wanted_core:
+            return ()
+        core = (host_of(Role.CORE, number) for number in self.wanted_core)
+        transient = (host_of(Role.TRANSIENT, number) for number in self.wanted_transient)
+        return (MASTER, *core, *transient)
+
+
+_CODEC: Final = StatusCodec(ClusterState)
+
+
+def from_status(status: Mapping[str, Any] | None) -> ClusterState:
+    """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
+    read = _CODEC.read(status)
+    leaving = tuple(node for node in read.leaving if role_of(node.host) is not None)
+    unused = max((read.next_transient, *(number + 1 for number in _used(read.wanted_transient, leaving))))
+    return dataclasses.replace(read, leaving=leaving, next_transient=unused)
+
+
+def to_status(state: ClusterState) -> dict[str, Any]:
+    """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
+    size = state.size and dataclasses.replace(
+        state.size, reason=status_codec.printable(state.size.reason, wire.MAX_SIZE_REASON)
+    )
+    short = tuple(map(_short, state.conditions))
+    return _CODEC.write(dataclasses.replace(state, conditions=short, size=size, sizes=state.sizes[-wire.MAX_SIZES :]))
+
+
+def without_free_parts(state: ClusterState) -> ClusterState:
+    """Return the state without what only informs people or comes from the cluster's image."""
+    return dataclasses.replace(without_figures(state), size=None, sizes=())
+
+
+def without_figures(state: ClusterState) -> ClusterState:
+    """Return the state without the figures of the cluster's image, as when its last report is old."""
+    return dataclasses.replace(state, load_percent=None, slots=None, containers=None, applications=None, hdfs=None)
+
+
+def _used(wanted: tuple[int, ...], leaving: tuple[LeavingNode, ...]) -> tuple[int, ...]:
+    """Return numbers of transient nodes that must not be used again, whatever the counter says."""
+    left = (number_of(node.host) for node in leaving if role_of(node.host) is Role.TRANSIENT)
+    return (*wanted, *left)
+
+
+def _short(condition: base.Condition) -> base.Condition:
+    message = status_codec.printable(condition.message, wire.MAX_MESSAGE)
+    return condition if message == condition.message else condition.model_copy(update={"message": message})

@@ -1,1 +1,0 @@
-"""A cluster's nodes as the scheduler sees them."""

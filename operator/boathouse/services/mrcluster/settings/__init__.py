@@ -1,1 +1,0 @@
-"""From a cluster to the configuration files of Hadoop. Pure."""

@@ -1,1 +1,0 @@
-"""The status of an MRCluster as a value."""

@@ -1,0 +1,233 @@
+"""A task pod for the planner, read from the API's pod: its attempt, its state, its result or failure."""
+
+import dataclasses
+import re
+from typing import Final
+
+from boathouse.cluster import wire
+from boathouse.resources import names, quantity
+from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.resources.mrjob import spec
+from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.resources.names import Reason
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame import pod_life
+from boathouse.services.frame.pod_events import LENT_MILLI
+from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.frame.status_codec import printable
+from boathouse.services.mrjob import results
+from boathouse.suspension.record import SuspensionRecord
+from boathouse_policies import model as policy
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+_DIGITS: Final = re.compile("[0-9]{1,19}")
+_MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
+MAX_ATTEMPT: Final = 0xFFFF
+"""The status stores attempt numbers in 16 bits."""
+_Cause = tuple[str, str, bool]
+"""Reason, message, and whether the user is to blame."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ending:
+    """How an attempt ended without success."""
+
+    reason: str
+    message: str
+    user_error: bool
+    exit_code: int | None = None
+    time_s: float | None = None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptPod:
+    """One attempt of one task.
+
+    Attributes:
+        step: of the job, from 0.
+        placed_s: time of its binding, from which its start timeout counts.
+        deleting_since_s: time of its deletion; on an unreachable node such a pod may exist for long.
+        result: result of a pod that succeeded.
+        ending: failure of a pod that failed.
+        problem: problem of a pod that cannot start.
+        memory_bytes: its memory limit.
+        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
+        started_s: start time of its container.
+        resources: what it takes of its node now.
+        suspension: record of its last suspension.
+        is_suspended: whether it has the CPU of a suspended task.
+    """
+
+    name: str
+    uid: str
+    task_type: TaskType
+    index: int
+    attempt: int
+    state: PodLife
+    placed_s: float
+    step: int = 0
+    node: str | None = None
+    deleting_since_s: float | None = None
+    problem: Problem | None = None
+    result: contract.TaskResult | None = None
+    ending: Ending | None = None
+    memory_bytes: int = 0
+    ideal_memory_bytes: int = 0
+    started_s: float | None = None
+    resources: policy.Resources = policy.Resources()  # noqa: RUF009 - frozen
+    suspension: SuspensionRecord | None = None
+    is_suspended: bool = False
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the pod has neither ended nor been deleted."""
+        return self.state.is_live and self.deleting_since_s is None
+
+    @property
+    def is_owed_cpu(self) -> bool:
+        """Whether its suspension is over, but its CPU request is still that of a suspended task."""
+        record = self.suspension
+        is_lent = 0 < self.resources.cpu_milli <= LENT_MILLI
+        return record is not None and not self.is_suspended and is_lent and record.cpu_request_milli > LENT_MILLI
+
+    @property
+    def task_name(self) -> str:
+        """Name of the task, such as `m-00042`."""
+        return contract.task_name(self.task_type, self.index)
+
+
+def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
+    """Return the attempt of a pod; None if its labels name no task type or numbers out of range."""
+    labels = pod.metadata.labels
+    try:
+        task_type = TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
+    except (KeyError, ValueError):
+        return None
+    index = _number(labels.get(mrjob_names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
+    attempt = _number(labels.get(mrjob_names.LABEL_ATTEMPT, ""), MAX_ATTEMPT - 1)
+    step = _number(labels.get(mrjob_names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
+    if index is None or step is None or not attempt:
+        return None
+    status = pod_life.container(pod, names.CONTAINER)
+    state = pod_life.life(pod, status)
+    ended = status.state.terminated if status else None
+    result = results.read(ended.message) if ended is not None else None
+    won = result if result is not None and result.succeeded else None
+    if won is not None:
+        state = PodLife.SUCCEEDED
+    elif state is PodLife.SUCCEEDED:
+        state = PodLife.FAILED
+    return AttemptPod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        step=step,
+        task_type=task_type,
+        index=index,
+        attempt=attempt,
+        state=state,
+        placed_s=pod_life.placed_s(pod),
+        node=pod.node_name or None,
+        deleting_since_s=pod_life.deleting_since_s(pod),
+        memory_bytes=memory_limit_bytes(pod),
+        ideal_memory_bytes=ideal_memory_bytes(pod),
+        started_s=pod_life.started_s(pod, status),
+        resources=pod.resources,
+        suspension=pod.suspension,
+        is_suspended=pod.stage.is_shrunk,
+        problem=pod_life.problem(status) if state is PodLife.STARTING else None,
+        result=won,
+        ending=_ending(pod, status, result) if state is PodLife.FAILED else None,
+    )
+
+
+def _number(text: str, most: int) -> int | None:
+    """Return the number from 0 to `most` that a label or annotation contains in ASCII digits, or None."""
+    number = int(text) if _DIGITS.fullmatch(text) else None
+    return number if number is not None and number <= most else None
+
+
+def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: contract.TaskResult | None) -> Ending:
+    """Return why the pod failed: the first of eviction or disruption, lack of memory, its result, its exit code."""
+    ended = status.state.terminated if status else None
+    said = result if result is not None and result.outcome != contract.UNFINISHED else None
+    cause = (
+        _of_the_pod(pod)
+        or _out_of_memory(pod, ended, said)
+        or (said and (said.reason or contract.Reason.INTERNAL_ERROR, said.message, said.user_error))
+        or _of_the_container(ended)
+    )
+    code = ended.exit_code if ended else None
+    return Ending(
+        reason=cause[0],
+        message=_with_tail(printable(cause[1], results.MAX_MESSAGE), result),
+        user_error=cause[2],
+        exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
+        time_s=pod_life.ended_s(pod, status),
+    )
+
+
+def _with_tail(message: str, result: contract.TaskResult | None) -> str:
+    tail = result.stderr_tail.strip() if result else ""
+    return message if not tail or tail in message else f"{message}; its standard error ended with: {tail[-800:]}"
+
+
+def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
+    """Return the cause if the kubelet rejected or removed the pod, or it was disrupted; else None.
+
+    Eviction is a user error if the pod exceeded its own scratch space, but not if the node ran out of disk.
+    """
+    if pod_life.is_over_its_limit(pod):
+        return contract.Reason.OUT_OF_DISK, f"{pod.status.message} (raise resources.requests.ephemeral-storage)", True
+    found = pod_life.disruption(pod)
+    return None if found is None else (found.reason, found.message, False)
+
+
+def _out_of_memory(
+    pod: facts.PodFacts, ended: wire.StateTerminated | None, result: contract.TaskResult | None
+) -> _Cause | None:
+    """Return the cause if the container or its command ran out of memory; no user error if its memory was reduced."""
+    if (ended is None or ended.reason != pod_life.OOM_KILLED) and (
+        result is None or result.reason != contract.Reason.OUT_OF_MEMORY
+    ):
+        return None
+    task_type, step = (
+        pod.metadata.labels[mrjob_names.LABEL_TASK_TYPE],
+        pod.metadata.labels.get(mrjob_names.LABEL_STEP, "0"),
+    )
+    limit, ideal = memory_limit_bytes(pod), ideal_memory_bytes(pod)
+    had = quantity.format_bytes(limit)
+    if limit < ideal:
+        asked = quantity.format_bytes(ideal)
+        return (
+            Reason.OOM_KILLED,
+            f"out of memory with {had} instead of {asked}: the next attempt gets {asked}",
+            False,
+        )
+    stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), str(task_type))
+    where = f"{stage} of step {int(step) + 1}" if int(step) else stage
+    return Reason.OOM_KILLED, f"out of memory: raise the {where}'s resources.requests.memory ({had})", True
+
+
+def memory_limit_bytes(pod: facts.PodFacts) -> int:
+    """Return the task container's memory limit, or 0."""
+    return quantity.units(pod.memory_limit) if pod.memory_limit else 0
+
+
+def ideal_memory_bytes(pod: facts.PodFacts) -> int:
+    """Return the memory that the task requested if its pod started with less, else 0."""
+    return _number(pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
+
+
+def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:
+    if ended is None:
+        return Reason.POD_LOST, "the pod failed before its container ran", False
+    if pod_life.has_not_started(ended):
+        message = f"{ended.message} (the image must contain boathouse-task: build it from the task image)"
+        return Reason.RUNTIME_NOT_FOUND, message, True
+    if pod_life.was_killed(ended):
+        return Reason.POD_LOST, f"the container was killed (exit code {ended.exit_code})", False
+    if ended.exit_code == 0:
+        message = "the container ended without a result: boathouse-task in the image is not Boathouse's task runtime"
+        return Reason.RUNTIME_NOT_FOUND, message, True
+    return Reason.TASK_FAILED, f"the container ended with exit code {ended.exit_code} and no result", True

@@ -1,1 +1,0 @@
-"""Task attempts: their pods, their results, and how an outcome changes the job's state."""

@@ -1,0 +1,202 @@
+"""An MRJob's conditions (metav1.Condition) and its reason. Pure.
+
+The pods say which reduces are suspended and why (`boathouse.scheduling.pods.suspension`).
+"""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from boathouse.resources import times
+from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, Reason
+from boathouse.services.frame import status_codec
+from boathouse.services.frame.pod_life import Problem
+from boathouse.services.frame.status_codec import ConditionTable
+from boathouse.services.instruments import missing
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job
+from boathouse.services.mrjob.planning.observation import Observation
+from boathouse.services.mrjob.settle import Verdict
+from boathouse_policies.profiles.guard import Off, Part
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+_NAMES: Final[Mapping[Part, str]] = {
+    Part.MEMORY: "less memory than requested",
+    Part.REFUSAL: "waiting for nodes with other neighbours",
+    Part.SUSPENSION: "suspending reduces",
+}
+RESUME_LATE_S: Final = 15.0
+"""A reduce that is suspended for this long after its deadline could not be resumed."""
+BY_USER: Final = "user"
+_NAMED: Final = 5
+
+
+def table(state: JobState, now_s: float, generation: int | None = None) -> ConditionTable:
+    """Return a mutable table of a job's conditions; `generation` defaults to its observed generation."""
+    generation = state.observed_generation if generation is None else generation
+    return ConditionTable(state.conditions, generation, now_s, order=ConditionType)
+
+
+def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState:
+    """Return the state of a job that has failed, or whose output is complete if there is no verdict."""
+    reason, message = (verdict.reason, verdict.message) if verdict else (Reason.SUCCEEDED, "the output is complete")
+    reason = Reason.TASK_FAILED if reason == contract.Reason.USER_COMMAND_FAILED else reason
+    known = table(state, now_s)
+    known.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
+    known.set(ConditionType.SUCCEEDED, verdict is None, reason, message)
+    known.set(ConditionType.FAILED, verdict is not None, reason, message if verdict else "")
+    return dataclasses.replace(
+        state,
+        phase="Failed" if verdict else "Succeeded",
+        reason=str(reason) if verdict else "",
+        completion_s=now_s,
+        active={},
+        conditions=known.conditions,
+    )
+
+
+def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
+    """Return the state of a suspended job. Finished tasks count after a resume."""
+    known = table(state, now_s)
+    known.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    ending = f"; {live} of its pods have not ended yet" if live else ""
+    known.set(
+        ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to resume{ending}"
+    )
+    known.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
+    known.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
+    return dataclasses.replace(
+        state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=known.conditions
+    )
+
+
+def in_progress(
+    state: JobState,
+    *,
+    now_s: float,
+    running: int,
+    problem: Problem | None,
+    waiting: bool,
+    diagnosis: tuple[str, str] | None,
+    less: int = 0,
+) -> JobState:
+    """Return the conditions of a job in progress, with the reason if it is pending."""
+    known = table(state, now_s)
+    known.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    if state.condition(ConditionType.SUSPENDED) is not None:
+        known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
+    reason = ""
+    squeezed = (
+        f" ({less} run with less memory than they requested, because no node had more free memory)" if less else ""
+    )
+    if waiting and diagnosis is not None:
+        reason = diagnosis[0]
+        known.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
+    elif not waiting:
+        known.set(ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"all runnable tasks have a node{squeezed}")
+    elif state.condition(ConditionType.SCHEDULED) is None:
+        known.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
+    if problem is not None:
+        reason = problem.reason
+        known.set(ConditionType.RUNNING, False, problem.reason, problem.message)
+    elif running:
+        known.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
+    elif state.condition(ConditionType.RUNNING) is None:
+        known.set(ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet")
+    return dataclasses.replace(state, reason=reason, conditions=known.conditions)
+
+
+def with_measurements(state: JobState, problem: missing.Problem | None, now_s: float) -> JobState:
+    """Return the state with the condition `SignalsAvailable`, which a job has from its first problem on."""
+    if state.finished or (problem is None and state.condition(ConditionType.SIGNALS_AVAILABLE) is None):
+        return state
+    reason, message = (Reason.KUBELETS_READ, "") if problem is None else (problem.reason, problem.message)
+    known = table(state, now_s)
+    known.set(ConditionType.SIGNALS_AVAILABLE, problem is None, reason, message)
+    return dataclasses.replace(state, conditions=known.conditions)
+
+
+def with_parts_off(state: JobState, off: Sequence[Off], now_s: float) -> JobState:
+    """Return the state with the condition `PoliciesActive`, which a job has once a part has been off for it."""
+    if state.finished or (not off and state.condition(ConditionType.POLICIES_ACTIVE) is None):
+        return state
+    known = table(state, now_s)
+    reason, message = (Reason.HARMFUL, "; ".join(map(_told, off))) if off else (Reason.TRIED_AGAIN, "")
+    known.set(ConditionType.POLICIES_ACTIVE, not off, reason, message)
+    return dataclasses.replace(state, conditions=known.conditions)
+
+
+def parts_off_news(before: JobState, after: JobState) -> tuple[str, str] | None:
+    """Return reason and note of the event about a part that was just switched off or on; None for no event."""
+    last, now = (state.condition(ConditionType.POLICIES_ACTIVE) for state in (before, after))
+    if now is None or (last is not None and (last.status, last.message) == (now.status, now.message)):
+        return None
+    return ("PolicyOff", now.message) if now.status == "False" else ("PolicyOn", "all policies decide again")
+
+
+def _told(off: Off) -> str:
+    why = "it did harm in most namespaces"
+    if off.effect.decisions:
+        why = (
+            f"{off.effect.decisions} decisions for the program were to save {off.effect.predicted_s:.0f} s of job time "
+            f"and saved {off.effect.realised_s:.0f} s"
+        )
+    return f"{_NAMES[off.part]} is off until {times.rfc3339(off.until_s)}: {why}"
+
+
+def suspended_until_s(job: Job, now_s: float) -> float | None:
+    """Return until when the job's author suspends its reduces; None if not, or if the time is over or invalid."""
+    wanted_s = _asked_s(job)
+    return wanted_s if wanted_s is not None and now_s < wanted_s <= now_s + contract.MOST_SUSPENDED_S else None
+
+
+def _asked_s(job: Job) -> float | None:
+    return status_codec.value(lambda: times.epoch(job.suspend_reducers_until), None)
+
+
+def with_suspensions(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:
+    """Return the state with the number of suspended reduces, and with the condition `ReducersSuspended`."""
+    now_s = observation.now_s
+    reduces = [pod for pod in pods if pod.task_type is TaskType.REDUCE and pod.state.is_live and not state.finished]
+    paused, owed = [pod for pod in reduces if pod.is_suspended], [pod for pod in reduces if pod.is_owed_cpu]
+    known = table(state, now_s)
+    if paused or owed:
+        known.set(ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s))
+    elif (problem := _problem(observation)) is not None and not state.finished:
+        known.set(ConditionType.REDUCERS_SUSPENDED, False, *problem)
+    elif state.condition(ConditionType.REDUCERS_SUSPENDED) is not None:
+        known.set(ConditionType.REDUCERS_SUSPENDED, False, Reason.RESUMED, "")
+    return dataclasses.replace(state, suspended_reduces=len(paused), conditions=known.conditions)
+
+
+def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: float) -> tuple[str, str]:
+    """Return reason and message: of reduces that could not be resumed, else of those that are suspended."""
+    records = [pod.suspension for pod in paused if pod.suspension is not None]
+    late = [pod for pod in paused if pod.suspension is None or pod.suspension.until_s + RESUME_LATE_S < now_s]
+    if late:
+        return Reason.RESUME_REFUSED, f"{_named(late)} could not be resumed in time: see the events of the pods"
+    if not records:
+        return Reason.REQUEST_OWED, f"{_named(owed)} runs without its CPU request, until its node or its quota has room"
+    end = times.rfc3339(max(each.until_s for each in records))
+    if any(each.by == BY_USER for each in records):
+        return Reason.BY_HAND, f"{_named(paused)} suspended until {end}, by the annotation {ANNOTATION_SUSPEND_UNTIL}"
+    return Reason.WAITING_FOR_MAPS, f"{_named(paused)} suspended until {end} at the latest: map output is missing"
+
+
+def _named(pods: Sequence[AttemptPod]) -> str:
+    names = ", ".join(sorted(pod.task_name for pod in pods)[:_NAMED])
+    return f"{len(pods)} reduce{'s' * (len(pods) != 1)} ({names}{', …' if len(pods) > _NAMED else ''})"
+
+
+def _problem(observation: Observation) -> tuple[str, str] | None:
+    """Return reason and message if the author's annotation has no effect; None if it has one, or is absent or over."""
+    job, now_s = observation.job, observation.now_s
+    asked_s, ignored = _asked_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
+    if job.suspend_reducers_until is not None and (asked_s is None or asked_s > now_s + contract.MOST_SUSPENDED_S):
+        example = times.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
+        return Reason.INVALID_TIME, f"{ignored}: its value must be a time such as {example}, at most an hour ahead"
+    if suspended_until_s(job, now_s) is not None and not observation.may_suspend:
+        return Reason.SWITCHED_OFF, f"{ignored}: an administrator must set the chart value actuators.suspend"
+    return None

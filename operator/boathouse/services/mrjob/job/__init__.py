@@ -1,1 +1,0 @@
-"""Internal model of an MRJob."""

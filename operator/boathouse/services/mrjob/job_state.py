@@ -1,0 +1,342 @@
+"""Model of a job's status for the planner, and its conversion from and to JSON.
+
+The state has everything that must survive the deletion of pods: finished tasks and their winning attempts, the number
+of attempts of each task, and the causes of failures. For an unfinished task, `user_failures + infrastructure_failures
++ killed` attempts are settled: they ended, and each was counted once, in order.
+"""
+
+import base64
+import dataclasses
+import struct
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from boathouse.resources.mrjob import spec
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob.status import MAX_APPLICATIONS, HadoopStatus, JobFields, MRJobStatus, TaskCounts
+from boathouse.services.frame import status_codec
+from boathouse.services.frame.status_codec import StatusCodec
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+MAX_ATTEMPT = 0xFFFF
+MAX_LAST_FAILURES = 5
+_SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
+TERMINAL = frozenset({"Succeeded", "Failed"})
+_CODEC: Final = StatusCodec(MRJobStatus)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Tasks:
+    """Tasks of the attempt's applications, as the ResourceManager counts them."""
+
+    done: int = 0
+    total: int = 0
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class HadoopState(HadoopStatus):
+    """The current attempt. It is in the status before a client of it is submitted.
+
+    Attributes:
+        attempt: From 1; a number is used once.
+        cluster: UID of its cluster; empty if it is unknown.
+        is_stopping: Whether the operator ends the attempt: its client is deleted, its applications are killed.
+        applications: Its applications as last reported, the newest last.
+        maps: None until an application reports them.
+    """
+
+    maps: Tasks | None = None
+    reduces: Tasks | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its client or its applications may still run."""
+        return self.ended_s is None
+
+
+def hadoop_tag(uid: str, attempt: int) -> str:
+    """Return the tag of an attempt's applications. YARN stores tags in lower case."""
+    return f"{uid}-{attempt}".lower()
+
+
+def _hadoop_status(state: HadoopState) -> HadoopStatus:
+    """Return the part `hadoop` of the status."""
+    latest = dataclasses.replace(state, applications=state.applications[-MAX_APPLICATIONS:])
+    return HadoopStatus(**status_codec.fields_of(HadoopStatus, latest))
+
+
+def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
+    """Return the attempt in a status; None if it has none."""
+    read = status.hadoop
+    if read is None or not 0 < read.attempt <= MAX_ATTEMPT:
+        return None
+    fields = status_codec.fields_of(HadoopStatus, read)
+    return HadoopState(**fields, maps=_tasks(status.maps), reduces=_tasks(status.reduces))
+
+
+def hadoop_progress(state: HadoopState) -> str | None:
+    """Return `maps 12/40, reduces 0/2`; None until an application reports its tasks."""
+    parts = [f"{word} {tasks.done}/{tasks.total}" for word, tasks in _by_word(state) if tasks]
+    return ", ".join(parts) or None
+
+
+def _by_word(state: HadoopState) -> Sequence[tuple[str, Tasks | None]]:
+    return ("maps", state.maps), ("reduces", state.reduces)
+
+
+def hadoop_counts(state: HadoopState, task_type: TaskType) -> TaskCounts | None:
+    """Return the tasks of a stage. What runs is not known: it counts as pending."""
+    tasks = {TaskType.MAP: state.maps, TaskType.REDUCE: state.reduces}.get(task_type)
+    if tasks is None:
+        return None
+    return TaskCounts(total=tasks.total, succeeded=tasks.done, pending=max(0, tasks.total - tasks.done))
+
+
+def _tasks(counts: TaskCounts | None) -> Tasks | None:
+    return Tasks(done=counts.succeeded, total=counts.total) if counts else None
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class StageState:
+    """Tasks of one stage by index. Mutable: the planner works on its own copy.
+
+    Attributes:
+        winner: the attempt whose commit won; 0 while the task is not done.
+        last: the highest attempt number observed.
+        killed: attempts that the operator ended, which are not failures.
+    """
+
+    winner: list[int]
+    last: list[int]
+    user_failures: list[int]
+    infrastructure_failures: list[int]
+    killed: list[int]
+
+    @classmethod
+    def empty(cls, total: int) -> "StageState":
+        """Return a stage without attempts."""
+        return cls(
+            winner=[0] * total,
+            last=[0] * total,
+            user_failures=[0] * total,
+            infrastructure_failures=[0] * total,
+            killed=[0] * total,
+        )
+
+    @property
+    def total(self) -> int:
+        """Number of tasks."""
+        return len(self.winner)
+
+    @property
+    def succeeded(self) -> int:
+        """Number of finished tasks."""
+        return self.total - self.winner.count(0)
+
+    @property
+    def done(self) -> bool:
+        """Whether every task is done."""
+        return 0 not in self.winner
+
+    @property
+    def failed_attempts(self) -> int:
+        """Number of failed attempts, with user and infrastructure errors."""
+        return sum(self.user_failures) + sum(self.infrastructure_failures)
+
+    def settled(self, index: int) -> int:
+        """Return the number of attempts of the task that ended without success and are counted."""
+        return self.failures(index) + self.killed[index]
+
+    def failures(self, index: int) -> int:
+        """Return the number of failed attempts of the task."""
+        return self.user_failures[index] + self.infrastructure_failures[index]
+
+    def copy(self) -> "StageState":
+        """Return an independent copy."""
+        return StageState(
+            winner=self.winner[:],
+            last=self.last[:],
+            user_failures=self.user_failures[:],
+            infrastructure_failures=self.infrastructure_failures[:],
+            killed=self.killed[:],
+        )
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class JobState(JobFields):
+    """A job's status.
+
+    Attributes:
+        step: the current step, from 0; plan and stages belong to it, except the commit and cleanup stages.
+        stages: setup, uber, commit and cleanup (one task each), and map and reduce once the plan is accepted.
+        past_failures: user and infrastructure failures of previous steps.
+        suspended_reduces: running reduces without CPU, because they lack map output.
+        hadoop: the attempt of a job on a Hadoop cluster; such a job has no stages.
+    """
+
+    step: int = 0
+    steps: int = 1
+    past_failures: tuple[int, int] = (0, 0)
+    stages: Mapping[TaskType, StageState] = dataclasses.field(
+        default_factory=lambda: {each: StageState.empty(1) for each in _SINGLE}
+    )
+    active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    suspended_reduces: int = 0
+    hadoop: HadoopState | None = None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the job has succeeded or failed."""
+        return self.phase in TERMINAL
+
+    @property
+    def failures(self) -> tuple[int, int]:
+        """Failed attempts of all steps so far: user errors, infrastructure errors."""
+        user, infrastructure = self.past_failures
+        for stage in self.stages.values():
+            user += sum(stage.user_failures)
+            infrastructure += sum(stage.infrastructure_failures)
+        return user, infrastructure
+
+
+def to_status(state: JobState) -> dict[str, Any]:
+    """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
+    user, infrastructure = state.failures
+    status = MRJobStatus(
+        **status_codec.fields_of(JobFields, state),
+        progress=progress(state),
+        maps=_counts(state, TaskType.MAP),
+        reduces=_counts(state, TaskType.REDUCE),
+        failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
+        current_step=state.step if state.steps > 1 else None,
+        steps=state.steps if state.steps > 1 else None,
+        succeeded_maps=_bitmap(state, TaskType.MAP),
+        succeeded_reduces=_bitmap(state, TaskType.REDUCE),
+        attempts=mrjob_status.Attempts(
+            **{stage: _arrays(state.stages.get(TaskType(stage))) for stage in mrjob_status.Attempts.model_fields}
+        ),
+        hadoop=_hadoop_status(state.hadoop) if state.hadoop else None,
+    )
+    return _CODEC.write(status)
+
+
+def without_free_parts(state: JobState) -> JobState:
+    """Return the state without informational fields with tasks' data, which the API server may reject."""
+    return dataclasses.replace(state, counters={}, last_failures=(), running=None)
+
+
+def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
+    """Return the state in a status. Unreadable fields get their defaults and are derived again.
+
+    Another version may have written the status: an unknown phase counts as in progress, an unknown condition is kept.
+
+    `reduces` is the number of reduces of the current step.
+    """
+    read = _CODEC.read(status)
+    plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
+    stages = {each: _stage(read, each, 1) for each in _SINGLE}
+    if plan:
+        stages[TaskType.MAP] = _stage(read, TaskType.MAP, plan.splits, read.succeeded_maps)
+        stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)
+        stages[TaskType.SETUP].winner[0] = stages[TaskType.SETUP].last[0] or 1
+        if stages[TaskType.MAP].done and stages[TaskType.REDUCE].done:
+            stages[TaskType.UBER].winner[0] = stages[TaskType.UBER].last[0]
+    if read.phase == "Succeeded":
+        stages[TaskType.COMMIT].winner[0] = stages[TaskType.COMMIT].last[0] or 1
+    state = JobState(
+        **status_codec.fields_of(JobFields, read) | {"plan": plan},
+        step=read.current_step or 0,
+        steps=max(1, read.steps or 1),
+        stages=stages,
+        hadoop=_hadoop_state(read),
+    )
+    if read.failures is None:
+        return state
+    here = state.failures
+    past = max(0, read.failures.user - here[0]), max(0, read.failures.infrastructure - here[1])
+    return dataclasses.replace(state, past_failures=past)
+
+
+def progress(state: JobState) -> str | None:
+    """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
+    if state.hadoop is not None:
+        return hadoop_progress(state.hadoop)
+    step = f"step {state.step + 1}/{state.steps}"
+    if TaskType.MAP not in state.stages:
+        return step if state.steps > 1 and state.step else None
+    parts = [(word, state.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
+    tasks = [f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"]
+    return ", ".join([step, *tasks] if state.steps > 1 else tasks)
+
+
+def _counts(state: JobState, task_type: TaskType) -> mrjob_status.TaskCounts | None:
+    if state.hadoop is not None:
+        return hadoop_counts(state.hadoop, task_type)
+    stage = state.stages.get(task_type)
+    if stage is None:
+        return None
+    running = state.active.get(task_type, (0, 0))[1]
+    return mrjob_status.TaskCounts(
+        total=stage.total,
+        succeeded=stage.succeeded,
+        running=running,
+        pending=0 if state.finished else stage.total - stage.succeeded - running,
+        failed_attempts=stage.failed_attempts,
+        killed_attempts=sum(stage.killed),
+        suspended=state.suspended_reduces if task_type is TaskType.REDUCE else 0,
+    )
+
+
+def _bitmap(state: JobState, task_type: TaskType) -> str | None:
+    stage = state.stages.get(task_type)
+    if stage is None or not stage.succeeded:
+        return None
+    return contract.encode_bitmap((index for index, winner in enumerate(stage.winner) if winner), stage.total)
+
+
+def _arrays(stage: StageState | None) -> mrjob_status.AttemptArrays | None:
+    if stage is None or not any(stage.last):
+        return None
+    return mrjob_status.AttemptArrays(
+        last=_pack(stage.last),
+        user_failures=_pack(stage.user_failures),
+        infrastructure_failures=_pack(stage.infrastructure_failures),
+        killed=_pack(stage.killed),
+        winners=_pack([0 if winner == 1 else winner for winner in stage.winner]),
+    )
+
+
+def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
+    arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
+    winners = _unpack(arrays.winners, total)
+    nothing: set[int] = set()
+    done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
+    return StageState(
+        winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
+        last=_unpack(arrays.last, total),
+        user_failures=_unpack(arrays.user_failures, total),
+        infrastructure_failures=_unpack(arrays.infrastructure_failures, total),
+        killed=_unpack(arrays.killed, total),
+    )
+
+
+def _pack(values: Sequence[int]) -> str | None:
+    """Return base64(zlib(little-endian unsigned shorts)); None if all numbers are 0."""
+    if not any(values):
+        return None
+    raw = struct.pack(f"<{len(values)}H", *(min(value, 0xFFFF) for value in values))
+    return base64.b64encode(zlib.compress(raw, 9)).decode()
+
+
+def _unpack(text: str | None, total: int) -> list[int]:
+    """Return the numbers that `_pack` encoded, one per task; zeros for an invalid text.
+
+    At most the bytes of these numbers are decompressed.
+    """
+    try:
+        raw = zlib.decompressobj().decompress(base64.b64decode(text), 2 * total) if text and total else b""
+    except (ValueError, zlib.error):
+        raw = b""
+    return [*struct.unpack(f"<{len(raw) // 2}H", raw[: len(raw) // 2 * 2]), *[0] * total][:total]

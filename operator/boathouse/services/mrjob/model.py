@@ -1,0 +1,334 @@
+"""Internal model of an MRJob: its spec with converted values, and steps also for a job with a single step.
+
+`from_resource` creates a job, or returns a `Refusal` with a message for the user.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from boathouse.cluster import catalogue, wire
+from boathouse.resources import names, quantity, times
+from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
+from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.resources.mrjob import spec as mrjob_spec
+from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob import steps as mrjob_steps
+from boathouse.resources.pods import storage as pod_storage
+from boathouse.resources.pods import template as pod_fields
+from boathouse.services.frame import admission
+from boathouse.services.frame.kind import ObjectUid, Refusal, refusing
+from boathouse.services.mrjob import on_cluster
+from boathouse.services.mrjob.on_cluster import OnCluster
+from boathouse_task import contract, formats
+
+MRJOBS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural=mrjob_names.PLURAL, kind=mrjob_names.KIND, view=wire.Manifest
+)
+JobUid = ObjectUid
+MIB = 1024 * 1024
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Resources:
+    """Resources of a stage's pods.
+
+    Attributes:
+        memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
+            (a pod's QoS class cannot change in a resize).
+        cpu_limit_milli: at least the request and 1m.
+        ephemeral_storage_limit_bytes: limit of everything that the pod writes to its node; 0: none.
+        scratch_bytes: size limit of each folder that the pod writes to; 0: the operator's default.
+    """
+
+    cpu_milli: int
+    cpu_limit_milli: int
+    memory_bytes: int
+    ephemeral_storage_bytes: int = 0
+    ephemeral_storage_limit_bytes: int = 0
+    scratch_bytes: int = 0
+    extended: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def memory_request_bytes(self) -> int:
+        """The pod's memory request."""
+        return self.memory_bytes - MIB
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """The mapper or the reducer of a step; setup and commit are stages without a command.
+
+    Attributes:
+        failures_max_percent: share of its tasks that may fail `max_attempts` times.
+        min_memory_bytes: the smallest memory limit that a task may start with if memory is scarce; 0: never less.
+        slowdown: ratio of extra run time with less memory, until it has been measured.
+    """
+
+    resources: Resources
+    command: tuple[str, ...] = ()
+    max_attempts: int = 4
+    failures_max_percent: int = 0
+    min_memory_bytes: int = 0
+    slowdown: float = 1.5
+
+
+HOUSEKEEPING = Stage(resources=Resources(cpu_milli=100, cpu_limit_milli=1000, memory_bytes=256 * MIB))
+"""Resources of setup, commit and cleanup, which list, write, rename and delete objects."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Maps, then (unless `reduces` is 0) reduces. A mapper without a command passes lines unchanged."""
+
+    mapper: Stage
+    reducer: Stage | None
+    reduces: int
+    combiner: tuple[str, ...] | None = None
+    partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
+    reduce_fields: formats.ReduceFields = formats.ReduceFields()  # noqa: RUF009 - frozen
+
+
+_PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
+"""In place of the step of a job from a jar, whose maps and reduces only the program knows."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration.
+
+    Attributes:
+        deleting_since_s: time of its deletion; it exists until its finalizers are removed.
+        uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
+        suspend_reducers_until: value of the annotation `boathouse.dev/suspend-reducers-until`.
+        on_cluster: how it runs on a Hadoop cluster; None: its tasks have pods of their own.
+    """
+
+    uid: JobUid
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    spec: mrjob_spec.MRJobSpec
+    queue: str
+    image: str
+    image_pull_policy: str
+    split_max_bytes: int
+    max_record_bytes: int
+    uber_max_bytes: int
+    steps: tuple[Step, ...]
+    housekeeping: Stage
+    deleting_since_s: float | None = None
+    suspend_reducers_until: str | None = None
+    on_cluster: OnCluster | None = None
+
+    @property
+    def s3(self) -> pod_storage.S3 | None:
+        """The object storage, if the job uses one."""
+        return self.spec.storage.s3 if self.spec.storage else None
+
+    @property
+    def volume(self) -> pod_storage.StorageVolume | None:
+        """The volume with input and output, if the job uses one."""
+        return self.spec.storage.volume if self.spec.storage else None
+
+    @property
+    def template(self) -> pod_fields.PodTemplate:
+        """Optional fields of the job for its pods."""
+        return self.spec.pod_template or pod_fields.PodTemplate()
+
+    def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
+        """Return the stage that tasks of this type belong to."""
+        match task_type:
+            case contract.TaskType.MAP:
+                return self.steps[step].mapper
+            case contract.TaskType.REDUCE:
+                return self.steps[step].reducer or self.housekeeping
+            case contract.TaskType.UBER | contract.TaskType.PROBE:
+                return _uber_stage(self.steps[step])
+            case contract.TaskType.SETUP | contract.TaskType.COMMIT | contract.TaskType.CLEANUP:
+                return self.housekeeping
+
+    def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
+        """Return whether the step, with this number of splits and this total of bytes, runs in one pod.
+
+        Not if tasks may fail: the failure of one is that of the pod.
+        """
+        limits, one = self.spec.uber, self.steps[step]
+        return (
+            limits is not None
+            and not one.mapper.failures_max_percent
+            and not (one.reducer and one.reducer.failures_max_percent)
+            and splits <= limits.max_maps
+            and one.reduces <= limits.max_reduces
+            and size_bytes <= self.uber_max_bytes
+        )
+
+    @property
+    def input_format(self) -> formats.InputFormat:
+        """How the input of the first step is cut into records."""
+        spec = self.spec
+        kind = "TextInputFormat" if spec.input_format == "CombineTextInputFormat" else spec.input_format
+        return formats.InputFormat(
+            type=formats.InputFormatType(kind),
+            record_delimiter=spec.record_delimiter or "",
+            lines_per_map=spec.lines_per_map or 1,
+            key_value_separator=spec.key_value_separator or "\t",
+            ignore_key=spec.map_input_ignore_key,
+            field_separator=spec.map_input_field_separator or "\t",
+        )
+
+    @property
+    def output_format(self) -> formats.OutputFormat:
+        """How the output is written."""
+        return formats.OutputFormat(
+            separator=self.spec.output_separator or "\t",
+            key_only=self.spec.key_only_output,
+            lazy=self.spec.lazy_output,
+        )
+
+    @property
+    def work_url(self) -> str:
+        """URL of the work folder, for everything that is not yet output."""
+        return f"{self.spec.output.rstrip('/')}/_temporary/boathouse-{self.uid}"
+
+
+def _uber_stage(step: Step) -> Stage:
+    """Return the stage of an uber task, with resources for both the mapper and the reducer."""
+    one = step.mapper
+    other = step.reducer or one
+    a, b = one.resources, other.resources
+    counts = dict(a.extended), dict(b.extended)
+    extended = {name: max(count.get(name, 0) for count in counts) for name in (*counts[0], *counts[1])}
+    return Stage(
+        max_attempts=min(one.max_attempts, other.max_attempts),
+        resources=Resources(
+            cpu_milli=max(a.cpu_milli, b.cpu_milli),
+            cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),
+            memory_bytes=max(a.memory_bytes, b.memory_bytes),
+            ephemeral_storage_bytes=max(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
+            ephemeral_storage_limit_bytes=max(a.ephemeral_storage_limit_bytes, b.ephemeral_storage_limit_bytes),
+            scratch_bytes=max(a.scratch_bytes, b.scratch_bytes) if a.scratch_bytes and b.scratch_bytes else 0,
+            extended=tuple(sorted(extended.items())),
+        ),
+    )
+
+
+@refusing
+def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
+    """Return the job of a custom resource, with the operator's defaults, or why it cannot run."""
+    # The status is left out: another version may have written it.
+    spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
+    return _job(body["metadata"], spec, on_cluster.read(body.get("spec") or {}), config)
+
+
+def _job(
+    metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, hadoop: OnCluster | None, config: OperatorConfig
+) -> Job | Refusal:
+    template = spec.pod_template or pod_fields.PodTemplate()
+    queue = admission.admitting(
+        config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class_name or ""
+    )
+    if isinstance(queue, Refusal):
+        return queue
+    image = spec.image or config.task.image
+    if not image:
+        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    if hadoop is not None and (problem := on_cluster.problem(spec, hadoop)):
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=problem)
+    is_operators_image = not spec.image and spec.image_pull_policy == "IfNotPresent"
+    uber = spec.uber or mrjob_steps.Uber()
+    return Job(
+        uid=JobUid(metadata["uid"]),
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        generation=metadata.get("generation", 1),
+        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        suspend_reducers_until=(metadata.get("annotations") or {}).get(names.ANNOTATION_SUSPEND_UNTIL),
+        spec=spec,
+        queue=queue,
+        image=image,
+        image_pull_policy=config.task.image_pull_policy if is_operators_image else spec.image_pull_policy,
+        split_max_bytes=quantity.units(spec.split_max_size),
+        max_record_bytes=quantity.units(spec.max_record_bytes),
+        uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
+        steps=(_PROGRAM,)
+        if hadoop is not None and hadoop.jar is not None
+        else tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
+        housekeeping=dataclasses.replace(
+            HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
+        ),
+        on_cluster=hadoop,
+    )
+
+
+def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step:
+    reduces = 0 if spec.reducer is None else 1 if spec.num_reduce_tasks is None else spec.num_reduce_tasks
+    mapper = _stage(spec.mapper, storage) if spec.mapper else None
+    reducer = _stage(spec.reducer, storage) if spec.reducer and reduces else None
+    first = mapper or (dataclasses.replace(reducer, command=()) if reducer else None)
+    if first is None:
+        raise ValueError("spec: a step needs a mapper or a reducer")
+    return Step(
+        mapper=first,
+        reducer=reducer,
+        reduces=reduces,
+        combiner=tuple(spec.combiner.command) if spec.combiner else None,
+        partitioner=_partitioner(spec),
+        reduce_fields=formats.ReduceFields(
+            input_separator=spec.reduce_input_field_separator or "\t",
+            output_separator=spec.reduce_output_field_separator or "\t",
+            num_output_key_fields=spec.num_reduce_output_key_fields or 1,
+        ),
+    )
+
+
+def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
+    asked = spec.partitioner or mrjob_steps.Partitioner()
+    return contract.Partitioner(
+        type=asked.type,
+        options=asked.options or "",
+        key_field_separator=spec.map_output_key_field_separator or "\t",
+        num_key_fields=spec.num_map_output_key_fields or 1,
+        field_separator=spec.map_output_field_separator or "\t",
+        comparator_options=spec.comparator.options if spec.comparator else None,
+    )
+
+
+def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) -> Stage:
+    elastic = template.elastic_memory
+    return Stage(
+        command=tuple(template.command),
+        max_attempts=template.max_attempts,
+        failures_max_percent=template.failures_max_percent,
+        resources=_resources(template.resources, storage),
+        min_memory_bytes=-(-quantity.units(elastic.min) // MIB) * MIB if elastic else 0,
+        slowdown=1 + elastic.slowdown_percent / 100 if elastic else 1.0,
+    )
+
+
+def _resources(asked: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
+    requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
+    cpu = quantity.milli(requests.pop("cpu"))
+    memory = quantity.units(requests.pop("memory"))
+    limit = quantity.milli((asked.limits or {}).get("cpu", 0))
+    scratch_bytes = quantity.units(requests.pop("ephemeral-storage", 0))
+    resources = Resources(
+        cpu_milli=cpu,
+        cpu_limit_milli=max(limit, cpu + 1),
+        memory_bytes=-(-memory // MIB) * MIB,
+        extended=tuple(sorted((name, quantity.units(value)) for name, value in requests.items())),
+    )
+    return _with_storage(resources, scratch_bytes, storage)
+
+
+def _with_storage(resources: Resources, scratch_bytes: int, default: EphemeralStorageConfig) -> Resources:
+    """Return the resources with the job's request of ephemeral storage, or the operator's default."""
+    limit_bytes = default.limit_bytes
+    return dataclasses.replace(
+        resources,
+        ephemeral_storage_bytes=scratch_bytes or default.request_bytes,
+        ephemeral_storage_limit_bytes=max(limit_bytes, scratch_bytes) if limit_bytes else 0,
+        scratch_bytes=scratch_bytes,
+    )

@@ -1,0 +1,170 @@
+"""Run probes: a job of its own for the scheduler, with one pod that runs a job's commands on a sample of its input."""
+
+import dataclasses
+import hashlib
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from boathouse import failpoints
+from boathouse.resources.config import PredictionConfig
+from boathouse.scheduling import scheduler
+from boathouse.services.frame.pod_index import PodIndex
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.related_objects import RelatedObjects
+from boathouse.services.frame.writes import Writes
+from boathouse.services.hadoop import Directory
+from boathouse.services.mrjob import hdfs, pod_builder, submission
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.planning import predictions
+from boathouse.services.mrjob.planning.observation import SizeView
+from boathouse.services.mrjob.policy_events import PolicyEvents
+from boathouse.services.mrjob.settle import Attempt
+from boathouse.services.mrjob.split_plans import Plans
+from boathouse_policies import framework, fspy, model
+from boathouse_policies.fspy import prediction
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+_NOT_SUBMITTED: Final = ""
+
+
+@dataclasses.dataclass(slots=True)
+class ProbeMemory:
+    """Data about a job's probe that this process remembers.
+
+    Attributes:
+        submitted: UID of the pod with which it was submitted; None for no pod, "" if it was not submitted.
+        is_published: Whether its events were published.
+    """
+
+    submitted: str | None = _NOT_SUBMITTED
+    is_published: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Probes:
+    """Decides which jobs are probed, and runs their probes.
+
+    Attributes:
+        sizes: The order of jobs by size.
+        settings: Settings of the operator.
+        pods: Pods of all jobs and probes.
+        plans: The split plans.
+        events: Informs the observers of the profile.
+        placing: The scheduler.
+        related_objects: Priority classes.
+        pod_settings: Settings for every pod.
+        clusters: Hadoop clusters, whose HDFS jobs read.
+    """
+
+    sizes: fspy.SizeBased
+    settings: PredictionConfig
+    pods: PodIndex[AttemptPod]
+    plans: Plans
+    events: PolicyEvents
+    placing: scheduler.Scheduler
+    related_objects: RelatedObjects
+    pod_settings: pod_builder.PodSettings
+    clusters: Directory
+
+    def view(self, job: Job, state: JobState) -> SizeView:
+        """Return what the profile knows of a job's size, and its probe."""
+        return SizeView(
+            prediction=self.sizes.prediction(model.JobId(job.uid)),
+            wants_probe=self._wants_probe(job, state),
+            may_probe=self.settings.probe,
+            probe=self._pod(job.uid),
+            patience_s=self.settings.probe_seconds,
+        )
+
+    def _wants_probe(self, job: Job, state: JobState) -> bool:
+        is_allowed = self.settings.probe and job.spec.probing != "Never" and len(job.steps) == 1
+        if not is_allowed or state.plan is None or state.stages[TaskType.MAP].done:
+            return False
+        is_large = state.plan.splits >= self.settings.least_maps
+        is_uber = job.is_uber(state.step, state.plan.splits, state.plan.bytes)
+        return is_large and not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
+
+    def _pod(self, uid: JobUid) -> AttemptPod | None:
+        return _pod(self.pods, uid)
+
+    async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
+        """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""
+        phase = state.prediction.probe if state.prediction is not None else None
+        stored = self.plans.held(job.uid, 0)
+        plan = stored.plan if stored is not None else None
+        if phase is None:
+            return 0.0 if plan is not None and not state.finished and self._wants_probe(job, state) else None
+        is_under_way, pod = phase in predictions.UNDER_WAY, self._pod(job.uid)
+        if is_under_way or (phase == "Succeeded" and not memory.is_published):
+            self.events.probe(job, [] if pod is None else [pod], plan)
+            memory.is_published = True
+        if not is_under_way:
+            self.forget(job.uid, succeeded=phase == "Succeeded")
+        elif plan is not None and (pod is None or pod.state is PodLife.UNPLACED):
+            await self._submit(job, plan, None if pod is None else pod.uid, memory, writes)
+        return None
+
+    async def _submit(
+        self, job: Job, plan: contract.Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes
+    ) -> None:
+        if memory.submitted == pod_uid:
+            return
+        priority = await self.related_objects.priority(job.template.priority_class_name or "")
+        writes.check_lead()
+        failpoints.hit("before-mrjob.submit")
+        builder = pod_builder.PodBuilder(
+            job=job,
+            settings=self.pod_settings,
+            splits=plan.splits,
+            hdfs=hdfs.addresses(job, self.clusters),
+            sample=self._sample(job, plan),
+            probe_s=self.settings.probe_seconds,
+        )
+        attempt = Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)
+        factory = submission.Factory.of(builder, [attempt])
+        self.placing.submit(
+            submission.probe_job(job, priority),
+            [submission.probe_class(job)],
+            factory.tasks(None, lambda _host: None),
+            factory,
+        )
+        failpoints.hit("after-mrjob.submit")
+        memory.submitted = pod_uid
+
+    def _sample(self, job: Job, plan: contract.Plan) -> Sequence[tuple[int, int]]:
+        """Return the splits that a probe reads, and how many bytes of each; the same after a restart."""
+        seed = int.from_bytes(hashlib.blake2b(job.uid.encode(), digest_size=8).digest(), "big")
+        drawn = prediction.sample(
+            [split.length_bytes for split in plan.splits],
+            reducers=job.steps[0].reduces,
+            most_splits=self.sizes.config.sampled_splits,
+            rng=np.random.default_rng(seed),
+        )
+        return [(place, max(1, count)) for place, count in drawn.parts]
+
+    def forget(self, uid: JobUid, *, succeeded: bool = False) -> None:
+        """Withdraw a probe, and publish its end."""
+        probe = submission.probe_uid(uid)
+        self.events.ended(probe, succeeded=succeeded, pods=self.pods.of(probe))
+        self.placing.withdraw(model.JobId(probe))
+
+
+def surplus(pods: PodIndex[AttemptPod], job: Job, state: JobState) -> Sequence[tuple[str, str]]:
+    """Return name and UID of a probe's pod that is to be deleted, because the probe is over."""
+    pod, prediction = _pod(pods, job.uid), state.prediction
+    is_over = prediction is None or prediction.probe not in predictions.UNDER_WAY
+    return [(pod.name, pod.uid)] if pod is not None and is_over and pod.is_active else []
+
+
+def _pod(pods: PodIndex[AttemptPod], uid: JobUid) -> AttemptPod | None:
+    return next(iter(pods.of(submission.probe_uid(uid))), None)
+
+
+def order_by_size(profile: framework.Profile) -> fspy.SizeBased | None:
+    """Return the order of a profile that orders jobs by size, or None."""
+    return profile.order if isinstance(profile.order, fspy.SizeBased) else None

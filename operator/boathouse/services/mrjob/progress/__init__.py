@@ -1,1 +1,0 @@
-"""Communication between running tasks and the operator."""

@@ -1,0 +1,231 @@
+"""Routes of MRJob on the progress endpoint: reports, orders, the split plan, an output's owner, leave to submit.
+
+Tasks' messages are hints, except the posted plan, which setup's result confirms by its digest.
+
+The owner of an output is the job that its ownership mark names (`boathouse_task.ownership`). Another job may take over
+the output only if that job has certainly ended: this leader has listed all MRJobs, and no pod of the job runs or can
+still be created. For namespaces and clusters that the operator does not watch, the answer is `OUTSIDE`.
+"""
+
+import dataclasses
+import time
+from collections.abc import Callable, Collection, Sequence
+from typing import Final
+
+import msgspec
+from aiohttp import web
+
+from boathouse import failpoints
+from boathouse.scheduling.scheduler import Scheduler
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.pod_index import PodIndex
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
+from boathouse.services.mrjob.hadoop.observation import ClientPod
+from boathouse.services.mrjob.kind import MRJOB
+from boathouse.services.mrjob.model import JobUid
+from boathouse.services.mrjob.split_plans import PlanIntake, Plans
+from boathouse.services.mrjob.task_orders import Poll, TaskOrders
+from boathouse.services.mrjob.task_reports import TaskReports
+from boathouse.services.progress.auth import Caller
+from boathouse.services.progress.limits import Limits, Reason, Rejected
+from boathouse.services.progress.server import Route, Sender
+from boathouse_policies import model as policy
+from boathouse_task import contract
+from boathouse_task.cluster_contract import Leave
+from boathouse_task.contract import OwnerState, TaskType
+
+_MOST_LEAVE_BYTES: Final = 64
+MAX_WAIT_S: Final = 55.0
+_REPORT: Final = msgspec.json.Decoder(contract.TaskReport)
+_ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Owners:
+    """Looks up owners for setup tasks.
+
+    Attributes:
+        pods: task pods, in sync with the API server before the first request.
+        cluster: this cluster's identity; empty if unknown.
+        namespaces: namespaces where the operator runs jobs; empty for all.
+        listed: whether this leader has listed all MRJobs.
+    """
+
+    jobs: ObjectStore
+    pods: PodIndex[AttemptPod]
+    scheduler: Scheduler
+    cluster: str
+    namespaces: Collection[str]
+    listed: Callable[[], bool]
+
+    def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
+        """Return the state of a job.
+
+        Namespace and cluster are those in the mark, which is untrusted: any writer of the output may have written it.
+        """
+        key = self.jobs.key(uid)
+        body = self.jobs.get(key) if key is not None else None
+        is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
+        if body is None and not is_here:
+            return contract.Owner(state=OwnerState.OUTSIDE)
+        if body is None and not self.listed():
+            return contract.Owner(state=OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
+        if body is not None and not MRJOB.has_ended(body):
+            return contract.Owner(state=OwnerState.ACTIVE)
+        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
+        if is_live or self.scheduler.may_create(policy.JobId(uid)):
+            return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not")
+        return contract.Owner(state=OwnerState.ENDED)
+
+
+class LeaveRoutes:
+    """Gives leave to the clients of open attempts."""
+
+    def __init__(self, jobs: HadoopJobs) -> None:
+        self._jobs = jobs
+
+    def find(self, object_uid: str, caller: Caller) -> ClientPod | None:
+        """Return a live client of a job."""
+        return self._jobs.find(ObjectUid(object_uid), caller.namespace, caller.pod_name)
+
+    def routes(self) -> Sequence[Route[ClientPod]]:
+        """Return all routes."""
+        return (
+            Route(
+                method="POST",
+                path="tasks/{pod}/leave",
+                handle=self._leave,
+                check=self._check,
+                most_bytes=_MOST_LEAVE_BYTES,
+            ),
+        )
+
+    def _check(self, sender: Sender[ClientPod]) -> None:
+        if not self._jobs.may_submit(ObjectUid(sender.object_uid), sender.pod):
+            raise Rejected(Reason.NO_LEAVE)
+
+    async def _leave(self, _: web.Request, sender: Sender[ClientPod]) -> Leave:
+        failpoints.hit("before-mrjob.leave")
+        answer = Leave(attempt=sender.pod.attempt)
+        failpoints.hit("after-mrjob.leave")
+        return answer
+
+
+class TaskRoutes:
+    """Handles requests of MRJobs' tasks."""
+
+    def __init__(
+        self,
+        *,
+        orders: TaskOrders,
+        reports: TaskReports,
+        pods: PodIndex[AttemptPod],
+        plans: Plans,
+        owners: Owners,
+        on_plan: Callable[[JobUid], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._orders, self._reports = orders, reports
+        self._pods = pods
+        self._plans = plans
+        self._owners = owners
+        self._on_plan = on_plan
+        self._limits = Limits(clock)
+        self._intake = PlanIntake(clock)
+
+    def find(self, object_uid: str, caller: Caller) -> AttemptPod | None:
+        """Return a live pod of an unfinished job."""
+        uid = JobUid(object_uid)
+        pod = self._pods.find(uid, caller.pod_name) if self._orders.knows(uid, caller.namespace) else None
+        return pod if pod is not None and pod.state.is_live else None
+
+    def routes(self) -> Sequence[Route[AttemptPod]]:
+        """Return all routes."""
+        return (
+            Route(
+                method="POST",
+                path="tasks/{pod}/report",
+                handle=self._report,
+                check=lambda sender: self._limits.check_report(sender.pod.uid),
+                most_bytes=contract.REPORT_MAX_BYTES,
+            ),
+            Route(method="GET", path="tasks/{pod}/orders", handle=self._poll),
+            Route(
+                method="POST",
+                path="tasks/{pod}/acknowledge",
+                handle=self._acknowledge,
+                check=lambda sender: self._limits.check_acknowledgement(sender.pod.uid),
+                most_bytes=contract.ACKNOWLEDGEMENT_MAX_BYTES,
+            ),
+            Route(
+                method="POST",
+                path="plan",
+                handle=self._post_plan,
+                check=self._check_plan,
+                most_bytes=contract.PLAN_POST_MAX_BYTES,
+            ),
+            Route(method="GET", path="tasks/{pod}/owner", handle=self._owner, check=_check_setup),
+        )
+
+    async def _report(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.ReportTaken:
+        body = await self._limits.receive_report(
+            request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
+        )
+        self._reports.report(JobUid(sender.object_uid), sender.pod.name, _REPORT.decode(body))
+        return contract.ReportTaken(next_s=self._limits.report_distance_s)
+
+    async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
+        query = request.query
+        poll = Poll(
+            uid=JobUid(sender.object_uid),
+            pod=sender.pod.name,
+            since=int(query.get("since", "0")),
+            carried_out=query.get("order"),
+        )
+        wait_s = min(MAX_WAIT_S, max(0.0, float(query.get("wait_s", "0"))))
+        news = self._orders.orders_since(poll)
+        if news is not None:
+            return news
+        with self._limits.poll(sender.claimed.namespace, sender.pod.uid):
+            return await self._orders.orders(poll, wait_s)
+
+    async def _acknowledge(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
+        body = await self._limits.receive_acknowledgement(
+            request.content, sender.pod.uid, most_bytes=contract.ACKNOWLEDGEMENT_MAX_BYTES
+        )
+        self._orders.acknowledge(JobUid(sender.object_uid), sender.pod.name, _ACKNOWLEDGEMENT.decode(body))
+        return {}
+
+    async def _post_plan(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
+        uid, namespace = JobUid(sender.object_uid), sender.claimed.namespace
+        gzipped = request.headers.get("Content-Encoding") == "gzip"
+        plan = await self._intake.read(namespace, request.content, request.content_length, gzipped=gzipped)
+        self._check_wanted(uid)  # checked again, because the state may have changed while the plan was read
+        if not self._plans.has_room(uid, namespace, plan):
+            raise Rejected(Reason.TOO_MANY_PLANS)
+        failpoints.hit("before-plan.posted")
+        self._plans.post(uid, namespace, plan)
+        failpoints.hit("after-plan.posted")
+        self._on_plan(uid)
+        return {"digest": plan.digest, "shards": plan.shards}
+
+    def _check_plan(self, sender: Sender[AttemptPod]) -> None:
+        _check_setup(sender)
+        self._check_wanted(JobUid(sender.object_uid))
+        self._intake.check(sender.claimed.namespace)
+
+    def _check_wanted(self, uid: JobUid) -> None:
+        if not self._orders.wants_plan(uid):
+            raise Rejected(Reason.NO_PLAN_WANTED)
+
+    async def _owner(self, request: web.Request, _: Sender[AttemptPod]) -> contract.Owner:
+        mark = request.query
+        uid = JobUid(mark.get("uid", ""))
+        return self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", ""))
+
+
+def _check_setup(sender: Sender[AttemptPod]) -> None:
+    if sender.pod.task_type is not TaskType.SETUP:
+        raise Rejected(Reason.NOT_SETUP)

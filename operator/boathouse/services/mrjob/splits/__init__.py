@@ -1,1 +1,0 @@
-"""Split plans: posted by a job's setup task and stored in ConfigMaps."""

@@ -1,1 +1,0 @@
-"""State of an MRJob, which its status stores."""

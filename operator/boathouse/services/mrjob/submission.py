@@ -1,0 +1,252 @@
+"""Convert a job's pending attempts to the scheduler's job, classes and tasks, and placed tasks to pods."""
+
+import dataclasses
+import functools
+import hashlib
+import json
+import types
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Final, TypeAlias
+
+from boathouse.buckets import Buckets
+from boathouse.cluster import catalogue, wire
+from boathouse.resources import names, quantity
+from boathouse.scheduling import jobs
+from boathouse.scheduling.pods import ownership
+from boathouse.services.frame import manifests
+from boathouse.services.mrjob import hdfs, pod_builder
+from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid, Resources
+from boathouse.services.mrjob.settle import Attempt
+from boathouse_policies import model, run_times
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
+"""The nodes on which pending attempts must not run, of those that must avoid some."""
+NOWHERE: Final[Avoided] = types.MappingProxyType({})
+_SETTINGS: Final = pod_builder.PodSettings(progress_url="", scratch_bytes=0)
+"""For classes, which do not depend on the operator's settings."""
+_ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
+
+
+def admit(
+    retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
+) -> tuple[list[Attempt], frozenset[Attempt]]:
+    """Return the attempts that may start now, and those among them that used a token.
+
+    First attempts, attempts whose pod exists, and attempts that were granted before need no token.
+    """
+    admitted: list[Attempt] = []
+    kept: set[Attempt] = set()
+    for attempt in waiting:
+        bare = dataclasses.replace(attempt, pod_uid=None)
+        if attempt.number > 1:
+            if attempt.pod_uid is None and bare not in granted and not retries.take(namespace):
+                continue
+            kept.add(bare)
+        admitted.append(attempt)
+    return admitted, frozenset(kept)
+
+
+def scheduler_job(job: Job, priority: int = 0) -> model.Job:
+    """Return the job in the scheduler's model."""
+    return model.Job(
+        id=model.JobId(job.uid),
+        queue=model.QueueName(job.queue),
+        submitted_s=job.created_s,
+        name=f"{job.namespace}/{job.name}",
+        namespace=model.NamespaceName(job.namespace),
+        priority=priority,
+        priority_class=job.template.priority_class_name or "",
+        kind=program(job),
+    )
+
+
+def probe_uid(uid: JobUid) -> JobUid:
+    """Return the UID under which the scheduler and the pods know the probe of a job."""
+    return JobUid(f"{uid}{ownership.PROBE}")
+
+
+def probe_job(job: Job, priority: int = 0) -> model.Job:
+    """Return a job's probe in the scheduler's model: a job of its own, with its own usage."""
+    job_id = model.JobId(probe_uid(job.uid))
+    return dataclasses.replace(scheduler_job(job, priority), id=job_id, probe_of=model.JobId(job.uid))
+
+
+def probe_class(job: Job) -> model.TaskClass:
+    """Return the class of a probe's task."""
+    job_id = model.JobId(probe_uid(job.uid))
+    return dataclasses.replace(_class(job, TaskType.PROBE, 0, model.UNKNOWN), job=job_id)
+
+
+def program(job: Job) -> str:
+    """Return the identity of a job's program, `NAMESPACE/HASH` with a hash of its commands, files and image."""
+    stages = [(step.mapper.command, step.reducer.command if step.reducer else (), step.combiner) for step in job.steps]
+    files = sorted(file.model_dump_json() for file in job.spec.files or ())
+    text = json.dumps([job.image, stages, files], default=str)
+    return f"{job.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
+
+
+def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage:
+    """Return a job's stage in the model of the run time learner."""
+    asked = job.stage(task_type, step)
+    return run_times.Stage(
+        job=model.JobId(job.uid),
+        program=program(job),
+        step=step,
+        stage=model.Stage(task_type.value),
+        ideal_bytes=asked.resources.memory_request_bytes,
+        least_bytes=asked.min_memory_bytes - MIB if asked.min_memory_bytes else None,
+        slowdown=asked.slowdown,
+    )
+
+
+def classes_in_use(
+    job: Job,
+    attempts: Iterable[Attempt | AttemptPod],
+    current_classes: Iterable[model.TaskClass] = (),
+    avoided: Avoided = NOWHERE,
+) -> list[model.TaskClass]:
+    """Return a class for each stage with pending or running attempts, in order.
+
+    Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
+    Attempts that must avoid nodes have classes of their own, which follow those of all stages.
+    """
+    stages = sorted({(each.step, each.task_type) for each in attempts}, key=lambda each: (each[0], _ORDER[each[1]]))
+    by_id = {one.id: one for one in current_classes}
+    found = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
+    known = {one.id: one for one in found}
+    apart = (_apart(known[class_id(job, each.task_type, each.step)], nodes) for each, nodes in avoided.items())
+    return [*found, *{one.id: one for one in apart}.values()]
+
+
+def _apart(task_class: model.TaskClass, avoided: frozenset[model.NodeName]) -> model.TaskClass:
+    """Return the class of tasks that must avoid nodes."""
+    constraints = task_class.constraints.avoiding(avoided)
+    return dataclasses.replace(task_class, id=_class_id_apart(task_class.id, avoided), constraints=constraints)
+
+
+def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) -> model.ClassId:
+    names_ = "/".join(sorted(avoided))
+    return model.ClassId(f"{usual}/not-on-{hashlib.blake2b(names_.encode(), digest_size=6).hexdigest()}")
+
+
+def step_classes(
+    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: run_times.Learner
+) -> list[model.TaskClass]:
+    """Return the classes of a step, in order, with the estimates for them."""
+    return [
+        _class(job, each, step, learner.estimates(run_times_stage(job, each, step), _reads(each, plan)))
+        for each in stages
+    ]
+
+
+def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
+    """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
+    if plan is None or not plan.splits:
+        return 0.0
+    match task_type:
+        case TaskType.MAP:
+            return plan.bytes_total / len(plan.splits)
+        case TaskType.UBER:
+            return float(plan.bytes_total)
+        case _:
+            return 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Factory:
+    """Builds the pods of submitted tasks.
+
+    Attributes:
+        attempts: Attempts by task.
+        control: Controls the job's running tasks.
+        avoided: Nodes on which attempts must not run.
+    """
+
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
+    builder: pod_builder.PodBuilder
+    attempts: Mapping[model.TaskId, Attempt]
+    control: jobs.TaskControl | None = None
+    avoided: Avoided = dataclasses.field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        builder: pod_builder.PodBuilder,
+        attempts: Iterable[Attempt],
+        control: jobs.TaskControl | None = None,
+        avoided: Avoided = NOWHERE,
+    ) -> "Factory":
+        """Return a factory for these attempts."""
+        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
+
+    def tasks(self, plan: contract.Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
+        """Return the attempts as tasks; maps have the nodes that store their split."""
+        nodes = functools.cache(node_of)
+        return [self._task(task, attempt, plan, nodes) for task, attempt in self.attempts.items()]
+
+    def _task(
+        self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None, node_of: hdfs.NodeOf
+    ) -> model.Task:
+        usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
+        return model.Task(
+            id=task,
+            task_class=_class_id_apart(usual, avoided) if avoided else usual,
+            index=attempt.index,
+            locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
+            pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
+        )
+
+    def build(
+        self,
+        task: model.TaskId,
+        resources: model.Resources,
+        node: model.NodeName | None,
+        _expected: model.Resources | None = None,
+    ) -> dict[str, Any]:
+        """Return the pod's manifest, without the leader's epoch."""
+        attempt = self.attempts[task]
+        decided = pod_builder.resized(
+            self.builder.job.stage(attempt.task_type, attempt.step).resources,
+            cpu_milli=resources.cpu_milli,
+            memory_request_bytes=resources.memory_bytes,
+        )
+        return _explained(self.builder.build(attempt, decided, node), self.builder.job, attempt, decided)
+
+
+def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Resources) -> dict[str, Any]:
+    """Add annotations to a pod with less memory than its task requested: the requested memory and the reason."""
+    ideal = job.stage(attempt.task_type, attempt.step).resources.memory_bytes
+    if decided.memory_bytes < ideal:
+        less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
+        manifest["metadata"]["annotations"] |= {
+            names.ANNOTATION_IDEAL_MEMORY: str(ideal),
+            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
+            "memory, and this does not delay the job",
+        }
+    return manifest
+
+
+def task_id(job: Job, attempt: Attempt) -> model.TaskId:
+    """Return the ID of an attempt's task, `NAMESPACE/PODNAME`."""
+    return model.TaskId(f"{job.namespace}/{pod_builder.pod_name(job, attempt)}")
+
+
+def class_id(job: Job, task_type: TaskType, step: int) -> model.ClassId:
+    """Return the ID of a stage's class, such as `UID/0/map`."""
+    return model.ClassId(f"{job.uid}/{step}/{task_type}")
+
+
+def _class(job: Job, task_type: TaskType, step: int, estimates: model.Estimates) -> model.TaskClass:
+    resources = job.stage(task_type, step).resources
+    return model.TaskClass(
+        id=class_id(job, task_type, step),
+        job=model.JobId(job.uid),
+        cpu_limit_milli=resources.cpu_limit_milli,
+        stage=model.Stage(task_type.value),
+        step=step,
+        estimates=estimates,
+        **manifests.pod_class(pod_builder.PodBuilder(job=job, settings=_SETTINGS).stage(task_type, step, resources)),
+    )

@@ -1,0 +1,224 @@
+"""Orders for tasks by long poll: those of a job for all its tasks, and those for a single task.
+
+The orders of a job and their version are derived from the job's state. The version grows with the number of finished
+maps, also across leaders. An order for a single task exists only while its sender waits for the acknowledgement.
+"""
+
+import asyncio
+import dataclasses
+from collections.abc import Callable, Collection
+
+import msgspec
+
+from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.model import JobUid
+from boathouse.suspension import timeouts
+from boathouse.suspension.reasons import Reason
+from boathouse_task import contract
+from boathouse_task.contract import TaskType
+
+COALESCE_S = 1.0
+"""Maps that finish within this time are sent to a waiting reduce in one response."""
+_REFUSALS = frozenset(contract.SuspendRefusal)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Poll:
+    """Request of a task for its orders.
+
+    Attributes:
+        uid: The job.
+        pod: The task's pod.
+        since: Version of the job's orders that the task has.
+        carried_out: The last order to this task alone that it received, or ""; None if its runtime takes no such
+            orders.
+    """
+
+    uid: JobUid
+    pod: str
+    since: int = 0
+    carried_out: str | None = None
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class _PodOrder:
+    """An order to one task.
+
+    Attributes:
+        taken: Set once a poll of the task was answered with the order.
+        answer: The reason why the task does not carry it out, or "".
+    """
+
+    order: contract.SuspendOrder
+    taken: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)
+    answer: asyncio.Future[str] = dataclasses.field(default_factory=lambda: asyncio.get_running_loop().create_future())
+
+    def end(self, answer: str) -> None:
+        """Give its sender an answer, if that has none."""
+        if not self.answer.done():
+            self.answer.set_result(answer)
+        self.taken.set()
+
+
+@dataclasses.dataclass(slots=True)
+class _Entry:
+    """Orders of a job.
+
+    Attributes:
+        namespace: Its namespace.
+        orders: Orders for all its tasks.
+        wants_plan: Whether it has no accepted plan yet.
+        is_complete: Whether all maps are done.
+        is_over: Whether the job was deleted.
+        pod_orders: Orders to single tasks, by pod.
+        polls: An event for each waiting poll, by pod.
+    """
+
+    namespace: str
+    orders: contract.Orders = dataclasses.field(default_factory=lambda: contract.Orders(version=0, maps_total=0))
+    wants_plan: bool = True
+    is_complete: bool = False
+    is_over: bool = False
+    pod_orders: dict[str, _PodOrder] = dataclasses.field(default_factory=dict)
+    polls: dict[str, list[asyncio.Event]] = dataclasses.field(default_factory=dict)
+
+    def wake(self) -> None:
+        """Wake the polls of all tasks."""
+        for pod in self.polls:
+            self.wake_pod(pod)
+
+    def wake_pod(self, pod: str) -> None:
+        """Wake the polls of one task."""
+        for poll in self.polls.get(pod, ()):
+            poll.set()
+
+    async def wait(self, pod: str, until: Callable[[], bool], at_most_s: float) -> None:
+        """Wait until a condition holds, which is checked when the pod's polls are woken, or the time is over."""
+        woken = asyncio.Event()
+        self.polls.setdefault(pod, []).append(woken)
+        try:
+            async with asyncio.timeout(at_most_s):
+                while not until():
+                    woken.clear()
+                    await woken.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self.polls[pod].remove(woken)
+            if not self.polls[pod]:
+                del self.polls[pod]
+
+
+def _has_order(entry: _Entry, poll: Poll) -> bool:
+    given = entry.pod_orders.get(poll.pod)
+    return given is not None and poll.carried_out is not None and given.order.id != poll.carried_out
+
+
+def _has_news(entry: _Entry, poll: Poll) -> bool:
+    return entry.is_over or entry.orders.version != poll.since or _has_order(entry, poll)
+
+
+def _has_urgent_news(entry: _Entry, poll: Poll) -> bool:
+    return entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll)
+
+
+def _take(entry: _Entry, poll: Poll) -> contract.Orders:
+    """Return the orders for a poll, and note that its task gets its own one."""
+    if not _has_order(entry, poll):
+        return entry.orders
+    given = entry.pod_orders[poll.pod]
+    given.taken.set()
+    return msgspec.structs.replace(entry.orders, suspend=given.order)
+
+
+class TaskOrders:
+    """Orders for the tasks of unfinished jobs."""
+
+    def __init__(self) -> None:
+        self._jobs: dict[JobUid, _Entry] = {}
+
+    def update(self, uid: JobUid, namespace: str, state: JobState, live: Collection[str] = ()) -> None:
+        """Derive the orders of a job from its state, and end the orders to pods that are not live."""
+        entry, orders = self._jobs.setdefault(uid, _Entry(namespace)), _orders(state)
+        entry.wants_plan = state.plan is None
+        entry.is_complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
+        for pod, order in entry.pod_orders.items():
+            if pod not in live:
+                order.end(Reason.TASK_ENDED)
+        if entry.orders != orders:
+            entry.orders = orders
+            entry.wake()
+
+    def forget(self, uid: JobUid) -> None:
+        """Drop the orders of a deleted job; tasks that wait for them get the last ones."""
+        entry = self._jobs.pop(uid, None)
+        if entry is not None:
+            entry.is_over = True
+            for order in entry.pod_orders.values():
+                order.end(Reason.TASK_ENDED)
+            entry.wake()
+
+    def knows(self, uid: JobUid, namespace: str) -> bool:
+        """Return whether the job exists in the namespace."""
+        entry = self._jobs.get(uid)
+        return entry is not None and entry.namespace == namespace
+
+    def wants_plan(self, uid: JobUid) -> bool:
+        """Return whether the job has no accepted plan yet."""
+        entry = self._jobs.get(uid)
+        return entry is not None and entry.wants_plan
+
+    def orders_since(self, poll: Poll) -> contract.Orders | None:
+        """Return a task's orders if they have news for it, else None."""
+        entry = self._jobs.get(poll.uid)
+        return _take(entry, poll) if entry is not None and _has_news(entry, poll) else None
+
+    async def orders(self, poll: Poll, wait_s: float) -> contract.Orders:
+        """Return a task's orders once they have news for it, or after `wait_s`."""
+        entry = self._jobs[poll.uid]
+        if not _has_news(entry, poll):
+            await entry.wait(poll.pod, lambda: _has_news(entry, poll), wait_s)
+            if entry.orders.version != poll.since:
+                await entry.wait(poll.pod, lambda: _has_urgent_news(entry, poll), COALESCE_S)
+        return _take(entry, poll)
+
+    async def suspend(self, uid: JobUid, pod: str, order: contract.SuspendOrder) -> str:
+        """Order a task to pause; return "" once it has paused, else the reason why it does not."""
+        entry = self._jobs.get(uid)
+        if entry is None:
+            return Reason.TASK_ENDED
+        if pod in entry.pod_orders:
+            return Reason.BUSY
+        given = entry.pod_orders[pod] = _PodOrder(order)
+        entry.wake_pod(pod)
+        try:
+            async with asyncio.timeout(timeouts.ORDERED_WITHIN_S):
+                await given.taken.wait()
+            async with asyncio.timeout(timeouts.ACKNOWLEDGED_WITHIN_S):
+                return await given.answer
+        except TimeoutError:
+            return Reason.NOT_ACKNOWLEDGED if given.taken.is_set() else Reason.NOT_POLLING
+        finally:
+            del entry.pod_orders[pod]
+
+    def acknowledge(self, uid: JobUid, pod: str, acknowledgement: contract.Acknowledgement) -> None:
+        """Answer the sender of an order to a task; other acknowledgements are ignored."""
+        entry = self._jobs.get(uid)
+        given = entry.pod_orders.get(pod) if entry is not None else None
+        if given is not None and given.order.id == acknowledgement.id:
+            refused = acknowledgement.refused
+            given.end(refused if not refused or refused in _REFUSALS else contract.SuspendRefusal.BUSY)
+
+
+def _orders(state: JobState) -> contract.Orders:
+    cancel = state.phase == "Failed"
+    maps = state.stages.get(TaskType.MAP)
+    if maps is None:
+        return contract.Orders(version=1 + cancel, maps_total=0, cancel=cancel)
+    return contract.Orders(
+        version=(1 + maps.succeeded) * 2 + 1 + cancel,
+        maps_total=maps.total,
+        maps_done=contract.encode_bitmap((index for index, winner in enumerate(maps.winner) if winner), maps.total),
+        winners={index: winner for index, winner in enumerate(maps.winner) if winner > 1},
+        cancel=cancel,
+    )

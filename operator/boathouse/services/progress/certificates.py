@@ -1,0 +1,312 @@
+"""The progress endpoint's certificate, signed by an authority of this replica, and all authorities that tasks trust.
+
+The authority exists as long as the pod: its key is in a folder in the pod's memory, so that tasks trust a restarted
+container. The cluster stores only the authority's certificate.
+
+Each replica adds its own to one ConfigMap. The leader copies all of them to the namespaces with jobs, so that tasks
+trust the standby before it becomes the leader.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import datetime as dt
+import ipaddress
+import os
+import pathlib
+import ssl
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from boathouse import failpoints
+from boathouse.cluster import catalogue, client, errors, retries, server_time
+from boathouse.resources import names
+from boathouse.telemetry import logs
+
+LIFETIME = dt.timedelta(days=365)
+RENEWAL = dt.timedelta(days=30)
+_SKEW = dt.timedelta(days=1)
+"""Certificates are valid from this long before they are made, for nodes whose clock is behind."""
+"""Tolerance for nodes whose clocks are behind."""
+_KEY, _CERTIFICATE = "ca.key", "ca.crt"
+_log = logs.get(__name__)
+MAX_AUTHORITIES = 8
+REPUBLISH_S = 20.0
+"""Interval at which each replica checks that its authority is published."""
+_CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Authority:
+    """Certificate authority of one replica."""
+
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @property
+    def pem(self) -> str:
+        """Certificate that tasks trust."""
+        return self.certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+
+def authority(folder: pathlib.Path | None, replica: str, now: dt.datetime) -> Authority:
+    """Return the authority in `folder`, or a new one, which is saved there if the folder is writable."""
+    if folder is not None:
+        with contextlib.suppress(OSError, ValueError):
+            kept = _load(folder)
+            if kept.certificate.not_valid_after_utc - now > LIFETIME / 2:
+                return kept
+    made = _make(replica, now)
+    if folder is not None and folder.is_dir() and os.access(folder, os.W_OK):
+        _save(folder, made)
+    return made
+
+
+def expiry_probe(signer: Authority) -> Callable[[], str | None]:
+    """Return a liveness probe that fails before the authority expires; the restarted process creates a new one."""
+    until = signer.certificate.not_valid_after_utc - RENEWAL
+
+    def probe() -> str | None:
+        return (
+            None
+            if server_time.SERVER_TIME.now() < until
+            else f"the certificate authority expires in less than {RENEWAL.days} days"
+        )
+
+    return probe
+
+
+def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) -> ssl.SSLContext:
+    """Return a server's TLS context with a fresh certificate for the host names and IP addresses."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    certificate = (
+        _builder("boathouse-progress", signer.certificate.subject, key, now)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
+        .add_extension(x509.SubjectAlternativeName([_general_name(host) for host in hosts]), critical=False)
+        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.key.public_key()), critical=False)
+        .sign(signer.key, hashes.SHA256())
+    )
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    with tempfile.NamedTemporaryFile() as file:  # the ssl module reads keys only from files
+        file.write(_pem(key) + certificate.public_bytes(serialization.Encoding.PEM))
+        file.flush()
+        context.load_cert_chain(file.name)
+    return context
+
+
+def _make(replica: str, now: dt.datetime) -> Authority:
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"boathouse {replica}"[:64])])
+    usage = x509.KeyUsage(
+        digital_signature=True,
+        key_cert_sign=True,
+        crl_sign=True,
+        content_commitment=False,
+        key_encipherment=False,
+        data_encipherment=False,
+        key_agreement=False,
+        encipher_only=False,
+        decipher_only=False,
+    )
+    certificate = (
+        _builder(f"boathouse {replica}"[:64], name, key, now)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(usage, critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    return Authority(key, certificate)
+
+
+def _builder(
+    subject: str, issuer: x509.Name, key: ec.EllipticCurvePrivateKey, now: dt.datetime
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, subject)]))
+        .issuer_name(issuer)
+        .public_key(key.public_key())
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(now - _SKEW)
+        .not_valid_after(now + LIFETIME)
+    )
+
+
+def _general_name(host: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(host))
+    except ValueError:
+        return x509.DNSName(host)
+
+
+def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
+    return key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+
+
+def _load(folder: pathlib.Path) -> Authority:
+    key = serialization.load_pem_private_key((folder / _KEY).read_bytes(), password=None)
+    if not isinstance(key, ec.EllipticCurvePrivateKey):
+        raise ValueError("the saved key has another type")  # noqa: TRY004 - a file's content, not an argument's type
+    certificate = x509.load_pem_x509_certificate((folder / _CERTIFICATE).read_bytes())
+    if certificate.public_key() != key.public_key():
+        raise ValueError("the saved key does not match the certificate")
+    return Authority(key, certificate)
+
+
+def _save(folder: pathlib.Path, made: Authority) -> None:
+    descriptor = os.open(folder / _KEY, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(_pem(made.key))
+    (folder / _CERTIFICATE).write_text(made.pem)
+
+
+class Bundles:
+    """Maintains `boathouse-progress-ca` in the operator's namespace and in those with jobs.
+
+    `replica` is the name of this pod, the key of its authority.
+    """
+
+    def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
+        self._api = api
+        self._namespace = namespace
+        self._replica = replica
+        self._now = now
+        self._pem = ""
+        self._bundle = ""
+        self._published: dict[str, str] = {}
+        self._publishing = asyncio.Lock()  # of two concurrent writes to a namespace, the older bundle might arrive last
+
+    async def add(self, pem: str) -> None:
+        """Publish this replica's authority, and drop expired and surplus ones."""
+        self._pem = pem
+        await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
+
+    async def republish(self) -> None:
+        """Publish this replica's authority again if it is missing. The standby does so too, so that tasks trust it.
+
+        Raises:
+            errors.ClusterError: A request failed.
+        """
+        await self._add(self._pem)
+
+    async def refresh(self) -> None:
+        """Read the replicas' authorities, and update the namespaces with jobs.
+
+        Errors of a namespace (it was deleted, or its quota is exhausted) are logged and do not affect others.
+        """
+        await self._read()
+        for namespace in list(self._published):
+            try:
+                await self._restore(namespace)
+            except Exception as error:  # noqa: BLE001 - an error of one namespace must not affect the others
+                _log.warning("the authorities could not be published", namespace=namespace, error=str(error))
+
+    async def ensure(self, namespace: str) -> None:
+        """Publish the bundle in a namespace unless it is there, before tasks start."""
+        if not self._bundle:
+            await self._read()
+        if self._published.get(namespace) == self._bundle:
+            return
+        async with self._publishing:
+            if self._published.get(namespace) != self._bundle:
+                await self._publish(namespace, self._bundle)
+
+    async def _read(self) -> None:
+        try:
+            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        except errors.NotFound:  # the ConfigMap was deleted; each replica publishes its own authority again
+            await self._add(self._pem)
+            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        data = found.get("data") or {}
+        self._bundle = "".join(pem for key, pem in sorted(data.items()) if key != names.PROGRESS_CA_KEY)
+
+    async def _restore(self, namespace: str) -> None:
+        """Publish the bundle if it is missing or was edited, as users who may edit the namespace can do."""
+        async with self._publishing:
+            try:
+                found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
+            except errors.NotFound:
+                found = {}
+            if namespace not in self._published:  # its last job went meanwhile
+                return
+            if (found.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
+                self._published[namespace] = self._bundle
+                return
+            await self._publish(namespace, self._bundle)
+
+    async def _publish(self, namespace: str, bundle: str) -> None:
+        failpoints.hit("before-progress.ca")
+        try:
+            await self._apply(namespace, bundle)
+        except errors.NotFound:  # the namespace was deleted
+            self._published.pop(namespace, None)
+            return
+        except errors.Invalid:  # the ConfigMap was made immutable
+            await self._api.delete(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
+            await self._apply(namespace, bundle)
+        failpoints.hit("after-progress.ca")
+        self._published[namespace] = bundle
+
+    async def _apply(self, namespace: str, bundle: str) -> None:
+        await self._api.patch(
+            _CONFIG_MAPS,
+            names.PROGRESS_CA_CONFIG_MAP,
+            _manifest(namespace, {names.PROGRESS_CA_KEY: bundle}),
+            namespace,
+            style=client.PatchStyle.APPLY,
+            force=True,
+        )
+
+    def forget(self, namespace: str) -> None:
+        """Publish the bundle again when it is needed next, because the namespace may have been recreated."""
+        self._published.pop(namespace, None)
+
+    async def _add(self, pem: str) -> None:
+        key = f"{self._replica}.crt"
+        try:
+            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        except errors.NotFound:
+            await self._api.create(_CONFIG_MAPS, _manifest(self._namespace, {key: pem}), self._namespace)
+            return
+        data = _pruned((found.get("data") or {}) | {key: pem}, key, self._now())
+        if data != found.get("data"):
+            await self._api.replace(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, found | {"data": data}, self._namespace)
+
+
+def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:
+    """Return the valid authorities, the newest first, always including this replica's."""
+    dated: list[tuple[bool, dt.datetime, str]] = []
+    for key, pem in authorities.items():
+        if key == names.PROGRESS_CA_KEY:  # the bundle for jobs in the operator's namespace
+            continue
+        try:
+            certificate = x509.load_pem_x509_certificate(pem.encode())
+        except ValueError:
+            continue
+        if certificate.not_valid_after_utc > now:
+            dated.append((key == own, certificate.not_valid_before_utc, key))
+    kept = {key: authorities[key] for _, _, key in sorted(dated, reverse=True)[:MAX_AUTHORITIES]}
+    own_bundle = authorities.get(names.PROGRESS_CA_KEY)
+    return kept | ({names.PROGRESS_CA_KEY: own_bundle} if own_bundle else {})
+
+
+def _manifest(namespace: str, data: Mapping[str, str]) -> dict[str, object]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": names.PROGRESS_CA_CONFIG_MAP,
+            "namespace": namespace,
+            "labels": {names.APP_MANAGED_BY: names.MANAGER, names.APP_PART_OF: "boathouse"},
+        },
+        "data": dict(data),
+    }

@@ -1,0 +1,174 @@
+"""The executors of each driver: pods that the driver created, and that its kind counts and deletes.
+
+A driver may have ten thousand, so they are counted as they change, and applications hear of changes at most twice a
+second. An executor is known by its controller, which is the driver's pod in the same namespace.
+"""
+
+import collections
+import dataclasses
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from boathouse.cluster import store
+from boathouse.resources.sparkapp.names import TASK_TYPE_EXECUTOR
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.pod_index import Later
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.sparkapp import pod_reader
+from boathouse.services.sparkapp.pod_reader import AppPod
+
+LABEL_ROLE: Final = "spark-role"
+"""Set by Spark on all pods of an application."""
+NOTICE_S: Final = 0.5
+_Owner = tuple[str, str]
+"""The namespace and the UID of the controller of a pod."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Executor:
+    pod: AppPod
+    is_running: bool
+    is_deleted: bool
+
+
+@dataclasses.dataclass(slots=True)
+class _Children:
+    """The executors of a driver.
+
+    Attributes:
+        pods: Those that exist, by name.
+        gone: Those that ended or were deleted since they were taken last, by UID.
+        counts: How many run, and how many do not.
+    """
+
+    pods: dict[str, _Executor] = dataclasses.field(default_factory=dict)
+    gone: dict[str, AppPod] = dataclasses.field(default_factory=dict)
+    counts: collections.Counter[bool] = dataclasses.field(default_factory=collections.Counter)
+
+    def put(self, name: str, pod: _Executor | None) -> None:
+        before = self.pods.pop(name, None)
+        if before is not None:
+            self.counts[before.is_running] -= 1
+        if pod is not None:
+            self.pods[name] = pod
+            self.counts[pod.is_running] += 1
+
+
+class ExecutorPods:
+    """The executors that exist and have not ended, by driver."""
+
+    def __init__(self, on_change: Callable[[str, str], None], later: Later) -> None:
+        self._on_change, self._later = on_change, later
+        self._by_driver: dict[_Owner, _Children] = {}
+        self._failed: collections.Counter[_Owner] = collections.Counter()
+        self._followed: dict[_Owner, ObjectUid] = {}
+        self._of_app: dict[ObjectUid, set[_Owner]] = {}
+        self._due: set[_Owner] = set()
+
+    def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
+        """Handle a watch event of a pod that uses resources."""
+        match change:
+            case store.Added(new=pod) | store.Modified(new=pod):
+                owner = _owner(pod)
+                if owner is not None:
+                    executor = pod_reader.of_executor(pod)
+                    known = _Executor(
+                        executor,
+                        pod.status.phase == "Running" and executor.state.is_live,
+                        pod.metadata.deletion_timestamp is not None,
+                    )
+                    self._put(owner, pod.metadata.name, known)
+            case store.Deleted(old=pod):
+                owner = _owner(pod)
+                if owner is not None:
+                    gone = self._by_driver.setdefault(owner, _Children()).gone
+                    gone.setdefault(pod.metadata.uid, pod_reader.ended(pod_reader.of_executor(pod)))
+                    self._put(owner, pod.metadata.name, None)
+
+    def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
+        """Count an executor that failed: each is shown as added once, unless its driver deleted it before."""
+        if isinstance(change, store.Added) and change.new.status.phase == "Failed":
+            owner = _owner(change.new) if pod_reader.of_executor(change.new).state is PodLife.FAILED else None
+            if owner is not None and change.new.metadata.deletion_timestamp is None:
+                self._failed[owner] += 1
+                gone = self._by_driver.setdefault(owner, _Children()).gone
+                gone[change.new.metadata.uid] = pod_reader.of_executor(change.new)
+                self._tell(owner)
+
+    def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:
+        """Begin with so many executors of a driver that failed before this process, unless that was said before.
+
+        All of this is dropped with the application: its driver may be gone before it.
+        """
+        owner = (namespace, driver_uid)
+        if owner not in self._followed:
+            self._followed[owner] = app
+            self._of_app.setdefault(app, set()).add(owner)
+            self._failed[owner] += failed
+
+    def failed(self, namespace: str, driver_uid: str) -> int:
+        """Return how many executors of a driver failed."""
+        return self._failed[namespace, driver_uid]
+
+    def forget(self, namespace: str, driver_uid: str) -> None:
+        """Drop what only matters while a driver is there."""
+        self._failed.pop((namespace, driver_uid), None)
+        self.take(namespace, driver_uid)
+        app = self._followed.pop((namespace, driver_uid), None)
+        if app is not None:
+            self._of_app[app].discard((namespace, driver_uid))
+            if not self._of_app[app]:
+                del self._of_app[app]
+
+    def forget_app(self, app: ObjectUid) -> None:
+        """Drop what is kept of all drivers of a deleted application, also of those that are gone."""
+        for namespace, driver_uid in list(self._of_app.get(app, ())):
+            self.forget(namespace, driver_uid)
+
+    def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
+        """Return how many executors of a driver are pending, and how many run."""
+        found = self._by_driver.get((namespace, driver_uid))
+        return (found.counts[False], found.counts[True]) if found else (0, 0)
+
+    def take(self, namespace: str, driver_uid: str) -> Sequence[AppPod]:
+        """Return the executors of a driver that exist, and once each that is gone."""
+        found = self._by_driver.get((namespace, driver_uid))
+        if found is None:
+            return ()
+        gone, found.gone = found.gone, {}
+        if not found.pods:
+            del self._by_driver[namespace, driver_uid]
+        return [*(each.pod for each in found.pods.values()), *gone.values()]
+
+    def some(self, namespace: str, driver_uid: str, most: int) -> Sequence[tuple[str, str]]:
+        """Return names and UIDs of a driver's executors that are not being deleted, at most so many."""
+        found = self._by_driver.get((namespace, driver_uid))
+        live = ((name, each.pod.uid) for name, each in found.pods.items() if not each.is_deleted) if found else ()
+        return tuple(itertools.islice(live, most))
+
+    def _put(self, owner: _Owner, name: str, pod: _Executor | None) -> None:
+        children = self._by_driver.setdefault(owner, _Children())
+        if children.pods.get(name) == pod:
+            return
+        children.put(name, pod)
+        self._tell(owner)
+
+    def _tell(self, owner: _Owner) -> None:
+        if owner not in self._due:
+            self._due.add(owner)
+            self._later(NOTICE_S, lambda: self._notice(owner))
+
+    def _notice(self, owner: _Owner) -> None:
+        self._due.discard(owner)
+        self._on_change(*owner)
+
+
+def _owner(pod: facts.PodFacts) -> _Owner | None:
+    """Return the driver that an executor belongs to; None for another pod."""
+    controller = pod.metadata.controller
+    if controller is None or controller.kind != "Pod" or controller.api_version != "v1":
+        return None
+    is_executor = pod.metadata.labels.get(LABEL_ROLE) == TASK_TYPE_EXECUTOR
+    return (pod.metadata.namespace, controller.uid) if is_executor else None

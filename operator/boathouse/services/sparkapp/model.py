@@ -1,0 +1,267 @@
+"""A SparkApp as the services see it: its spec with every default decided, the names of its attempts, its status. Pure.
+
+`from_resource` creates an application, or returns a `Refusal` with a message for the user. An `AppState` is all that
+survives when pods vanish: which attempt is the last, how those before it ended, and when the next may start. Numbers of
+attempts are never used twice.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from boathouse.cluster import catalogue, wire
+from boathouse.resources import names, quantity, times
+from boathouse.resources.config import OperatorConfig, SparkDefaults
+from boathouse.resources.sparkapp.closed_conf import is_closed
+from boathouse.resources.sparkapp.hadoop import HadoopFields
+from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
+from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
+from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
+from boathouse.services.frame import admission, manifests
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
+from boathouse.services.frame.manifests import derived_name
+from boathouse.services.frame.status_codec import StatusCodec
+from boathouse.services.sparkapp import sizing, user_properties
+
+SPARKAPPS: Final = catalogue.Resource(
+    group=names.GROUP, version=names.VERSION, plural=SPARKAPP_PLURAL, kind=SPARKAPP_KIND, view=wire.Manifest
+)
+MAX_PROPERTIES_BYTES: Final = 512 * 1024
+"""Of the effective properties: a ConfigMap holds 1 MiB."""
+MAX_PREFIX: Final = 38
+"""Of executors' names: Spark adds `-exec-` and a number of up to 10 digits."""
+TERMINAL: Final = frozenset({"Succeeded", "Failed"})
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Elastic:
+    """How much less memory the executors of an application may have.
+
+    Attributes:
+        least: What an executor requests with the least heap.
+        slowdown: How much longer they then run, until that is measured.
+    """
+
+    least: sizing.Requests
+    slowdown: float
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class App:
+    """A valid SparkApp.
+
+    Attributes:
+        conf: What the user and the defaults say in Spark's properties, without what is an attempt's.
+        driver: What the driver's pod requests, without extended resources of the field.
+        executor: The same of an executor with the default resource profile.
+        minimum: Executors that have room reserved before the driver starts.
+        elastic: How much less memory executors may have; None: none.
+        ideal_executor: What an executor requests with the memory of the spec; None: `executor`.
+        hadoop_clusters: MRClusters of its namespace whose HDFS it sees as hdfs://NAME/.
+        deleting_since_s: When it was deleted; it stays until its finalizers are gone.
+    """
+
+    uid: ObjectUid
+    name: str
+    namespace: str
+    generation: int
+    created_s: float
+    queue: str
+    image: str
+    spec: SparkAppSpec
+    template: manifests.Template
+    conf: Mapping[str, str]
+    driver: sizing.Requests
+    executor: sizing.Requests
+    minimum: int
+    defaults: SparkDefaults
+    elastic: Elastic | None = None
+    ideal_executor: sizing.Requests | None = None
+    hadoop_clusters: tuple[str, ...] = ()
+    deleting_since_s: float | None = None
+
+    @property
+    def account(self) -> str:
+        """Return the service account of its drivers."""
+        return (self.spec.driver and self.spec.driver.service_account_name) or self.defaults.service_account
+
+    @property
+    def has_service(self) -> bool:
+        """Return whether Spark's UI gets a Service."""
+        return self.defaults.ui_service if self.spec.ui is None else self.spec.ui.service
+
+    @property
+    def mounts_objects(self) -> bool:
+        """Return whether its pods mount a Secret or a ConfigMap of the user."""
+        return any(volume.secret_name or volume.config_map_name for volume in self.spec.volumes or ())
+
+    @property
+    def is_python(self) -> bool:
+        """Return whether the program is in Python."""
+        return self.spec.type == "Python"
+
+
+@refusing
+def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
+    """Return the application that a custom resource describes, or why it cannot run."""
+    spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    hadoop = HadoopFields.model_validate(body.get("spec") or {})
+    return _app(body["metadata"], spec, hadoop, config)
+
+
+def _app(
+    metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
+) -> App | Refusal:
+    template = manifests.template(spec)
+    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
+    if isinstance(queue, Refusal):
+        return queue
+    image = spec.image or config.spark.image
+    if not image:
+        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's Spark image")
+    closed = sorted(filter(is_closed, spec.spark_conf or ()))
+    if closed:
+        message = f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them"
+        return Refusal(reason=names.Reason.INVALID_SPEC, message=message)
+    conf = user_properties.of(spec)
+    _check(spec, conf)
+    is_python = spec.type == "Python"
+    return App(
+        uid=ObjectUid(metadata["uid"]),
+        name=metadata["name"],
+        namespace=metadata["namespace"],
+        generation=metadata.get("generation", 1),
+        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        queue=queue,
+        image=image,
+        spec=spec,
+        template=template,
+        conf=conf,
+        driver=sizing.driver(conf, is_python=is_python),
+        executor=sizing.executor(conf, is_python=is_python),
+        minimum=sizing.minimum_executors(conf),
+        elastic=_elastic(spec, conf),
+        hadoop_clusters=tuple(hadoop.hadoop_clusters or ()),
+        defaults=config.spark,
+    )
+
+
+def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
+    """Return how much less memory executors may have.
+
+    Raises:
+        ValueError: The least heap is more than the heap.
+    """
+    asked = spec.executor.elastic_memory if spec.executor else None
+    if asked is None:
+        return None
+    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(asked.min)}
+    found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
+    if found.least.memory_mib > sizing.executor(conf, is_python=is_python).memory_mib:
+        raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
+    return found
+
+
+def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
+    """Refuse what would only fail when the driver starts.
+
+    Raises:
+        ValueError: With what is wrong.
+    """
+    user_properties.ports(conf)
+    size = len(user_properties.render(conf))
+    if size > MAX_PROPERTIES_BYTES:
+        raise ValueError(
+            f"the properties have {size} bytes, more than {MAX_PROPERTIES_BYTES}: shorten sparkConf, hadoopConf or deps"
+        )
+    minimum = sizing.minimum_executors(conf)
+    if minimum > MAX_EXECUTORS:
+        raise ValueError(f"{minimum} executors are more than {MAX_EXECUTORS}: lower the number, or allocate them")
+    if sizing.is_dynamic(conf) and minimum > sizing.maximum_executors(conf):
+        raise ValueError("dynamicAllocation: the minimum of executors is more than the maximum: lower it")
+    for role in filter(None, (spec.driver, spec.executor)):
+        for amount in (role.ephemeral_storage or 0, *(role.extended_resources or {}).values()):
+            quantity.units(amount)
+    if any("\0" in argument for argument in spec.arguments or ()):
+        raise ValueError("arguments have no NUL: remove it")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptNames:
+    """The names of an attempt: a second submission of it would meet the objects of the first.
+
+    Attributes:
+        application: The name of the SparkApp.
+        uid: Its UID.
+        attempt: The number of the attempt, from 1; no two attempts of an application have the same.
+    """
+
+    application: str
+    uid: str
+    attempt: int
+
+    @property
+    def application_id(self) -> str:
+        """Return the ID by which Spark knows the attempt, such as `spark-0123456789abcdef0123456789abcdef-1`."""
+        return f"spark-{self.uid.replace('-', '')}-{self.attempt}"
+
+    @property
+    def driver_pod(self) -> str:
+        """Return the name of the driver's pod."""
+        return self._derived("-driver")
+
+    @property
+    def config_map(self) -> str:
+        """Return the name of the ConfigMap with properties and executor template."""
+        return self._derived("-conf")
+
+    @property
+    def executor_prefix(self) -> str:
+        """Return the prefix of the names of executors."""
+        return derived_name(self.application, self.uid, f"a{self.attempt}", limit=MAX_PREFIX)
+
+    @property
+    def service(self) -> str:
+        """Return the name of the Service of the UI; all attempts have the same."""
+        return derived_name(self.application, self.uid, "ui")
+
+    def _derived(self, suffix: str) -> str:
+        return derived_name(self.application, self.uid, f"a{self.attempt}{suffix}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AppState(SparkAppStatus):
+    """An application's status."""
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the application has ended, one way or the other."""
+        return self.phase in TERMINAL
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last attempt has ended and is counted, or there was none."""
+        return self.attempt == 0 or any(each.number == self.attempt for each in self.past_attempts)
+
+
+_CODEC: Final = StatusCodec(AppState)
+
+
+def from_status(status: Mapping[str, Any] | None) -> AppState:
+    """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
+    state = _CODEC.read(status)
+    last = max((state.attempt, *(each.number for each in state.past_attempts)))
+    return dataclasses.replace(state, attempt=last)
+
+
+def to_status(state: AppState) -> dict[str, Any]:
+    """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
+    return _CODEC.write(dataclasses.replace(state, past_attempts=state.past_attempts[-MAX_ATTEMPTS_KEPT:]))
+
+
+def without_free_parts(state: AppState) -> AppState:
+    """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
+    ended = tuple(dataclasses.replace(each, message="") for each in state.past_attempts)
+    return dataclasses.replace(state, last_log="", past_attempts=ended, stages=None, tasks=None, progress_percent=None)

@@ -1,1 +1,0 @@
-"""An application as the scheduler sees it."""

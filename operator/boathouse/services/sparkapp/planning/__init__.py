@@ -1,1 +1,0 @@
-"""What happens next to an application. Pure."""

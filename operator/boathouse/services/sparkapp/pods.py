@@ -1,0 +1,336 @@
+"""The driver's pod, and the template of the executors' pods, which a driver adds Spark's fields to. Pure."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Final
+
+from boathouse.resources import names, quantity
+from boathouse.resources.pods.environment import literal
+from boathouse.resources.sparkapp.names import (
+    LABEL_ATTEMPT,
+    LABEL_TASK_TYPE,
+    SPARKAPP_KIND,
+    TASK_TYPE_DRIVER,
+    TASK_TYPE_EXECUTOR,
+)
+from boathouse.resources.sparkapp.roles import Role
+from boathouse.resources.sparkapp.volumes import Volume
+from boathouse.services import hadoop
+from boathouse.services.frame import manifests
+from boathouse.services.frame.manifests import Manifest
+from boathouse.services.sparkapp import sizing, user_properties
+from boathouse.services.sparkapp.model import SPARKAPPS, App, AttemptNames
+
+USER: Final = 185
+"""That of Spark's own images."""
+CONF_PATH: Final = "/opt/spark/conf"
+"""Where Spark's own submission mounts the properties, and images expect them."""
+PROPERTIES_FILE: Final = "spark.properties"
+TEMPLATE_FILE: Final = "executor.yaml"
+FILES_PATH: Final = "/opt/boathouse"
+DECOMMISSION_FILE: Final = "decom.sh"
+EXECUTOR_CONTAINER: Final = "spark-kubernetes-executor"
+USERS_FILE: Final = "passwd"
+APP: Final = "spark"
+_LOCAL_DIR: Final = "/var/data/spark-local"
+_LOCAL_VOLUME: Final = "spark-local-dir-1"
+_FILES_VOLUME: Final = "boathouse-files"
+_STORAGE_VOLUME: Final = "boathouse-storage"
+DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
+_CONF_VOLUME: Final = "spark-conf-volume-driver"
+_PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
+OF_TRIALS: Final = frozenset({names.LABEL_JOB_UID, names.LABEL_KIND})
+"""Labels of `build_like_spark` that executors do not have."""
+
+
+def _pod(
+    app: App,
+    attempt: AttemptNames,
+    role: Role,
+    account: str,
+    metadata: Manifest,
+    container: Manifest,
+    *,
+    is_protected: bool = False,
+) -> Manifest:
+    """Return a pod of either role with this container and, in addition to those of the role, this metadata."""
+    annotations = {**(role.annotations or {}), **metadata.get("annotations", {})}
+    return manifests.pod(
+        {**metadata, "annotations": annotations},
+        dataclasses.replace(app.template, service_account=account),
+        user_id=USER,
+        containers=[container],
+        volumes=_volumes(app, attempt, role),
+        tolerations=(*(app.spec.tolerations or ()), *(role.tolerations or ())),
+        patience_s=app.defaults.not_ready_toleration_seconds,
+        node_selector={**(app.spec.node_selector or {}), **(role.node_selector or {})},
+        image_pull_secrets=app.defaults.image_pull_secrets,
+        is_protected=is_protected,
+    )
+
+
+def _role_labels(app: App, role: Role) -> dict[str, str]:
+    """Return the labels that all pods of a role have."""
+    return {**app.template.labels, **(role.labels or {}), **manifests.labels(APP, app)}
+
+
+def metadata(app: App, name: str, labels: Mapping[str, str]) -> Manifest:
+    """Return the metadata of an object that goes with the application."""
+    return {
+        "name": name,
+        "namespace": app.namespace,
+        "labels": dict(labels),
+        "ownerReferences": [manifests.owner_reference(SPARKAPPS, app)],
+    }
+
+
+def users(app: App) -> str:
+    """Return a passwd file that knows the user of the pods: Hadoop does not start without a name for it."""
+    security = app.template.pod.security_context
+    uid = (security.run_as_user if security else None) or USER
+    gid = (security.run_as_group if security else None) or USER
+    return f"root:x:0:0:root:/root:/bin/sh\nspark:x:{uid}:{gid}:spark:/opt/spark/work-dir:/bin/sh\n"
+
+
+def _environment(app: App, role: Role) -> list[Manifest]:
+    """Return the variables of the application and of the role, the user of Hadoop, and the keys of the storage."""
+    variables = {each.name: each for each in (*(app.spec.env or ()), *(role.env or ()))}
+    found = {name: manifests.as_json(each) for name, each in variables.items()}
+    if app.hadoop_clusters:
+        found.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
+    if app.spec.storage and app.spec.storage.s3:
+        found |= {each["name"]: each for each in app.spec.storage.s3.variables(found)}
+    return list(found.values())
+
+
+def _extended_resources(role: Role) -> dict[str, str]:
+    """Return the extended resources that the field of a role requests."""
+    return {name: str(quantity.units(value)) for name, value in (role.extended_resources or {}).items()}
+
+
+def _ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
+    """Return request and limit of local files, by `requests` and `limits`; empty for none."""
+    default = app.defaults.ephemeral_storage
+    request = quantity.units(role.ephemeral_storage) if role.ephemeral_storage is not None else default.request_bytes
+    limit = max(default.limit_bytes, request) if default.limit_bytes else 0
+    return {
+        "requests": {"ephemeral-storage": quantity.format_bytes(request)} if request else {},
+        "limits": {"ephemeral-storage": quantity.format_bytes(limit)} if limit else {},
+    }
+
+
+def _mounts(app: App) -> list[Manifest]:
+    """Return the mounts of both roles."""
+    own: list[Manifest] = [
+        {"name": _LOCAL_VOLUME, "mountPath": _LOCAL_DIR},
+        {"name": _FILES_VOLUME, "mountPath": "/etc/passwd", "subPath": USERS_FILE, "readOnly": True},
+    ]
+    if app.spec.storage and app.spec.storage.volume:
+        own.append({"name": _STORAGE_VOLUME, "mountPath": app.spec.storage.volume.mount_path})
+    for volume in app.spec.volumes or ():
+        read_only = {"readOnly": True} if volume.read_only else {}
+        own.append({"name": volume.name, "mountPath": volume.mount_path, **read_only})
+    return own
+
+
+def _files_mount() -> Manifest:
+    """Return the mount of the script that ends an executor."""
+    return {"name": _FILES_VOLUME, "mountPath": FILES_PATH, "readOnly": True}
+
+
+def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
+    size = _ephemeral_storage(app, role)["limits"].get("ephemeral-storage")
+    items = [
+        {"key": USERS_FILE, "path": USERS_FILE, "mode": 0o444},
+        {"key": DECOMMISSION_FILE, "path": DECOMMISSION_FILE, "mode": 0o555},
+    ]
+    volumes: list[Manifest] = [
+        {"name": _LOCAL_VOLUME, "emptyDir": {"sizeLimit": size} if size else {}},
+        {"name": _FILES_VOLUME, "configMap": {"name": attempt.config_map, "items": items}},
+    ]
+    if app.spec.storage and app.spec.storage.volume:
+        claim = {"claimName": app.spec.storage.volume.claim_name}
+        volumes.append({"name": _STORAGE_VOLUME, "persistentVolumeClaim": claim})
+    return [*volumes, *({"name": each.name, **_source(each)} for each in app.spec.volumes or ())]
+
+
+def _source(volume: Volume) -> Manifest:
+    if volume.claim_name:
+        return {"persistentVolumeClaim": {"claimName": volume.claim_name}}
+    if volume.config_map_name:
+        return {"configMap": {"name": volume.config_map_name}}
+    if volume.secret_name:
+        return {"secret": {"secretName": volume.secret_name}}
+    return {"emptyDir": {"sizeLimit": str(volume.empty_dir_size)}}
+
+
+def driver(app: App, attempt: AttemptNames) -> dict[str, Any]:
+    """Return the manifest, without a node."""
+    role = app.spec.driver or Role()
+    pod_metadata = metadata(app, attempt.driver_pod, driver_labels(app, attempt))
+    pod_metadata["annotations"] = {
+        **(_scraping(app.conf) if app.spec.monitoring and app.spec.monitoring.prometheus else {}),
+        **(_chosen(app.executor, app.ideal_executor) if app.ideal_executor is not None else {}),
+    }
+    manifest = _pod(
+        app, attempt, role, app.account, pod_metadata, _driver_container(app, attempt, role), is_protected=True
+    )
+    items = [{"key": name, "path": name} for name in (PROPERTIES_FILE, TEMPLATE_FILE)]
+    conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
+    manifest["spec"]["volumes"].append(conf)
+    manifest["spec"]["automountServiceAccountToken"] = True
+    return manifest
+
+
+def _driver_container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:
+    return {
+        "name": DRIVER_CONTAINER,
+        "image": app.image,
+        "imagePullPolicy": app.spec.image_pull_policy,
+        "args": _arguments(app),
+        "ports": _ports(app.conf),
+        "env": _driver_environment(app, attempt, role),
+        "resources": _driver_resources(app, role),
+        "securityContext": manifests.container_security(read_only=False),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": _CONF_VOLUME, "mountPath": CONF_PATH},
+            *_mounts(app),
+        ],
+    }
+
+
+def driver_labels(app: App, attempt: AttemptNames) -> dict[str, str]:
+    """Return the labels of the driver's pod."""
+    return {
+        **_role_labels(app, app.spec.driver or Role()),
+        names.APP_COMPONENT: TASK_TYPE_DRIVER,
+        names.LABEL_JOB_UID: app.uid,
+        names.LABEL_KIND: SPARKAPP_KIND,
+        LABEL_TASK_TYPE: TASK_TYPE_DRIVER,
+        LABEL_ATTEMPT: str(attempt.attempt),
+        names.LABEL_QUEUE: app.queue,
+        "spark-app-name": app.name[: manifests.MAX_NAME].rstrip("-."),
+        "spark-app-selector": attempt.application_id,
+        "spark-role": TASK_TYPE_DRIVER,
+    }
+
+
+def _scraping(conf: Mapping[str, str]) -> dict[str, str]:
+    return {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/path": "/metrics/executors/prometheus",
+        "prometheus.io/port": str(user_properties.ports(conf).ui),
+    }
+
+
+def _chosen(executor: sizing.Requests, ideal: sizing.Requests) -> dict[str, str]:
+    """Return the annotations that say how much memory was chosen for executors, and why."""
+    less, all_ = (quantity.format_bytes(each.memory_bytes) for each in (executor, ideal))
+    return {
+        names.ANNOTATION_EXECUTOR_MEMORY: str(executor.memory_bytes),
+        names.ANNOTATION_DECISION: f"executors have {less} of memory instead of {all_}: no nodes had more free memory "
+        "for all of them, and this does not delay the application",
+    }
+
+
+def _arguments(app: App) -> list[str]:
+    """As Spark's entrypoint takes them; Kubernetes would replace `$(NAME)` and `$$` in what the user wrote.
+
+    Properties in arguments win over those in the file, which is written before the executors' memory is chosen.
+    """
+    written = (app.spec.main_application_file, *(app.spec.arguments or ()))
+    return [
+        "driver",
+        "--properties-file",
+        f"{CONF_PATH}/{PROPERTIES_FILE}",
+        *(("--conf", f"{sizing.HEAP}={app.conf[sizing.HEAP]}") if app.ideal_executor else ()),
+        "--class",
+        *map(literal, (app.spec.main_class or _PYTHON_RUNNER, *written)),
+    ]
+
+
+def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
+    found = user_properties.ports(conf)
+    numbers = {"driver-rpc-port": found.driver, "blockmanager": found.block_manager, "spark-ui": found.ui}
+    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in numbers.items() if port]
+
+
+def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
+    """Return the variables. Executors act as the driver's SPARK_USER, whatever their own HADOOP_USER_NAME is.
+
+    SPARK_LOCAL_HOSTNAME is the driver's address for executors: without it, Spark before 4.1, which does not know
+    `useDriverPodIP`, names the pod, and no Service makes that a name.
+    """
+    address = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
+    given = _environment(app, role)
+    of_hadoop = [each for each in given if each["name"] == hadoop.USER_ENV]
+    return [
+        *of_hadoop,
+        {"name": "SPARK_USER", "value": f"$({hadoop.USER_ENV})" if of_hadoop else "spark"},
+        {"name": "SPARK_APPLICATION_ID", "value": attempt.application_id},
+        *(each for each in given if each not in of_hadoop),
+        {"name": "SPARK_DRIVER_BIND_ADDRESS", **address},
+        {"name": "SPARK_LOCAL_HOSTNAME", **address},
+        {"name": "SPARK_LOCAL_DIRS", "value": _LOCAL_DIR},
+        {"name": "SPARK_CONF_DIR", "value": CONF_PATH},
+    ]
+
+
+def _driver_resources(app: App, role: Role) -> dict[str, Any]:
+    requests, storage = app.driver, _ephemeral_storage(app, role)
+    memory = {"memory": f"{requests.memory_mib}Mi"}
+    limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
+    extended = {name: str(count) for name, count in requests.extended}
+    return {
+        "requests": {"cpu": requests.cpu, **memory, **storage["requests"]},
+        "limits": {**limit, **memory, **extended, **_extended_resources(role), **storage["limits"]},
+    }
+
+
+def executor_template(app: App, attempt: AttemptNames) -> dict[str, Any]:
+    """Return the template: Spark sets names, owner, image, arguments, ports, CPU and memory."""
+    role = app.spec.executor or Role()
+    # The account is a property: Spark would replace it in a template.
+    return _pod(app, attempt, role, "", {"labels": _template_labels(app, role)}, _executor_container(app, role))
+
+
+def trial_executor(app: App, attempt: AttemptNames) -> dict[str, Any]:
+    """Return an executor with the fields that Spark sets, as far as admission looks at them, owned by the application.
+
+    It is only tried, in the name of the operator, which may create pods of its own resources only.
+    """
+    manifest, requests = executor_template(app, attempt), app.executor
+    own = executor_labels(app, attempt) | {names.LABEL_JOB_UID: app.uid, names.LABEL_KIND: SPARKAPP_KIND}
+    manifest["metadata"] |= metadata(app, f"{attempt.executor_prefix}-exec-0", own)
+    container = manifest["spec"]["containers"][0]
+    memory = {"memory": f"{requests.memory_mib}Mi"}
+    limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
+    extended = {name: str(count) for name, count in requests.extended}
+    container |= {"image": app.image, "imagePullPolicy": app.spec.image_pull_policy, "args": ["executor"]}
+    container["resources"]["requests"] |= {"cpu": requests.cpu, **memory}
+    container["resources"]["limits"] |= {**limit, **memory, **extended}
+    if app.spec.service_account_name:
+        manifest["spec"]["serviceAccountName"] = app.spec.service_account_name
+    return manifest
+
+
+def _template_labels(app: App, role: Role) -> dict[str, str]:
+    return {**_role_labels(app, role), names.APP_COMPONENT: TASK_TYPE_EXECUTOR}
+
+
+def executor_labels(app: App, attempt: AttemptNames) -> dict[str, str]:
+    """Return the labels that executors will have, but for those that Spark gives each of them."""
+    spark = {"spark-role": TASK_TYPE_EXECUTOR, "spark-app-selector": attempt.application_id}
+    return _template_labels(app, app.spec.executor or Role()) | spark
+
+
+def _executor_container(app: App, role: Role) -> dict[str, Any]:
+    storage, extended = _ephemeral_storage(app, role), _extended_resources(role)
+    return {
+        "name": EXECUTOR_CONTAINER,
+        "env": _environment(app, role),
+        "resources": {"requests": storage["requests"], "limits": {**storage["limits"], **extended}},
+        "securityContext": manifests.container_security(read_only=False),
+        "volumeMounts": [*_mounts(app), _files_mount()],
+    }

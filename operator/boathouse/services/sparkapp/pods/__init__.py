@@ -1,1 +1,0 @@
-"""An application's pods as they are."""

@@ -1,0 +1,339 @@
+"""Read what running drivers say of themselves by Spark's REST interface: for people, never as proof of anything.
+
+A driver runs a tenant's code. It may answer slowly, without end, with a redirect or with anything else; each of these
+is no answer. Whatever it says, the values that this module returns fit into a status.
+
+A driver that does not respond occupies a worker for two seconds. Therefore separate workers read the drivers, each at
+most every ten seconds, and namespaces take turns.
+"""
+
+import asyncio
+import dataclasses
+import ipaddress
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, Protocol, Self
+
+import aiohttp
+import msgspec
+
+from boathouse import fair
+from boathouse.resources.sparkapp import status as wire
+from boathouse.services.frame.kind import ObjectUid
+
+JOBS_PATH: Final = "jobs?status=running"
+ENVIRONMENT_PATH: Final = "environment"
+STAGES_PATH: Final = "stages?status=complete"
+_MAX_COUNT: Final = 2**31 - 1
+_MOST_SPILLED_BYTES: Final = 2**60
+MASTER: Final = "spark.master"
+_REDACTED: Final = "redacted)"
+_SIZES: Final = (
+    *(f"spark.{role}.{what}" for role in ("driver", "executor") for what in ("cores", "memory", "memoryOverhead")),
+    *("spark.executor.instances", "spark.executor.pyspark.memory"),
+    *("spark.memory.offHeap.enabled", "spark.memory.offHeap.size"),
+    *(f"spark.dynamicAllocation.{what}" for what in ("enabled", "minExecutors", "maxExecutors", "initialExecutors")),
+    *("spark.kubernetes.executor.request.cores", "spark.kubernetes.executor.limit.cores"),
+)
+_CLOSED: Final = (
+    *("spark.authenticate", "spark.ui.killEnabled"),
+    *("spark.kubernetes.namespace", "spark.kubernetes.driver.pod.name", "spark.kubernetes.executor.podNamePrefix"),
+    *("spark.kubernetes.executor.podTemplateFile", "spark.kubernetes.executor.scheduler.name"),
+    "spark.kubernetes.authenticate.executor.serviceAccountName",
+)
+COMPARED: Final = frozenset({MASTER, *_SIZES, *_CLOSED})
+"""The properties that a program must not set: what Boathouse relies on, and what room was reserved by."""
+TIMEOUT_S: Final = 2.0
+MAX_ANSWER_BYTES: Final = 256 * 1024
+_OK: Final = 200
+EVERY_S: Final = 10.0
+WORKERS: Final = 8
+STARTS_PER_S: Final = 20
+MAX_KEYS: Final = 16
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Stages and tasks of the running jobs of an application."""
+
+    stages: wire.StageCounts
+    tasks: wire.TaskCounts
+
+    @property
+    def percent(self) -> int | None:
+        """Return how many of the tasks are done, in percent; None without tasks."""
+        total = self.tasks.total
+        return min(100, 100 * self.tasks.completed // total) if total else None
+
+
+class _Job(msgspec.Struct, rename="camel"):
+    num_tasks: int = 0
+    num_active_tasks: int = 0
+    num_completed_tasks: int = 0
+    num_failed_tasks: int = 0
+    num_active_stages: int = 0
+    num_completed_stages: int = 0
+    num_failed_stages: int = 0
+
+
+class _Stage(msgspec.Struct, rename="camel"):
+    disk_bytes_spilled: int = 0
+
+
+class _Environment(msgspec.Struct, rename="camel"):
+    spark_properties: list[tuple[str, str]] = []
+
+
+_jobs = msgspec.json.Decoder(list[_Job])
+_stages = msgspec.json.Decoder(list[_Stage])
+_environment = msgspec.json.Decoder(_Environment)
+
+
+def progress(answer: bytes) -> Progress | None:
+    """Return the sums over the running jobs; None if the answer is not understood."""
+    try:
+        jobs = _jobs.decode(answer)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+
+    def total(name: str) -> int:
+        counts: list[int] = [getattr(job, name) for job in jobs]
+        return min(sum(max(0, count) for count in counts), _MAX_COUNT)
+
+    return Progress(
+        stages=wire.StageCounts(
+            active=total("num_active_stages"),
+            completed=total("num_completed_stages"),
+            failed=total("num_failed_stages"),
+        ),
+        tasks=wire.TaskCounts(
+            total=total("num_tasks"),
+            active=total("num_active_tasks"),
+            completed=total("num_completed_tasks"),
+            failed=total("num_failed_tasks"),
+        ),
+    )
+
+
+def spilled_bytes(answer: bytes) -> int | None:
+    """Return what the completed stages wrote to disk for want of memory; None if the answer is not understood."""
+    try:
+        stages = _stages.decode(answer)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), _MOST_SPILLED_BYTES)
+
+
+def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:
+    """Return the properties that the program changed, sorted; None if the answer is not understood.
+
+    The answer is that of `ENVIRONMENT_PATH`. Of the properties in `COMPARED`, the driver was given those that are
+    expected.
+    """
+    try:
+        found = dict(_environment.decode(answer).spark_properties)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
+    return sorted(key for key, value in expected.items() if _differs(key, value, found.get(key)))
+
+
+def _differs(key: str, expected: str, found: str | None) -> bool:
+    if key == MASTER:
+        return found is not None and not found.startswith("k8s://")
+    return found is None or (found.strip() != expected.strip() and not found.endswith(_REDACTED))
+
+
+class DriverClient:
+    """Reads from drivers; an async context manager."""
+
+    def __init__(self) -> None:
+        self._session: aiohttp.ClientSession | None = None
+
+    async def __aenter__(self) -> Self:
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(force_close=True, limit=0),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+            auto_decompress=False,
+            trust_env=False,
+            max_line_size=8190,
+            max_field_size=8190,
+        )
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        if self._session is not None:
+            await self._session.close()
+
+    async def get(self, address: str, port: int, path: str) -> bytes | None:
+        """Return the answer to a GET; None for no usable one.
+
+        The path has a query, and no leading slash.
+        """
+        url = url_of(address, port, path)
+        if url is None or self._session is None:
+            return None
+        try:
+            async with asyncio.timeout(TIMEOUT_S), self._session.get(url, allow_redirects=False) as answer:
+                if answer.status != _OK:
+                    return None
+                body = await answer.content.readexactly(MAX_ANSWER_BYTES + 1)
+        except asyncio.IncompleteReadError as whole:
+            return whole.partial
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+            return None
+        return None if len(body) > MAX_ANSWER_BYTES else body
+
+
+def url_of(address: str, port: int, path: str) -> str | None:
+    """Return the URL below a pod's address; None for an address that no pod of the cluster's network has."""
+    try:
+        ip = ipaddress.ip_address(address)
+    except ValueError:
+        return None
+    if ip.is_loopback or ip.is_link_local or ip.is_multicast or ip.is_unspecified or not 0 < port < 2**16:
+        return None
+    host = f"[{ip}]" if ip.version == 6 else str(ip)  # noqa: PLR2004 - of IP
+    return f"http://{host}:{port}/{path}"
+
+
+class Client(Protocol):
+    """Reads from a driver."""
+
+    async def get(self, address: str, port: int, path: str) -> bytes | None:
+        """Return the answer to a GET; None for no usable one."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A running driver.
+
+    Attributes:
+        pod_uid: The UID of its pod.
+        address: The IP address of its pod.
+        expected: The properties that it was given, of those that are compared.
+        reads_spills: Whether to read what its executors spilled.
+    """
+
+    uid: ObjectUid
+    namespace: str
+    pod_uid: str
+    address: str
+    port: int
+    application_id: str
+    expected: Mapping[str, str]
+    reads_spills: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """Data that a driver reports about itself.
+
+    Attributes:
+        progress: Stages and tasks; None if the driver has not reported them.
+        overridden: Properties that its program changed; None if the driver has not reported them.
+        spilled_bytes: What its executors wrote to disk for want of memory, as far as it was read.
+    """
+
+    progress: Progress | None = None
+    overridden: tuple[str, ...] | None = None
+    spilled_bytes: int = 0
+
+
+@dataclasses.dataclass(slots=True)
+class _Followed:
+    target: Target
+    due_s: float
+    is_queued: bool = False
+    report: Report = dataclasses.field(default_factory=Report)
+
+
+class Reports:
+    """The reports of running drivers; `run` reads them.
+
+    `on_change` is called with the application whose report changed.
+    """
+
+    def __init__(
+        self,
+        on_change: Callable[[ObjectUid], None],
+        monotonic: Callable[[], float],
+        client: DriverClient | None = None,
+    ) -> None:
+        self._on_change, self._monotonic = on_change, monotonic
+        self._client = client or DriverClient()
+        self._followed: dict[ObjectUid, _Followed] = {}
+        self._queue: fair.FairQueue[ObjectUid] = fair.FairQueue(WORKERS)
+
+    def follow(self, target: Target) -> None:
+        """Read this driver from now on."""
+        self._followed[target.uid] = _Followed(target, self._monotonic())
+
+    def follows(self, uid: ObjectUid, pod_uid: str, address: str) -> bool:
+        """Return whether this driver is read at this address, which changes if the kubelet makes a new sandbox."""
+        known = self._followed.get(uid)
+        return known is not None and (known.target.pod_uid, known.target.address) == (pod_uid, address)
+
+    def forget(self, uid: ObjectUid) -> None:
+        """Read the driver of an application no more."""
+        self._followed.pop(uid, None)
+
+    def of(self, uid: ObjectUid, pod_uid: str) -> Report:
+        """Return what the driver said last; an empty report if it said nothing."""
+        known = self._followed.get(uid)
+        return known.report if known is not None and known.target.pod_uid == pod_uid else Report()
+
+    async def run(self) -> None:
+        """Read reports until cancelled."""
+        reading: set[asyncio.Task[None]] = set()
+        async with self._client as client:
+            try:
+                while True:
+                    self._queue_due()
+                    if (taken := self._queue.take()) is not None:
+                        task = asyncio.create_task(self._read(client, *taken))
+                        reading.add(task)
+                        task.add_done_callback(reading.discard)
+                    await asyncio.sleep(1 / STARTS_PER_S)
+            finally:
+                for task in reading:
+                    task.cancel()
+                await asyncio.gather(*reading, return_exceptions=True)
+
+    def _queue_due(self) -> None:
+        now_s = self._monotonic()
+        for uid, known in self._followed.items():
+            if known.due_s <= now_s and not known.is_queued:
+                known.is_queued = True
+                self._queue.put(known.target.namespace, uid)
+
+    async def _read(self, client: Client, namespace: str, uid: ObjectUid) -> None:
+        known = self._followed.get(uid)
+        try:
+            if known is None or not known.is_queued:
+                return
+            report = await _report(client, known)
+            known.is_queued, known.due_s = False, self._monotonic() + EVERY_S
+            if report != known.report:
+                known.report = report
+                self._on_change(uid)
+        finally:
+            self._queue.done(namespace)
+
+
+async def _report(client: Client, followed: _Followed) -> Report:
+    target, report = followed.target, followed.report
+    base = f"api/v1/applications/{target.application_id}"
+    answer = await client.get(target.address, target.port, f"{base}/{JOBS_PATH}")
+    if answer is None:
+        return report
+    report = dataclasses.replace(report, progress=progress(answer) or report.progress)
+    if target.reads_spills:
+        answer = await client.get(target.address, target.port, f"{base}/{STAGES_PATH}")
+        spilled = (answer is not None and spilled_bytes(answer)) or 0
+        report = dataclasses.replace(report, spilled_bytes=max(spilled, report.spilled_bytes))
+    if report.overridden is not None:
+        return report
+    answer = await client.get(target.address, target.port, f"{base}/{ENVIRONMENT_PATH}")
+    changed = None if answer is None else overridden(answer, target.expected)
+    return report if changed is None else dataclasses.replace(report, overridden=tuple(changed[:MAX_KEYS]))

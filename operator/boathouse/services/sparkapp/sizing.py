@@ -1,0 +1,266 @@
+"""What driver and executors request, computed from the properties as Spark computes it. Pure.
+
+Every rule here is held against recordings of Spark's own submission (`tests/spark`).
+"""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from boathouse.resources import quantity
+
+Properties = Mapping[str, str]
+MIB: Final = 1024**2
+DEFAULT_EXECUTORS: Final = 2
+HEAP: Final = "spark.executor.memory"
+DEFAULT_MEMORY: Final = "1g"
+_DEFAULT_OVERHEAD: Final = "384m"
+_FACTOR: Final = "spark.kubernetes.memoryOverheadFactor"
+_PYTHON_FACTOR: Final = "0.4"
+_JVM_FACTOR: Final = "0.1"
+_LARGEST_FACTOR: Final = 1000.0
+_MOST_MIB: Final = 256 * 1024**2
+_MOST_CPU_MILLI: Final = 10**9
+"""Bounds of the fields, for what is in `sparkConf`: no node has so much."""
+_SIZE: Final = re.compile(r"(?P<number>[0-9]+)(?P<unit>[a-z]*)")
+_BYTES: Final[Mapping[str, int]] = {
+    name: 1024**power
+    for power, names in enumerate((("b",), ("k", "kb"), ("m", "mb"), ("g", "gb"), ("t", "tb"), ("p", "pb")))
+    for name in names
+}
+_LARGEST: Final = 2**63 - 1
+
+
+def mebibytes(text: str, *, unit: str = "m") -> int:
+    """Return a size in MiB, rounded down.
+
+    `unit` is that of a number without one, which the property has.
+
+    Raises:
+        ValueError: Spark does not read the text as a size.
+    """
+    match = _SIZE.fullmatch(text.strip().lower())
+    factor = _BYTES.get(match["unit"] or unit) if match else None
+    if match is None or factor is None or len(match["number"]) > len(str(_LARGEST)):
+        raise ValueError(f'"{text[:64]}" is not a size for Spark: write a whole number with a unit, such as 512m or 2g')
+    return int(match["number"]) * factor // MIB
+
+
+def spark_size(size: str) -> str:
+    """Return the size of a field as Spark reads it: `2Gi` is `2g`."""
+    return re.sub(r"i?b?$", "", size.lower())
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Requests:
+    """What a pod requests.
+
+    Attributes:
+        cpu: As Spark writes it.
+        cpu_limit: Empty for none.
+        memory_mib: Request and limit.
+        extended: Extended resources by name.
+    """
+
+    cpu: str
+    memory_mib: int
+    cpu_limit: str = ""
+    extended: tuple[tuple[str, int], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Refuse what no node has.
+
+        Raises:
+            ValueError: An amount is too large, or there is no CPU.
+        """
+        if not 0 < self.cpu_milli <= _MOST_CPU_MILLI:
+            raise ValueError(f"a CPU request of {self.cpu} is not between 1m and 1M: correct it")
+        if self.memory_mib > _MOST_MIB:
+            raise ValueError(f"{self.memory_mib} MiB of memory are more than 256Ti: no node has so much; lower it")
+
+    @property
+    def cpu_milli(self) -> int:
+        """Return the CPU request in thousandths of a core."""
+        return quantity.milli(self.cpu)
+
+    @property
+    def memory_bytes(self) -> int:
+        """Return the memory request in bytes."""
+        return self.memory_mib * MIB
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ResourceProfile:
+    """What a program requests for the executors of a stage; None where it leaves the application's own.
+
+    Attributes:
+        memory: The heap.
+    """
+
+    cores: int | None = None
+    memory: str | None = None
+    memory_overhead: str | None = None
+    pyspark_memory: str | None = None
+    off_heap_memory: str | None = None
+
+
+def default_factor(properties: Properties, *, is_python: bool) -> str:
+    """Return the overhead factor of both roles; the driver hands it on to its executors as a property."""
+    return properties.get(_FACTOR, _PYTHON_FACTOR if is_python else _JVM_FACTOR)
+
+
+def driver(properties: Properties, *, is_python: bool) -> Requests:
+    """Return what the driver's pod requests.
+
+    Raises:
+        ValueError: A property is not what Spark reads.
+    """
+    heap = mebibytes(properties.get("spark.driver.memory", DEFAULT_MEMORY))
+    overhead = _overhead("driver", properties, heap, is_python=is_python)
+    return Requests(
+        cpu=_cpu("driver", properties),
+        cpu_limit=_limit("driver", properties),
+        memory_mib=heap + overhead,
+        extended=_extended("driver", properties),
+    )
+
+
+def executor(properties: Properties, *, is_python: bool, profile: ResourceProfile | None = None) -> Requests:
+    """Return what an executor's pod requests.
+
+    Without a resource profile it has the default profile.
+
+    Raises:
+        ValueError: A property is not what Spark reads.
+    """
+    if profile is not None:
+        return _profiled(properties, profile, is_python=is_python)
+    heap = mebibytes(properties.get(HEAP, DEFAULT_MEMORY))
+    overhead = _overhead("executor", properties, heap, is_python=is_python)
+    memory_mib = heap + overhead + _off_heap(properties) + _pyspark(properties, is_python=is_python)
+    return Requests(
+        cpu=_cpu("executor", properties),
+        cpu_limit=_limit("executor", properties),
+        memory_mib=memory_mib,
+        extended=_extended("executor", properties),
+    )
+
+
+def minimum_executors(properties: Properties) -> int:
+    """Return how many executors must have room before the driver starts.
+
+    Raises:
+        ValueError: A property is not a number.
+    """
+    if is_dynamic(properties):
+        return _whole("spark.dynamicAllocation.minExecutors", properties, 0)
+    return _whole("spark.executor.instances", properties, DEFAULT_EXECUTORS)
+
+
+def maximum_executors(properties: Properties) -> int:
+    """Return how many executors an application with dynamic allocation may have.
+
+    Raises:
+        ValueError: The property is not a number.
+    """
+    return _whole("spark.dynamicAllocation.maxExecutors", properties, 2**31 - 1)
+
+
+def is_dynamic(properties: Properties) -> bool:
+    """Return whether the number of executors follows the work."""
+    return is_true(properties, "spark.dynamicAllocation.enabled")
+
+
+def is_true(properties: Properties, key: str) -> bool:
+    """Return whether a property is set to true."""
+    return properties.get(key, "false").strip().lower() == "true"
+
+
+def _profiled(properties: Properties, profile: ResourceProfile, *, is_python: bool) -> Requests:
+    """Without an overhead of its own, a profile has that of the application's heap, whatever its heap is."""
+    own = mebibytes(properties.get(HEAP, DEFAULT_MEMORY))
+    heap = own if profile.memory is None else mebibytes(profile.memory)
+    if profile.memory_overhead is not None:
+        overhead = mebibytes(profile.memory_overhead)
+    else:
+        overhead = _overhead("executor", properties, own, is_python=is_python)
+    pyspark = _pyspark(properties, is_python=is_python)
+    if profile.pyspark_memory is not None:
+        pyspark = mebibytes(profile.pyspark_memory) if is_python else 0
+    off_heap = _off_heap(properties)
+    if off_heap and profile.off_heap_memory is not None:
+        off_heap = mebibytes(profile.off_heap_memory)
+    cores = _cores("executor", properties) if profile.cores is None else str(profile.cores)
+    return Requests(cpu=cores, memory_mib=heap + overhead + pyspark + off_heap)
+
+
+def _overhead(role: str, properties: Properties, heap: int, *, is_python: bool) -> int:
+    given = properties.get(f"spark.{role}.memoryOverhead")
+    if given is not None:
+        return mebibytes(given)
+    key = f"spark.{role}.memoryOverheadFactor"
+    factor = _number(key, properties.get(key, default_factor(properties, is_python=is_python)))
+    return max(int(factor * heap), mebibytes(properties.get(f"spark.{role}.minMemoryOverhead", _DEFAULT_OVERHEAD)))
+
+
+def _off_heap(properties: Properties) -> int:
+    """The driver of such an application uses it as well, but Spark does not request it."""
+    if not is_true(properties, "spark.memory.offHeap.enabled"):
+        return 0
+    return mebibytes(properties.get("spark.memory.offHeap.size", "0"), unit="b")
+
+
+def _pyspark(properties: Properties, *, is_python: bool) -> int:
+    return mebibytes(properties.get("spark.executor.pyspark.memory", "0")) if is_python else 0
+
+
+def _cpu(role: str, properties: Properties) -> str:
+    requested = properties.get(f"spark.kubernetes.{role}.request.cores")
+    return _cores(role, properties) if requested is None else _quantity(requested)
+
+
+def _limit(role: str, properties: Properties) -> str:
+    limit = properties.get(f"spark.kubernetes.{role}.limit.cores")
+    return "" if limit is None else _quantity(limit)
+
+
+def _cores(role: str, properties: Properties) -> str:
+    return str(_whole(f"spark.{role}.cores", properties, 1))
+
+
+def _quantity(text: str) -> str:
+    quantity.parse(text)
+    return text
+
+
+def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
+    """The resources that Spark requests for its own discovery: `spark.executor.resource.gpu.{amount,vendor}`."""
+    prefix, suffix = f"spark.{role}.resource.", ".amount"
+    found = []
+    for key in properties:
+        if not (key.startswith(prefix) and key.endswith(suffix)):
+            continue
+        name = key[len(prefix) : -len(suffix)]
+        vendor = properties.get(f"{prefix}{name}.vendor")
+        if not vendor:
+            raise ValueError(f"{key} needs {prefix}{name}.vendor, such as nvidia.com: add it")
+        found.append((f"{vendor}/{name}", _whole(key, properties, 0)))
+    return tuple(sorted(found))
+
+
+def _whole(key: str, properties: Properties, default: int) -> int:
+    text = properties.get(key, str(default)).strip()
+    if not text.isascii() or not text.isdigit() or len(text) > len("2147483647"):
+        raise ValueError(f'{key} is "{text[:64]}", which is not a whole number: correct it')
+    return int(text)
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0 < number <= _LARGEST_FACTOR:
+        raise ValueError(f'{key} is "{text[:64]}", which is not a number above 0: correct it')
+    return number

@@ -1,0 +1,164 @@
+"""The properties that no attempt changes, such as defaults, fields, `sparkConf`; their file; a driver's ports. Pure."""
+
+import dataclasses
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+import javaproperties
+
+from boathouse.resources.pods.storage import S3
+from boathouse.resources.sparkapp.fields import FIELDS
+from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.services import hadoop
+from boathouse.services.sparkapp import sizing
+
+DRIVER_PORT: Final = 7078
+BLOCK_MANAGER_PORT: Final = 7079
+UI_PORT: Final = 4040
+_LARGEST_PORT: Final = 2**16 - 1
+_SIZES: Final = ("emory", "emoryOverhead")
+_KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
+"""A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
+_FORBIDDEN: Final = re.compile(r"[\x00\r\n]")
+_PENDING_PODS: Final = 5
+"""Pending executors of an application beyond its minimum; more would only load the API server."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Ports:
+    """The ports of a driver's container; 0 is one that Spark chooses when it starts.
+
+    Attributes:
+        ui: Of the UI and the REST interface.
+    """
+
+    driver: int
+    block_manager: int
+    ui: int
+
+
+def ports(conf: Mapping[str, str]) -> Ports:
+    """Return the ports that the properties say.
+
+    Raises:
+        ValueError: One of them is not a port.
+    """
+    block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
+    return Ports(
+        driver=_port(conf, "spark.driver.port", DRIVER_PORT),
+        block_manager=_port(conf, "spark.driver.blockManager.port", block_manager),
+        ui=_port(conf, "spark.ui.port", UI_PORT),
+    )
+
+
+def _port(conf: Mapping[str, str], key: str, default: int) -> int:
+    text = conf.get(key, str(default)).strip()
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_PORT)) and int(text) <= _LARGEST_PORT):
+        raise ValueError(f'{key} is "{text[:64]}", which is not a port: correct it')
+    return int(text)
+
+
+def of(spec: SparkAppSpec) -> dict[str, str]:
+    """Return the properties of an application; later ones in this function win."""
+    user = {
+        **_fields(spec),
+        **(spec.spark_conf or {}),
+        **{f"spark.hadoop.{key}": value for key, value in (spec.hadoop_conf or {}).items()},
+    }
+    is_python = spec.type == "Python"
+    conf = {
+        "spark.driver.port": str(DRIVER_PORT),
+        "spark.driver.blockManager.port": str(BLOCK_MANAGER_PORT),
+        **(_elastic() if sizing.is_dynamic(user) else {}),
+        **(_s3(spec.storage.s3) if spec.storage and spec.storage.s3 else {}),
+        **_monitoring(spec),
+        **user,
+    }
+    conf.setdefault(
+        "spark.kubernetes.allocation.maxPendingPods", str(max(sizing.minimum_executors(conf), _PENDING_PODS))
+    )
+    conf["spark.kubernetes.memoryOverheadFactor"] = sizing.default_factor(conf, is_python=is_python)
+    if not is_python:
+        conf["spark.jars"] = ",".join(filter(None, (conf.get("spark.jars"), spec.main_application_file)))
+    return conf
+
+
+def _fields(spec: SparkAppSpec) -> dict[str, str]:
+    given = spec.model_dump(by_alias=True, exclude_none=True)
+    found = {key: _text(path, value) for path, key in FIELDS.items() if (value := _at(given, path)) is not None}
+    if "spark.memory.offHeap.size" in found:
+        found["spark.memory.offHeap.enabled"] = "true"
+    return found
+
+
+def _at(given: Mapping[str, Any], path: str) -> Any:
+    value: Any = given
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def _text(path: str, value: Any) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case list():
+            return ",".join(value)
+        case int() if path.endswith("Seconds"):
+            return f"{value}s"
+    return sizing.spark_size(value) if path.endswith(_SIZES) else str(value)
+
+
+def _elastic() -> dict[str, str]:
+    """Without an external shuffle service, executors are only let go if their shuffle data is tracked or moved."""
+    return {
+        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+        "spark.decommission.enabled": "true",
+        "spark.storage.decommission.enabled": "true",
+    }
+
+
+def _s3(s3: S3) -> dict[str, str]:
+    settings = {
+        **hadoop.s3_settings(s3, _KEYS_OF_VARIABLES),
+        "fs.s3a.committer.name": "magic",
+        # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
+        # stores refuse to delete a folder that has files.
+        "fs.s3a.directory.marker.retention": "keep",
+        "mapreduce.outputcommitter.factory.scheme.s3a": "org.apache.hadoop.fs.s3a.commit.S3ACommitterFactory",
+    }
+    return {
+        **{f"spark.hadoop.{key}": value for key, value in settings.items()},
+        "spark.sql.parquet.output.committer.class": (
+            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
+        ),
+        "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+    }
+
+
+def _monitoring(spec: SparkAppSpec) -> dict[str, str]:
+    monitoring = spec.monitoring
+    if monitoring is None:
+        return {}
+    found = {}
+    if monitoring.prometheus:
+        found["spark.ui.prometheus.enabled"] = "true"
+        found["spark.metrics.conf.*.sink.prometheusServlet.class"] = "org.apache.spark.metrics.sink.PrometheusServlet"
+        found["spark.metrics.conf.*.sink.prometheusServlet.path"] = "/metrics/prometheus"
+    if monitoring.event_log_dir:
+        found["spark.eventLog.enabled"] = "true"
+        found["spark.eventLog.rolling.enabled"] = "true"
+    return found
+
+
+def render(properties: Mapping[str, str]) -> str:
+    """Return the text of a file with these properties, sorted by key.
+
+    Raises:
+        ValueError: A key or a value has a line end or a NUL, which no property of Spark needs.
+    """
+    for text in (*properties, *properties.values()):
+        if _FORBIDDEN.search(text):
+            raise ValueError(f"{text[:64]!r} has a line end or a NUL: remove it")
+    return javaproperties.dumps(properties, timestamp=False, sort_keys=True)
