@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from boathouse.cluster import devices
+    from boathouse.cluster import views
     from boathouse_policies import model
 
 _IMPLICIT = "deviceclass.resource.kubernetes.io/"
@@ -29,7 +29,7 @@ class Devices:
         self._axis = axis
         self._offered: dict[str, frozenset[str]] = {}
 
-    def set(self, device_class: devices.DeviceClassView) -> None:
+    def set(self, device_class: views.DeviceClassView) -> None:
         """Add or replace a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
         self._offered[name] = frozenset({_IMPLICIT + name, *([resource] if resource else [])})

@@ -6,7 +6,7 @@ Synchronous: each event is in the pod table and the ledger before the next await
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from boathouse.cluster import boundary, catalogue, devices, quotas, store, wire
+from boathouse.cluster import boundary, catalogue, store, views, wire
 from boathouse.resources import names
 from boathouse.scheduling import jobs, outcomes, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
@@ -156,7 +156,7 @@ class Intake(Part):
                     self._admit(row)
         self._wake()
 
-    def on_quota(self, change: store.Change[quotas.QuotaView]) -> None:
+    def on_quota(self, change: store.Change[views.QuotaView]) -> None:
         """Take in a change of a ResourceQuota: what gangs request together is compared with it."""
         match change:
             case store.Added() | store.Modified():
@@ -167,7 +167,7 @@ class Intake(Part):
                 assert_never(change)
         self._wake()
 
-    def on_device_class(self, change: store.Change[devices.DeviceClassView]) -> None:
+    def on_device_class(self, change: store.Change[views.DeviceClassView]) -> None:
         """Take in a change of a DeviceClass: the reasons of pods that fit no node may change."""
         match change:
             case store.Added() | store.Modified():

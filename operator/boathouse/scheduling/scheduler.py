@@ -15,7 +15,7 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, client, loops, server_time
+from boathouse.cluster import boundary, client, retries, server_time
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
     decider,
@@ -195,7 +195,7 @@ class Scheduler:
             group.create_task(self.executor.run())
             group.create_task(self.adjuster.run())
             group.create_task(self.state.conditions.run())
-            group.create_task(loops.Loop("scheduling", self._round).run())
+            group.create_task(retries.Loop("scheduling", self._round).run())
 
     async def _round(self) -> None:
         """Wait until a decision is due, and decide."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from boathouse.cluster import devices, quotas, storage, wire
+from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import disks, facts, ownership, requests, translate
 from boathouse.suspension import record
@@ -32,7 +32,7 @@ POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE, names.LABEL_PROB
 POD_ANNOTATIONS = frozenset(
     {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_EXECUTOR_MEMORY, names.ANNOTATION_EXIT_CODE}
 )
-CLAIM_ANNOTATIONS = frozenset({storage.SELECTED_NODE, storage.BIND_COMPLETED, storage.CLASS_ANNOTATION})
+CLAIM_ANNOTATIONS = frozenset({views.SELECTED_NODE, views.BIND_COMPLETED, views.CLASS_ANNOTATION})
 POD_CONDITIONS = frozenset({"PodScheduled", "PodResizePending", "DisruptionTarget"})
 
 NAME_LENGTH = 253
@@ -157,26 +157,26 @@ def namespace(view: wire.ObjectView) -> wire.ObjectView:
     return wire.ObjectView(metadata=msgspec.structs.replace(_metadata(view.metadata, None, frozenset()), labels=labels))
 
 
-def quota(view: quotas.QuotaView) -> quotas.QuotaView:
+def quota(view: views.QuotaView) -> views.QuotaView:
     """Keep of a quota all but its labels and annotations."""
     metadata = _metadata(view.metadata, frozenset(), frozenset())
-    return quotas.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
+    return views.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
 
 
-def device_class(view: devices.DeviceClassView) -> devices.DeviceClassView:
+def device_class(view: views.DeviceClassView) -> views.DeviceClassView:
     """Keep of a DeviceClass its name and its extended resource."""
     metadata = _metadata(view.metadata, frozenset(), frozenset())
-    return devices.DeviceClassView(metadata=metadata, spec=view.spec)
+    return views.DeviceClassView(metadata=metadata, spec=view.spec)
 
 
-def claim(view: storage.ClaimView) -> storage.ClaimView:
+def claim(view: views.ClaimView) -> views.ClaimView:
     """Remove a claim's labels and most annotations; a selector that is too long selects nothing."""
     spec, selector = view.spec, view.spec.selector
     if selector is not None and sum(map(len, _selected(selector))) > MOST_SELECTOR_LENGTH:
         nothing = wire.Requirement(key="", operator="In")
         spec = msgspec.structs.replace(spec, selector=wire.LabelSelector(match_expressions=(nothing,)))
     metadata = _metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS)
-    return storage.ClaimView(metadata=metadata, spec=spec, status=view.status)
+    return views.ClaimView(metadata=metadata, spec=spec, status=view.status)
 
 
 def _selected(selector: wire.LabelSelector) -> Iterator[str]:

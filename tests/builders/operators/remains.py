@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BOUNDED = {
-    "boathouse.buckets.Buckets._levels": 10_000,
+    "boathouse.fair.Buckets._levels": 10_000,
     "boathouse.cluster.client._decoder()": 64,  # one for each type of answers
     "boathouse.cluster.events.EventWriter._last_events": 8192,
     "boathouse.scheduling.shadow.Difference.real": 50 * 5,

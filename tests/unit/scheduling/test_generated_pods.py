@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import views, wire
 from boathouse.scheduling import jobs, transforms
 from boathouse.scheduling.pods import facts, ownership, translate
 from boathouse.scheduling.volumes import book, rules
@@ -64,16 +64,14 @@ def probe_of(case: generator.Case) -> facts.PodFacts:
 
 def volumes_of(case: generator.Case, pods: list[facts.PodFacts]) -> book.VolumeBook:
     """The volumes, as the volume controller leaves them, and those that pods mount."""
-    known = {
-        "csi_nodes": {one["metadata"]["name"]: msgspec.convert(one, storage.CsiNodeView) for one in case.csi_nodes}
-    }
+    known = {"csi_nodes": {one["metadata"]["name"]: msgspec.convert(one, views.CsiNodeView) for one in case.csi_nodes}}
     if case.claim is not None and case.volume is not None:
         name = case.claim["metadata"]["name"]
-        metadata = {"name": name, "namespace": NAMESPACE, "annotations": {storage.BIND_COMPLETED: "yes"}}
+        metadata = {"name": name, "namespace": NAMESPACE, "annotations": {views.BIND_COMPLETED: "yes"}}
         known["claims"] = {
-            f"{NAMESPACE}/{name}": msgspec.convert({**case.claim, "metadata": metadata}, storage.ClaimView)
+            f"{NAMESPACE}/{name}": msgspec.convert({**case.claim, "metadata": metadata}, views.ClaimView)
         }
-        known["volumes"] = {name: msgspec.convert(case.volume, storage.VolumeView)}
+        known["volumes"] = {name: msgspec.convert(case.volume, views.VolumeView)}
     found = book.VolumeBook(dataclasses.replace(rules.Storage.empty(), **known))
     for pod in pods:
         if pod.claims:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.cluster import devices as device_views
+from boathouse.cluster import views as device_views
 from boathouse.cluster import wire
 from boathouse.scheduling import devices, reasons
 from boathouse.scheduling.pods import holders

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import jobs, transforms
@@ -302,19 +302,19 @@ def test_a_reduced_node_has_the_address_of_its_kubelet():
 
 def test_a_claim_with_a_too_long_selector_selects_nothing():
     labels = {f"label-{i}": "x" * 60 for i in range(3000)}
-    spec = storage.ClaimSpec(selector=wire.LabelSelector(match_labels=labels))
-    small = transforms.claim(storage.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
+    spec = views.ClaimSpec(selector=wire.LabelSelector(match_labels=labels))
+    small = transforms.claim(views.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
     assert size_of(small) < 4 * KIB
     assert not volumes_._selects(small.spec.selector, labels)
 
 
 def test_a_reduced_claim_has_its_binding():
-    annotations = {storage.BIND_COMPLETED: "yes", storage.SELECTED_NODE: "n1", "note": "x" * 200 * KIB}
-    whole = storage.ClaimView(
+    annotations = {views.BIND_COMPLETED: "yes", views.SELECTED_NODE: "n1", "note": "x" * 200 * KIB}
+    whole = views.ClaimView(
         metadata=wire.ObjectMeta(name="c", annotations=annotations, labels={"a": "b"}),
-        spec=storage.ClaimSpec(volume_name="v"),
+        spec=views.ClaimSpec(volume_name="v"),
     )
     small = transforms.claim(whole)
     assert small.is_bound
-    assert small.metadata.annotations[storage.SELECTED_NODE] == "n1"
+    assert small.metadata.annotations[views.SELECTED_NODE] == "n1"
     assert size_of(small) < 4 * KIB

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from msgspec import structs
 
-from boathouse.cluster import errors, storage
+from boathouse.cluster import errors, views
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules, writer
@@ -42,8 +42,8 @@ def promise(*, volume: str = "", provision: bool = False) -> volume_book.Promise
 def writing(server: PatchServer, *objects) -> writer.VolumeWriter:
     known = dataclasses.replace(
         rules.Storage.empty(),
-        claims={one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)},
-        volumes={one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)},
+        claims={one.metadata.key: one for one in objects if isinstance(one, views.ClaimView)},
+        volumes={one.metadata.name: one for one in objects if isinstance(one, views.VolumeView)},
     )
     return writer.VolumeWriter(server, server, volume_book.VolumeBook(known))
 
@@ -71,7 +71,7 @@ async def test_a_volume_is_given_to_its_claim():
     ((plural, name, patch, namespace),) = server.patches
     assert (plural, name, namespace) == ("persistentvolumes", "v", ())
     assert patch == {
-        "metadata": {"resourceVersion": "4", "annotations": {storage.BOUND_BY_CONTROLLER: "yes"}},
+        "metadata": {"resourceVersion": "4", "annotations": {views.BOUND_BY_CONTROLLER: "yes"}},
         "spec": {
             "claimRef": {
                 "apiVersion": "v1",
@@ -103,7 +103,7 @@ async def test_a_claim_is_provisioned_for_the_node():
     server = PatchServer(9)
     found = await writing(server, manifests.claim_view(revision=3)).prepare(promise(provision=True))
     assert found == {("claim", "demo/c"): 9}
-    patch = {"metadata": {"resourceVersion": "3", "annotations": {storage.SELECTED_NODE: N1}}}
+    patch = {"metadata": {"resourceVersion": "3", "annotations": {views.SELECTED_NODE: N1}}}
     assert server.patches == [("persistentvolumeclaims", "c", patch, ("demo",))]
 
 

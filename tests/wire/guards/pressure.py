@@ -6,7 +6,7 @@ import asyncio
 
 from prometheus_client import registry
 
-from boathouse import buckets, fair
+from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.scheduling import executor, outcomes, transforms
 from boathouse.scheduling.tenants import refusals, variety
@@ -153,7 +153,7 @@ def with_one_line_for_all_keys(patch):
 
 
 def with_retries_at_any_rate(patch):
-    patch.setattr(buckets.Buckets, "take", lambda *_, **__: True)
+    patch.setattr(fair.Buckets, "take", lambda *_, **__: True)
     patch.setattr(settle, "backoff_s", lambda _: 0.0)
 
 

@@ -9,7 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
-from boathouse.cluster import quotas, wire
+from boathouse.cluster import views, wire
 from boathouse.scheduling.pods import quantities, translate
 from boathouse.scheduling.pods.pending import PendingReason
 from boathouse_policies import model
@@ -48,10 +48,10 @@ class Quotas:
     """
 
     def __init__(self) -> None:
-        self._quotas: dict[str, dict[str, quotas.QuotaView]] = {}
+        self._quotas: dict[str, dict[str, views.QuotaView]] = {}
         self.changed: set[str] = set()
 
-    def set(self, quota: quotas.QuotaView) -> None:
+    def set(self, quota: views.QuotaView) -> None:
         """Add or replace a quota."""
         self._quotas.setdefault(quota.metadata.namespace, {})[quota.metadata.name] = quota
         self.changed.add(quota.metadata.namespace)
@@ -107,7 +107,7 @@ class Quotas:
         return found
 
 
-def _limits(quota: quotas.QuotaView) -> Iterator[Limit]:
+def _limits(quota: views.QuotaView) -> Iterator[Limit]:
     """Yield the lines that concern pods; one that cannot be read limits nothing."""
     for name, hard in (quota.status.hard or quota.spec.hard).items():
         resource = _resource(name)
@@ -138,14 +138,14 @@ def _resource(name: str) -> str | None:
     return resource if prefix == "requests" and resource and resource != "storage" else None
 
 
-def _matches(spec: quotas.QuotaSpec, priority_class: str) -> bool:
+def _matches(spec: views.QuotaSpec, priority_class: str) -> bool:
     """Say whether a quota counts pods that request something and have no deadline."""
-    scopes = [quotas.ScopeRequirement(scope_name=scope, operator="Exists") for scope in spec.scopes]
+    scopes = [views.ScopeRequirement(scope_name=scope, operator="Exists") for scope in spec.scopes]
     selected = () if spec.scope_selector is None else spec.scope_selector.match_expressions
     return all(_selects(one, priority_class) for one in (*scopes, *selected))
 
 
-def _selects(requirement: quotas.ScopeRequirement, priority_class: str) -> bool:
+def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
     if requirement.scope_name != "PriorityClass":
         return requirement.scope_name in {"NotTerminating", "NotBestEffort"}
     match requirement.operator:

@@ -18,7 +18,7 @@ import dataclasses
 import enum
 from collections.abc import Callable, Iterable
 
-from boathouse import buckets
+from boathouse import fair
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import rows
 from boathouse_policies import model
@@ -118,7 +118,7 @@ class Refusals:
         self._in_a_row: dict[Scope, set[model.JobId]] = {}
         self._names_in_a_row: dict[model.ClassId, set[model.TaskId]] = {}
         self._granted_s: dict[str, float] = {}
-        self._tokens = buckets.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
+        self._tokens = fair.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
         self._changed: set[Scope] = set()
 
     # Events

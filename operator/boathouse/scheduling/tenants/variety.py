@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse import buckets
+from boathouse import fair
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -119,7 +119,7 @@ class Variety:
         self._nodes = nodes
         self._clock = clock
         self._used: dict[str, _Used] = {}
-        self._time = buckets.Buckets(rate_per_s=LOAD, burst=BURST_S, clock=clock)
+        self._time = fair.Buckets(rate_per_s=LOAD, burst=BURST_S, clock=clock)
         self._swept_s = clock()
 
     def refusal(self, namespace: str, task_class: model.TaskClass) -> str | None:

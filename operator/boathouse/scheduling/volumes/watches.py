@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
-from boathouse.cluster import boundary, catalogue, client, informer, storage, store
+from boathouse.cluster import boundary, catalogue, client, informer, store, views
 from boathouse.scheduling import transforms
 from boathouse.scheduling.volumes import rules
 
@@ -26,13 +26,13 @@ class StorageWatches:
         self._api = api
         self._aside = aside
         watches: tuple[tuple[str, catalogue.Resource[Any], Callable[[Any], Any] | None], ...] = (
-            ("persistentvolumeclaims", storage.CLAIMS, transforms.claim),
-            ("persistentvolumes", storage.VOLUMES, None),
-            ("storageclasses", storage.CLASSES, None),
-            ("csinodes", storage.CSI_NODES, None),
-            ("csidrivers", storage.CSI_DRIVERS, None),
-            ("csistoragecapacities", storage.CAPACITIES, None),
-            ("volumeattachments", storage.ATTACHMENTS, None),
+            ("persistentvolumeclaims", views.CLAIMS, transforms.claim),
+            ("persistentvolumes", views.VOLUMES, None),
+            ("storageclasses", views.CLASSES, None),
+            ("csinodes", views.CSI_NODES, None),
+            ("csidrivers", views.CSI_DRIVERS, None),
+            ("csistoragecapacities", views.CAPACITIES, None),
+            ("volumeattachments", views.ATTACHMENTS, None),
         )
         self._all = {name: self._watch(resource, transform) for name, resource, transform in watches}
         self.objects = rules.Storage(

@@ -7,7 +7,7 @@ volume controller and the provisioner complete the binding.
 
 from typing import Any
 
-from boathouse.cluster import client, errors, retries, storage
+from boathouse.cluster import client, errors, retries, views
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import disks
 from boathouse.scheduling.volumes import book as volume_book
@@ -63,11 +63,11 @@ class VolumeWriter:
         if (
             reference is None
         ):  # otherwise somebody else reserved it for the claim, and may keep it reserved after the claim is deleted
-            metadata["annotations"] = {storage.BOUND_BY_CONTROLLER: "yes"}
+            metadata["annotations"] = {views.BOUND_BY_CONTROLLER: "yes"}
         whom = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": claim.metadata.uid}
         whom |= {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
         patch = {"metadata": metadata, "spec": {"claimRef": whom}}
-        made = await retries.retrying(lambda: self._api.patch(storage.VOLUMES, name, patch), idempotent=True)
+        made = await retries.retrying(lambda: self._api.patch(views.VOLUMES, name, patch), idempotent=True)
         return int(made.metadata.resource_version)
 
     async def _select(self, key: str, node: model.NodeName) -> int:
@@ -75,12 +75,12 @@ class VolumeWriter:
         claim = self._book.storage.claims.get(key)
         if claim is None:
             raise errors.ConnectionLost(f"the claim {key} was deleted")
-        if claim.metadata.annotations.get(storage.SELECTED_NODE) == node:
+        if claim.metadata.annotations.get(views.SELECTED_NODE) == node:
             return 0
         namespace, _, name = key.partition("/")
-        metadata = {"resourceVersion": claim.metadata.resource_version, "annotations": {storage.SELECTED_NODE: node}}
+        metadata = {"resourceVersion": claim.metadata.resource_version, "annotations": {views.SELECTED_NODE: node}}
         made = await retries.retrying(
-            lambda: self._api.patch(storage.CLAIMS, name, {"metadata": metadata}, namespace), idempotent=True
+            lambda: self._api.patch(views.CLAIMS, name, {"metadata": metadata}, namespace), idempotent=True
         )
         return int(made.metadata.resource_version)
 
@@ -99,7 +99,7 @@ class VolumeWriter:
                 return outcomes.NotDone(reason=FAILED, message=f"the claim {key} was deleted")
             if int(claim.metadata.resource_version) < revisions.get(("claim", key), 0) or claim.is_bound:
                 continue
-            if claim.metadata.annotations.get(storage.SELECTED_NODE) != promise.node:
+            if claim.metadata.annotations.get(views.SELECTED_NODE) != promise.node:
                 message = (
                     f"no volume could be provisioned for the claim {key} on {promise.node}: check the claim's events"
                 )

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from boathouse.cluster import boundary, loops
+from boathouse.cluster import boundary, retries
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly
@@ -68,7 +68,7 @@ class Controllers:
         counts = metrics.ObjectMetrics(definition, self._target.registry, self._target.gauges)
         self._reconcilers[name] = reconciler.Reconciler(kind, context, objects, counts)
         compared = resync.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
-        self.loops.append(loops.Loop("resync", compared.run_once, first_s=resync.FIRST_S, every_s=resync.EVERY_S))
+        self.loops.append(retries.Loop("resync", compared.run_once, first_s=resync.FIRST_S, every_s=resync.EVERY_S))
         return compared
 
     def mark(self, uid: ObjectUid) -> None:

@@ -6,7 +6,7 @@ import prometheus_client as prometheus
 from prometheus_client import registry
 
 from boathouse.services.frame.kind import KindDefinition
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 
 _DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 
@@ -18,7 +18,7 @@ class ObjectMetrics:
         phases: The phase of each object by its key.
     """
 
-    def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
+    def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: metrics.ScrapeGauges) -> None:
         self._kind = kind
         self.phases: dict[str, str] = {}
         prefix, objects = f"boathouse_{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
@@ -33,7 +33,7 @@ class ObjectMetrics:
         for phase in sorted(kind.terminal_phases):
             self._finished.labels(phase.lower())
             self._duration_s.labels(phase.lower())
-        scrape.add(gauges.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
+        scrape.add(metrics.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
 
     def ended(self, phase: str, duration_s: float | None) -> None:
         """Count an object that has just entered a terminal phase."""
@@ -41,6 +41,6 @@ class ObjectMetrics:
         if duration_s is not None:
             self._duration_s.labels(phase.lower()).observe(max(0.0, duration_s))
 
-    def _by_phase(self) -> gauges.Reading:
+    def _by_phase(self) -> metrics.Reading:
         count = collections.Counter(self.phases.values())
         return {(phase,): float(count[phase]) for phase in self._kind.phases}

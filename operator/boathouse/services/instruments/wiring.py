@@ -4,7 +4,7 @@ import pathlib
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from boathouse.cluster import client, loops
+from boathouse.cluster import client, retries
 from boathouse.resources.config import KubeletsConfig, OperatorConfig
 from boathouse.scheduling import assembly, scheduler
 from boathouse.services.frame import controllers
@@ -14,7 +14,6 @@ from boathouse.services.instruments.metrics import ReadMetrics
 from boathouse.services.instruments.missing import STATES, Signals, SignalStatus
 from boathouse.services.instruments.poller import Options, Poller, Publish
 from boathouse.services.instruments.rates import Rates
-from boathouse.telemetry import gauges
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model
 
@@ -30,7 +29,7 @@ class _Polling:
     async def run(self) -> None:
         """Read kubelets until cancelled; then close the connections."""
         try:
-            await loops.Loop("kubelets", self._round, every_s=ROUND_S).run()
+            await retries.Loop("kubelets", self._round, every_s=ROUND_S).run()
         finally:
             self._kubelets.close()
 
@@ -75,7 +74,7 @@ def build(
 
 def _add_gauge(metrics: telemetry.Metrics, nodes: Callable[[], Mapping[str, int]]) -> None:
     metrics.gauges.add(
-        gauges.Gauge(
+        telemetry.Gauge(
             name="boathouse_node_signals",
             documentation="Nodes by how recent their kubelet's measurements are; off: kubelets are not read",
             labels=("state",),

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Final
 
-from boathouse.cluster import loops
+from boathouse.cluster import retries
 from boathouse.resources.mrjob import names
 from boathouse.resources.names import CONTAINER
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
@@ -11,7 +11,7 @@ from boathouse.services.mrjob import output_owners
 from boathouse.services.mrjob.hadoop import client, leave
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.progress import routes
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 from boathouse_policies import model
 
 TICK_S: Final = 1.0
@@ -50,9 +50,9 @@ def add(leader: LeaderServices) -> None:
         leader.scheduling.ended.subscribe(index.on_ended)
     leader.saved["estimates"] = kind.learner
     leader.limited["retries"] = lambda: kind.retries.refused
-    controllers.loops.append(loops.Loop("ticks", observers.tick, every_s=TICK_S))
+    controllers.loops.append(retries.Loop("ticks", observers.tick, every_s=TICK_S))
     leader.metrics.gauges.add(
-        gauges.Gauge(
+        metrics.Gauge(
             name="boathouse_mrjob_reporting_tasks",
             documentation="Running tasks that have reported",
             read=lambda: {(): float(kind.reports.tasks)},

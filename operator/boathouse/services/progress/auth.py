@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import errors, written
+from boathouse.fair import ALL, Buckets
 from boathouse.services.progress.claims import Caller
 from boathouse.services.progress.rejections import Reason
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Final, Protocol
 
-from boathouse.listening.budget import Places
+from boathouse.listening.connections import Places
 from boathouse.services.progress.rejections import Reason, Rejected
 
 REPORT_DISTANCE_S: Final = 2.0

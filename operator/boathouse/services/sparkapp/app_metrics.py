@@ -8,7 +8,7 @@ from prometheus_client import registry
 from boathouse.resources import names, pod_reasons
 from boathouse.resources.sparkapp import names as spark_names
 from boathouse.services.sparkapp.state.app_state import AppState
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 
 _CAUSES = ("none", "application", "infrastructure", "suspended")
 _REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *pod_reasons.KNOWN})
@@ -26,7 +26,7 @@ class AppMetrics:
     def __init__(
         self,
         target: registry.CollectorRegistry,
-        scrape: gauges.ScrapeGauges,
+        scrape: metrics.ScrapeGauges,
         executors: Callable[[], tuple[int, int]],
     ) -> None:
         self._begun = prometheus.Counter(
@@ -41,7 +41,7 @@ class AppMetrics:
         for cause in _CAUSES:
             self._ended.labels(cause, "")
         scrape.add(
-            gauges.Gauge(
+            metrics.Gauge(
                 name="boathouse_spark_executors",
                 documentation="Executors of drivers by state",
                 labels=("state",),

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
-from boathouse.buckets import Buckets
+from boathouse.fair import Buckets
 from boathouse.services.mrjob.attempts.settle import Attempt
 
 

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from boathouse.buckets import ALL, Buckets
-from boathouse.listening.budget import Places
+from boathouse.fair import ALL, Buckets
+from boathouse.listening.connections import Places
 from boathouse.services.mrjob.splits import posted
 from boathouse.services.mrjob.splits.shards import StoredPlan
 from boathouse.services.progress.limits import Stream, receive

@@ -1,7 +1,12 @@
-"""End TLS for a protocol, with little memory for each connection.
+"""Transports of a connection: TLS with little memory, and closing while the client may still send.
 
 asyncio's own TLS allocates 256 KiB for each connection, accepts a ClientHello of 128 KiB, and reads on while its peer
 does not read. This class uses `ssl.MemoryBIO`, which the standard library documents for other implementations.
+
+If a socket is closed before everything it received is read, the kernel resets the connection, and the client's kernel
+then drops the answer that it has not read. Therefore the server ends its own side, drops what arrives without keeping
+it, and closes when the client does, after `LINGER_S`, or after `LINGER_BYTES`. Until then the connection counts in all
+limits, as before.
 """
 
 import asyncio
@@ -12,7 +17,47 @@ from typing import Any, Final
 
 from typing_extensions import Buffer, override
 
-from boathouse.listening import lingering
+LINGER_S: Final = 1.0
+LINGER_BYTES: Final = 256 * 1024
+_dropped: Final = bytearray(16 * 1024)
+"""Receives what is dropped, of all connections."""
+
+
+def close_lingering(transport: asyncio.Transport) -> None:
+    """Close the transport of a socket. Its protocol gets no more data, and is told when the connection is closed."""
+    if transport.is_closing():
+        return
+    transport.set_protocol(_Dropping(transport, transport.get_protocol()))
+    try:
+        transport.write_eof()
+        transport.resume_reading()
+    except OSError:  # the client has reset the connection
+        transport.abort()
+
+
+class _Dropping(asyncio.BufferedProtocol):
+    """Drops what a client sends, up to a number of bytes and for a time."""
+
+    def __init__(self, transport: asyncio.Transport, protocol: asyncio.BaseProtocol) -> None:
+        self._transport, self._protocol = transport, protocol
+        self._left_bytes = LINGER_BYTES
+        self._timeout = asyncio.get_running_loop().call_later(LINGER_S, transport.abort)
+
+    @override
+    def get_buffer(self, sizehint: int) -> bytearray:
+        return _dropped
+
+    @override
+    def buffer_updated(self, nbytes: int) -> None:
+        self._left_bytes -= nbytes
+        if self._left_bytes <= 0:
+            self._transport.abort()
+
+    @override
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._timeout.cancel()
+        self._protocol.connection_lost(exc)
+
 
 BUFFER_BYTES: Final = 4 * 1024
 """Size of the buffer for encrypted data, which each connection has."""
@@ -160,9 +205,9 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
             finished.close()
 
     def linger(self) -> None:
-        """Close as `close` does, but after the client, within the limits of `lingering`."""
+        """Close as `close` does, but after the client, within the limits of lingering."""
         if (finished := self._finish()) is not None:
-            lingering.close(finished)
+            close_lingering(finished)
 
     @override
     def abort(self) -> None:

@@ -1,12 +1,35 @@
-"""Configure Kopf as a source of events: in the operator's event loop, with timeouts and without writes."""
+"""Kopf as a source of events: its settings, and handlers which only pass watch events of custom resources on.
+
+They are handlers of raw events: they add no annotations to resources and need no finalizer. A crash loses nothing,
+because the next list has all objects.
+"""
 
 import base64
+from collections.abc import Awaitable, Callable, Iterable
 
 import kopf
 
 from boathouse.cluster import config
 from boathouse.resources import names
 from boathouse.services.frame import resync
+from boathouse.services.frame.object_store import ObjectStore
+
+
+def registry(stores: Iterable[ObjectStore]) -> kopf.OperatorRegistry:
+    """Return a new registry, whose handlers pass the events of each kind to its store."""
+    result = kopf.OperatorRegistry()
+    for objects in stores:
+        resource = objects.kind.resource
+        kopf.on.event(resource.group, resource.version, resource.plural, registry=result)(_handler(objects))
+    return result
+
+
+def _handler(objects: ObjectStore) -> Callable[..., Awaitable[None]]:
+    async def changed(event: kopf.RawEvent, **_: object) -> None:
+        take_in = objects.on_deleted if event["type"] == "DELETED" else objects.on_object
+        take_in(dict(event["object"]))
+
+    return changed
 
 
 def settings() -> kopf.OperatorSettings:

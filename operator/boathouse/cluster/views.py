@@ -1,4 +1,4 @@
-"""Models of claims, volumes and their provisioners: like `wire`, only the fields that the operator uses."""
+"""Models of storage, quotas and device classes, and their paths: as in `wire`, only fields that the operator uses."""
 
 from __future__ import annotations
 
@@ -200,4 +200,62 @@ CSI_DRIVERS = Resource(group=_GROUP, plural="csidrivers", kind="CSIDriver", name
 CAPACITIES = Resource(group=_GROUP, plural="csistoragecapacities", kind="CSIStorageCapacity", view=CapacityView)
 ATTACHMENTS = Resource(
     group=_GROUP, plural="volumeattachments", kind="VolumeAttachment", namespaced=False, view=AttachmentView
+)
+
+
+class ScopeRequirement(wire.View, frozen=True, kw_only=True):
+    """``v1.ScopedResourceSelectorRequirement``."""
+
+    scope_name: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class ScopeSelector(wire.View, frozen=True, kw_only=True):
+    """``v1.ScopeSelector``."""
+
+    match_expressions: tuple[ScopeRequirement, ...] = ()
+
+
+class QuotaSpec(wire.View, frozen=True, kw_only=True):
+    """``spec`` of a quota."""
+
+    hard: dict[str, str] = field(default_factory=dict)
+    scopes: tuple[str, ...] = ()
+    scope_selector: ScopeSelector | None = None
+
+
+class QuotaStatus(wire.View, frozen=True, kw_only=True):
+    """``status`` of a quota: empty until its controller has counted."""
+
+    hard: dict[str, str] = field(default_factory=dict)
+    used: dict[str, str] = field(default_factory=dict)
+
+
+class QuotaView(wire.View, frozen=True, kw_only=True):
+    """A ResourceQuota."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: QuotaSpec = QuotaSpec()
+    status: QuotaStatus = QuotaStatus()
+
+
+QUOTAS = Resource(plural="resourcequotas", kind="ResourceQuota", view=QuotaView)
+
+
+class DeviceClassSpec(wire.View, frozen=True, kw_only=True):
+    """`spec` of a DeviceClass."""
+
+    extended_resource_name: str = ""
+
+
+class DeviceClassView(wire.View, frozen=True, kw_only=True):
+    """A DeviceClass."""
+
+    metadata: wire.ObjectMeta = wire.ObjectMeta()
+    spec: DeviceClassSpec = DeviceClassSpec()
+
+
+DEVICE_CLASSES = Resource(
+    group="resource.k8s.io", plural="deviceclasses", kind="DeviceClass", namespaced=False, view=DeviceClassView
 )
