@@ -1,13 +1,15 @@
-"""Fairness between namespaces: a queue that they share by round robin, and token buckets by key."""
+"""Fairness between namespaces: a queue and places that they share by round robin, and token buckets by key."""
 
 from __future__ import annotations
 
+import asyncio
 import collections
+import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncIterator, Callable
 
 T = TypeVar("T")
 
@@ -172,3 +174,43 @@ class Buckets:
         for key in list(self._levels)[:-MAX_KEYS]:
             del self._levels[key]
         self._sweep_at = max(_SWEEP_AT, 2 * len(self._levels))
+
+
+class Places:
+    """Limits the writes in flight.
+
+    Args:
+        most: Their maximum.
+    """
+
+    def __init__(self, most: int) -> None:
+        self._waiting: FairQueue[asyncio.Future[None]] = FairQueue(most)
+
+    @contextlib.asynccontextmanager
+    async def take(self, namespace: str) -> AsyncIterator[None]:
+        """Hold a place, once a namespace has its turn."""
+        granted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.put(namespace, granted)
+        self._grant()
+        try:
+            await granted
+        except asyncio.CancelledError:
+            if not granted.cancelled():
+                self._return(namespace)
+            raise
+        try:
+            yield
+        finally:
+            self._return(namespace)
+
+    def _return(self, namespace: str) -> None:
+        self._waiting.done(namespace)
+        self._grant()
+
+    def _grant(self) -> None:
+        while (taken := self._waiting.take()) is not None:
+            namespace, granted = taken
+            if granted.cancelled():
+                self._waiting.done(namespace)
+            else:
+                granted.set_result(None)

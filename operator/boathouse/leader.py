@@ -16,7 +16,7 @@ from boathouse.cluster import client, config, election, errors, retries, server_
 from boathouse.cluster import events as event_writer
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, scheduler, shadow
+from boathouse.scheduling import assembly, options, scheduler, shadow
 from boathouse.scheduling.tenants import variety
 from boathouse.services import leadership, learned, observers, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
@@ -231,11 +231,11 @@ def _scheduling(
         context.events,
         context.metrics,
         profile=profile,
-        queues=configured.queues(settings),
+        queues=options.queues(settings),
         on_fatal=context.on_fatal,
         options=scheduler.Options(
             namespaces=frozenset(settings.watch_namespaces),
-            autoscaling=configured.autoscaling(settings),
+            autoscaling=options.autoscaling(settings),
             pending_ahead=settings.pending_ahead,
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
@@ -245,7 +245,7 @@ def _scheduling(
             ),
             switches=_switches(settings),
         ),
-        queue_of=configured.queue_of(settings),
+        queue_of=options.queue_of(settings),
         shadow_=shadow_,
     )
 

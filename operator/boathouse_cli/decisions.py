@@ -7,7 +7,7 @@ import statistics
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names, quantity
-from boathouse.suspension import record as records
+from boathouse.suspension import stages as records
 from boathouse_cli import model, text
 from boathouse_task import contract
 from boathouse_task.contract import TaskType

@@ -8,7 +8,7 @@ from rich import box, table
 from rich.markup import escape
 
 from boathouse.resources.names import ConditionType
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling.pods import requests
 from boathouse_cli import explain, text
 from boathouse_cli.model import epoch_s
 
@@ -88,7 +88,7 @@ def queues(entries: Iterable[Queue]) -> table.Table:
             "" if queue.weight is None else f"{queue.weight:g}",
             str(queue.jobs),
             str(queue.pods),
-            f"{queue.cpu_milli / quantities.milli(quantities.NANO):g}",
+            f"{queue.cpu_milli / requests.milli(requests.NANO):g}",
             text.size(queue.memory_bytes),
             f"{queue.share:.0%}",
             "" if queue.fair_share is None else f"{queue.fair_share:.0%}",

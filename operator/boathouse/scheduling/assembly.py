@@ -11,7 +11,7 @@ from boathouse.resources import names
 from boathouse.scheduling import consistency, outlived, scheduler, shadow, showing, transforms, writer
 from boathouse.scheduling import gauges as scheduler_gauges
 from boathouse.scheduling.pods import facts, ownership
-from boathouse.scheduling.volumes import watches as storage_watches
+from boathouse.scheduling.volumes import objects as storage_watches
 from boathouse.telemetry import health, metrics
 from boathouse_policies import framework, model
 

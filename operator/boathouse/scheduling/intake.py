@@ -10,8 +10,7 @@ from boathouse.cluster import boundary, catalogue, store, views, wire
 from boathouse.resources import names
 from boathouse.scheduling import jobs, outcomes, reasons, rejections
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
-from boathouse.scheduling.pods.pending import PendingReason
-from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PodState
+from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PendingReason, PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model

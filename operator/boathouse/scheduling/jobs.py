@@ -15,8 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 from boathouse.cluster import catalogue, wire
 from boathouse.scheduling import admitted, gangs
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
-from boathouse.scheduling.pods.pending import PendingReason
-from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
+from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import framework, model
 from boathouse_policies.framework import gang_minimum

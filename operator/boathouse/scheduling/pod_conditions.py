@@ -14,7 +14,7 @@ from boathouse.cluster import boundary, catalogue, client, errors, retries, serv
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import rows
-from boathouse.scheduling.pods.pending import PendingReason, PendingReport
+from boathouse.scheduling.pods.states import PendingReason, PendingReport
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 

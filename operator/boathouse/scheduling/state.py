@@ -4,10 +4,10 @@ import dataclasses
 from collections.abc import Callable
 
 from boathouse.cluster import boundary, catalogue, wire
-from boathouse.scheduling import devices, options, pod_conditions, reasons, rejections
+from boathouse.scheduling import gangs, options, pod_conditions, reasons, rejections
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
-from boathouse.scheduling.pods import placeholders, table
+from boathouse.scheduling.pods import table
 from boathouse.scheduling.tenants import quotas
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.telemetry import metrics
@@ -46,11 +46,11 @@ class ClusterState:
     ledger: framework.Ledger
     queue: framework.SchedulingQueue
     pods: table.PodTable
-    placeholders: placeholders.PlaceholderPods
+    placeholders: gangs.PlaceholderPods
     jobs: Jobs
     volumes: volume_book.VolumeBook
     quotas: quotas.Quotas
-    devices: devices.Devices
+    devices: reasons.Devices
     exclusions: rejections.Exclusions
     diagnoses: reasons.Diagnoses
     conditions: pod_conditions.PodConditions

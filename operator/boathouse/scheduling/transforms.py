@@ -21,7 +21,7 @@ import msgspec
 from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import disks, facts, ownership, requests, translate
-from boathouse.suspension import record
+from boathouse.suspension import stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -276,9 +276,9 @@ def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
         return ()
 
 
-def _record(metadata: wire.ObjectMeta) -> record.SuspensionRecord | None:
+def _record(metadata: wire.ObjectMeta) -> stages.SuspensionRecord | None:
     text = metadata.annotations.get(names.ANNOTATION_SUSPENSION)
-    return None if text is None else record.parse(text)
+    return None if text is None else stages.parse(text)
 
 
 def _outlived_exit_code(pod: wire.PodView, own: frozenset[str]) -> int | None:

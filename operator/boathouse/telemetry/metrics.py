@@ -20,7 +20,7 @@ from prometheus_client import core, registry
 from typing_extensions import override
 
 from boathouse.cluster import retries
-from boathouse.suspension.reasons import Reason
+from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
 
 IN_NAMESPACE: Final = 20

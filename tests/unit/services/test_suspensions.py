@@ -9,7 +9,7 @@ from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob.planning import suspensions
 from boathouse.services.mrjob.state import job_state
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model
 from tests.builders import mrjobs
 from tests.builders.frame import condition_of

@@ -8,7 +8,7 @@ import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import disks, quantities, requests
+from boathouse.scheduling.pods import disks, requests
 from boathouse_policies import model
 
 COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -26,10 +26,10 @@ def resources_of(amounts: Mapping[str, int]) -> model.Resources:
 def _resources_of(amounts: tuple[tuple[str, int], ...]) -> model.Resources:
     amount_of = dict(amounts)
     return model.Resources.of(
-        cpu_milli=quantities.milli(amount_of.pop("cpu", 0)),
-        memory_bytes=quantities.ones(amount_of.pop("memory", 0)),
-        ephemeral_storage_bytes=quantities.ones(amount_of.pop("ephemeral-storage", 0)),
-        extended={name: quantities.ones(amount) for name, amount in amount_of.items() if name not in COUNTED},
+        cpu_milli=requests.milli(amount_of.pop("cpu", 0)),
+        memory_bytes=requests.ones(amount_of.pop("memory", 0)),
+        ephemeral_storage_bytes=requests.ones(amount_of.pop("ephemeral-storage", 0)),
+        extended={name: requests.ones(amount) for name, amount in amount_of.items() if name not in COUNTED},
     )
 
 
@@ -88,8 +88,8 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
     for line in LIMITS:
         resource = line.removeprefix("limits.")
         if all(resource in one for one in limits):
-            total = sum(quantities.nano(str(one[resource])) for one in limits)
-            found[line] = quantities.milli(total) if resource == "cpu" else quantities.ones(total)
+            total = sum(requests.nano(str(one[resource])) for one in limits)
+            found[line] = requests.milli(total) if resource == "cpu" else requests.ones(total)
     return found
 
 
@@ -99,12 +99,12 @@ def node(view: wire.NodeView) -> model.Node:
     Raises:
         ValueError: An amount is no quantity, or a taint has an effect that is not known.
     """
-    allocatable = {name: quantities.nano(amount) for name, amount in view.status.allocatable.items()}
+    allocatable = {name: requests.nano(amount) for name, amount in view.status.allocatable.items()}
     labels = view.metadata.labels
     return model.Node(
         name=model.NodeName(view.metadata.name),
         allocatable=_floor(allocatable),
-        max_pods=allocatable["pods"] // quantities.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
+        max_pods=allocatable["pods"] // requests.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
         labels=labels,
         taints=tuple(_taint(taint) for taint in view.spec.taints),
         unschedulable=view.spec.unschedulable,
@@ -278,10 +278,10 @@ def _floor(amounts: Mapping[str, int]) -> model.Resources:
     """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
     extended = sorted(amounts.keys() - COUNTED)
     return model.Resources.of(
-        cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
-        memory_bytes=amounts.get("memory", 0) // quantities.NANO,
-        ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // quantities.NANO,
-        extended={name: amounts[name] // quantities.NANO for name in extended[: requests.MOST_RESOURCES]},
+        cpu_milli=amounts.get("cpu", 0) // requests.NANO_PER_MILLI,
+        memory_bytes=amounts.get("memory", 0) // requests.NANO,
+        ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // requests.NANO,
+        extended={name: amounts[name] // requests.NANO for name in extended[: requests.MOST_RESOURCES]},
     )
 
 

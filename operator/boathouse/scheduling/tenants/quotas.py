@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from boathouse.cluster import views, wire
-from boathouse.scheduling.pods import quantities, translate
-from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.pods import requests, translate
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
 
 EXCEEDS_QUOTA = "ExceedsQuota"
@@ -117,8 +117,8 @@ def _limits(quota: views.QuotaView) -> Iterator[Limit]:
             yield Limit(
                 name=name,
                 resource=resource,
-                hard=quantities.nano(hard),
-                used=quantities.nano(quota.status.used.get(name, "0")),
+                hard=requests.nano(hard),
+                used=requests.nano(quota.status.used.get(name, "0")),
             )
         except ValueError:
             continue
@@ -160,7 +160,7 @@ def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
 
 
 def _nano(resource: str, amount: int) -> int:
-    return amount * (quantities.NANO_PER_MILLI if _is_cpu(resource) else quantities.NANO)
+    return amount * (requests.NANO_PER_MILLI if _is_cpu(resource) else requests.NANO)
 
 
 def _is_cpu(resource: str) -> bool:
@@ -177,5 +177,5 @@ def _reason(reason: str, quota: str, limit: Limit, need: int, verb: str) -> Pend
 
 
 def _text(limit: Limit, nano: int) -> str:
-    amount = quantities.milli(nano) if _is_cpu(limit.resource) else quantities.ones(nano)
+    amount = requests.milli(nano) if _is_cpu(limit.resource) else requests.ones(nano)
     return model.readable(limit.resource.removeprefix("limits."), amount)

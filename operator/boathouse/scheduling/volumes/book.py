@@ -10,7 +10,7 @@ from typing_extensions import override
 
 from boathouse.cluster import views
 from boathouse.scheduling.pods import facts
-from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
 from boathouse.cluster import views, wire
-from boathouse.scheduling.pods import disks, quantities, translate
+from boathouse.scheduling.pods import disks, requests, translate
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
 
@@ -379,7 +379,7 @@ def _offers(capacity: views.CapacityView) -> int:
 def _size_bytes(text: str, *, otherwise: int) -> int:
     """Return a size in bytes, or a default for an invalid quantity, so that one object cannot stop a cycle."""
     try:
-        return quantities.size_bytes(text)
+        return requests.size_bytes(text)
     except ValueError:
         return otherwise
 

@@ -6,9 +6,8 @@ import pytest
 
 from boathouse.cluster import errors, store
 from boathouse.resources import names
-from boathouse.scheduling.adjusting import adjuster
-from boathouse.suspension import record as suspension_record
-from boathouse.suspension import timeouts
+from boathouse.scheduling import adjuster
+from boathouse.suspension import stages
 from boathouse_policies import model, profiles
 from tests.builders import core, manifests
 from tests.builders.operators.desks import settle
@@ -50,7 +49,7 @@ async def test_a_task_pauses_then_its_record_is_written_then_its_pod_shrinks():
         (noted,) = world.annotated
         assert list(world.requests) == [RECORD]
         assert (noted["revision"], noted["uid"]) == ("1", "uid-t")
-        written = suspension_record.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
+        written = stages.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
         assert written == record(since_s=SINCE_S + 3, why="a test")  # in milliseconds
         await world.answer(*RECORD, world.task(record=written))
         assert list(world.requests) == [SHRINK]
@@ -177,7 +176,7 @@ async def test_a_pod_that_is_being_deleted_is_not_shrunk():
 
 
 async def test_a_shrink_that_takes_too_long_is_not_sent(monkeypatch):
-    monkeypatch.setattr(timeouts, "SHRUNK_WITHIN_S", 0.0)
+    monkeypatch.setattr(stages, "SHRUNK_WITHIN_S", 0.0)
     async with desk() as world:
         world.suspend()
         await settle()
@@ -193,7 +192,7 @@ async def test_a_namespace_that_refuses_to_shrink_a_task_is_left_alone_for_a_tim
         await world.answer(*RECORD, world.task(record=record()))
         await world.answer(*SHRINK, REFUSED)
         assert world.refusals == ["LimitRange"]
-        world.now_s += timeouts.LIMIT_RANGE_S - 1
+        world.now_s += stages.LIMIT_RANGE_S - 1
         world.suspend(OTHER, until_s=world.now_s + 60)
         assert world.refusals == ["LimitRange", "LimitRange"]
         world.now_s += 1
@@ -345,7 +344,7 @@ async def test_a_growth_that_its_node_defers_is_taken_back():
     async with desk() as world:
         world.show_task(WHOLE, actual="1m", record=record(), resize="Deferred")
         world.scheduler.adjuster.keep()
-        world.now_s += timeouts.DEFERRED_S
+        world.now_s += stages.DEFERRED_S
         world.scheduler.adjuster.keep()
         await settle()
         assert list(world.requests) == [CONTINUE]
@@ -362,7 +361,7 @@ async def test_a_task_whose_record_was_removed_gets_another_one_and_is_resumed(i
         world.scheduler.adjuster.keep()
         await settle()
         (noted,) = world.annotated
-        written = suspension_record.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
+        written = stages.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
         assert written == record(reason="RecordLost", by="operator", order="", until_s=SINCE_S)
         (key,) = world.requests
         await world.answer(*key, world.task(SHRUNK, record=written))
@@ -376,7 +375,7 @@ async def test_a_successor_gives_a_task_without_a_record_the_size_of_its_class()
         world.show_task(SHRUNK)
         world.scheduler.adjuster.keep()
         await settle()
-        written = suspension_record.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
+        written = stages.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
         assert (written.cpu_request_milli, written.cpu_limit_milli) == (1000, 2000)
 
 
@@ -386,7 +385,7 @@ async def test_a_task_that_is_no_longer_submitted_gets_a_limit_that_keeps_it_bur
         world.show_task(SHRUNK)
         world.scheduler.adjuster.keep()
         await settle()
-        written = suspension_record.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
+        written = stages.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
         assert (written.cpu_request_milli, written.cpu_limit_milli) == (1000, 1001)
 
 
@@ -439,7 +438,7 @@ async def test_the_author_of_a_job_suspends_its_reducers_and_resumes_them():
         await settle()
         assert world.control.orders == [("1-1", UNTIL_S - SINCE_S)]
         await world.answer(*ORDER, "")
-        written = suspension_record.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
+        written = stages.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
         assert (written.by, written.reason) == ("user", "ByHand")
         await world.answer(*RECORD, world.task(record=written))
         await world.answer(*SHRINK, world.task(SHRUNK, actual="1", record=written))
@@ -506,7 +505,7 @@ async def test_reducers_are_asked_at_intervals_and_not_past_the_time():
         world.scheduler.adjuster.keep()
         await settle()
         assert len(world.control.orders) == 1 + 1  # both are of the job, whether they are submitted or not
-        assert world.scheduler.adjuster.next_s() <= SINCE_S + timeouts.BY_HAND_EVERY_S
+        assert world.scheduler.adjuster.next_s() <= SINCE_S + stages.BY_HAND_EVERY_S
         world.now_s = UNTIL_S
         for task in (TASK, OTHER):
             await world.answer("suspend", task, "NotAcknowledged")

@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from boathouse.scheduling.adjusting.places import Places
+from boathouse.fair import Places
 from tests.builders.operators.desks import settle
 
 

@@ -4,7 +4,7 @@ import dataclasses
 
 from boathouse.services.frame.pod_events import LENT_MILLI
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import TaskType

@@ -1,15 +1,62 @@
-"""Resize one running task: CPU in both directions, memory upwards only, since a container may use what it has."""
+"""Resize one running task: CPU in both directions, memory upwards only, since a container may use what it has.
 
+Where that is not possible is learned from answers, and forgotten when it may have changed.
+"""
+
+from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs, outcomes, writer
-from boathouse.scheduling.adjusting import places
-from boathouse.scheduling.pods import facts, quantities, rows
+from boathouse.scheduling.pods import facts, rows
+from boathouse.scheduling.pods import requests as pods_requests
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.suspension import stages
-from boathouse.suspension.stages import Stage
+from boathouse.suspension.stages import Reason, Stage
 from boathouse_policies import model
+
+
+class Capability(Part):
+    """Remembers nodes and namespaces that refused a resize.
+
+    Args:
+        state: The state of the scheduler.
+    """
+
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
+        self._nodes: dict[model.NodeName, model.Node | None] = {}
+        self._until_s: dict[str, float] = {}
+
+    def problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a running task cannot be suspended where it is now; None if it can be."""
+        if refusal := self.node_problem(row):
+            return refusal
+        if self._until_s.get(row.namespace, 0.0) > self._clock():
+            return Reason.LIMIT_RANGE
+        self._until_s.pop(row.namespace, None)
+        return Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
+
+    def node_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a node cannot resize a running task now; None if it can."""
+        pod = row.facts
+        if pod is None or not pod.can_resize:
+            return Reason.NOT_YET
+        node = model.NodeName(pod.node_name)
+        if node in self._nodes:
+            if self._nodes[node] == self._pods.nodes.get(node):
+                return Reason.INFEASIBLE
+            del self._nodes[node]
+        return None
+
+    def never(self, node: model.NodeName) -> None:
+        """Note that a node can resize no running pod, until the node changes."""
+        self._nodes[node] = self._pods.nodes.get(node)
+
+    def refused(self, namespace: str) -> None:
+        """Note that the API server refused to shrink a task of a namespace."""
+        self._until_s[namespace] = self._clock() + stages.LIMIT_RANGE_S
+
 
 LEAST_LIMIT_MILLI = 1000
 """CPU limit of a task whose owner does not submit it any more, so that only its class is known, if it requests less."""
@@ -26,7 +73,7 @@ def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
     resources = entry.of_manifest(task_class.id, task_class.resources)
     containers = entry.factory.build(row.id, resources, None)["spec"]["containers"]
     wanted = next(one["resources"] for one in containers if one["name"] == names.CONTAINER)
-    request, limit = (quantities.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
+    request, limit = (pods_requests.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
     return stages.CpuSize(request, limit)
 
 
@@ -45,7 +92,7 @@ def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.
     if size.memory_bytes > pod.resources.memory_bytes:
         memory = quantity.format_bytes(size.memory_bytes)
         requests["memory"] = memory
-        if pod.memory_limit and quantities.size_bytes(pod.memory_limit) < size.memory_bytes:
+        if pod.memory_limit and pods_requests.size_bytes(pod.memory_limit) < size.memory_bytes:
             limits["memory"] = memory
     return {"requests": requests, "limits": limits} if limits else {"requests": requests}
 
@@ -59,7 +106,7 @@ class Resizing(Part):
         shared: Places of the API writes.
     """
 
-    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: places.Places) -> None:
+    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
         super().__init__(state)
         self._writer = pod_writer
         self._places = shared

@@ -1,9 +1,8 @@
 """Act on running tasks: suspend, resume and resize them, or start a second attempt, as policies decide.
 
-What is decided of the size of clusters is passed on.
-
-Decisions are repeated in each cycle until the policy learns what came of them, so each is idempotent: one that is in
-flight, or done, is taken silently.
+It is the scheduler's fourth part. What is decided of the size of clusters is passed on. Decisions are repeated in each
+cycle until the policy learns what came of them, so each is idempotent: one that is in flight, or done, is taken
+silently.
 """
 
 import asyncio
@@ -11,13 +10,12 @@ import math
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from boathouse.scheduling import jobs, outcomes, writer
-from boathouse.scheduling.adjusting import capability, places, resizing
+from boathouse import fair
+from boathouse.scheduling import jobs, outcomes, resizing, writer
 from boathouse.scheduling.pods import requests, rows
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.suspension import by_hand, keeper, stages, state, suspending
-from boathouse.suspension.reasons import Reason
-from boathouse.suspension.record import USER, SuspensionRecord
+from boathouse.suspension import keeper, stages, suspending
+from boathouse.suspension.stages import USER, Reason, SuspensionRecord
 from boathouse.telemetry import logs
 from boathouse_policies import model
 from boathouse_task import contract
@@ -54,10 +52,10 @@ class Adjuster(Part):
         self._writer = pod_writer
         self._finished = finished
         self._scale = scale
-        self._places = places.Places(_WRITES)
-        self._capability = capability.Capability(cluster)
+        self._places = fair.Places(_WRITES)
+        self._capability = resizing.Capability(cluster)
         self._keeper = keeper.Keeper(cluster)
-        self._by_hand = by_hand.ByHand(cluster)
+        self._by_hand = suspending.ByHand(cluster)
         self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
         self._resizing = resizing.Resizing(cluster, pod_writer, self._places)
         self._in_flight: set[model.TaskId] = set()
@@ -101,7 +99,7 @@ class Adjuster(Part):
             is_lost = action is keeper.Action.RECORD
             self._begin(row, self._keep_record(row) if is_lost else self._keep(row, action))
         for row, until_s in self._by_hand.wanted() if self._group is not None else ():
-            refusal = self._order(row, state.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
+            refusal = self._order(row, stages.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
             if refusal not in {None, Reason.IN_FLIGHT}:
                 self._by_hand.refused(row, until_s, refusal)
 
@@ -115,9 +113,9 @@ class Adjuster(Part):
             return None  # the policy learns of it when its pod is shown
         until_s = self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s
         by = self._state.profile.name
-        return self._order(row, state.Order(until_s=until_s, reason=Reason.WAITING_FOR_MAPS, by=by, decision=decision))
+        return self._order(row, stages.Order(until_s=until_s, reason=Reason.WAITING_FOR_MAPS, by=by, decision=decision))
 
-    def _order(self, row: rows.PodRow, order: state.Order) -> Reason | None:
+    def _order(self, row: rows.PodRow, order: stages.Order) -> Reason | None:
         """Begin to suspend a task; return why it cannot be, or None."""
         entry = self._jobs.owner_of(row)
         control = None if entry is None or entry.factory is None else entry.factory.control
@@ -148,7 +146,7 @@ class Adjuster(Part):
         return len(ordered) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
 
     async def _run_suspension(
-        self, row: rows.PodRow, suspension: state.Suspension, order: state.Order, control: jobs.TaskControl
+        self, row: rows.PodRow, suspension: stages.Suspension, order: stages.Order, control: jobs.TaskControl
     ) -> None:
         try:
             outcome = await self._suspending.run(row, suspension, control)
