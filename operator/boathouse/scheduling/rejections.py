@@ -10,7 +10,7 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse.cluster import wire
-from boathouse.resources import pod_reasons
+from boathouse.resources import names
 from boathouse_policies import framework, model
 
 EXCLUDED_S = 30.0
@@ -24,7 +24,7 @@ def rejection(pod: wire.Pod) -> str | None:
     if pod.status.phase != "Failed" or not (reason.startswith("OutOf") or reason in _REASONS):
         return None
     ran = any(status.state.terminated or status.state.running for status in pod.status.container_statuses)
-    return None if ran else pod_reasons.normalize(reason, reason)
+    return None if ran else names.pod_reason(reason, reason)
 
 
 class Exclusions(framework.Filter):

@@ -6,7 +6,7 @@ import dataclasses
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
-from boathouse.resources.sparkapp.definition import SPARKAPP
+from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli.conversion import admission, credentials
 
 if TYPE_CHECKING:

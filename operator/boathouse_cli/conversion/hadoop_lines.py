@@ -8,9 +8,9 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from boathouse.resources.hadoop import is_setting
-from boathouse.resources.mrjob.definition import MRJOB
-from boathouse.resources.pods.environment import literal
+from boathouse.resources.base import is_hadoop_setting
+from boathouse.resources.mrjob.status import MRJOB
+from boathouse.resources.pod_environment import literal
 from boathouse_cli.conversion import hadoop_properties as properties
 from boathouse_cli.conversion import programs, streaming_options
 from boathouse_cli.conversion.credentials import is_secret
@@ -315,7 +315,7 @@ class _Job:
         if endpoint is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
-            if wrong := next((key for key, value in self._left.items() if not is_setting(key, value)), None):
+            if wrong := next((key for key, value in self._left.items() if not is_hadoop_setting(key, value)), None):
                 raise Unconvertible(self._line.where.get(wrong, wrong), "has a control character: remove it")
             self._draft.merge("hadoop.settings", self._left)
             return

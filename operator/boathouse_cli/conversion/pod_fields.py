@@ -7,8 +7,8 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
+from boathouse.resources.sparkapp.program import TAKEN_FOLDERS
 from boathouse.resources.sparkapp.spec import RESERVED_VARIABLES
-from boathouse.resources.sparkapp.volumes import TAKEN_FOLDERS
 from boathouse_cli.conversion.draft import EXECUTOR, ROLES
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from boathouse.resources import names, quantity
-from boathouse.resources.sparkapp import closed_conf
+from boathouse.resources.sparkapp import fields
 from boathouse.resources.sparkapp.fields import FIELDS
-from boathouse.resources.sparkapp.sizes import SIZE_PATTERN, OverheadFactor
+from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
 from boathouse_cli.conversion import pod_fields, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
 
@@ -179,10 +179,10 @@ class Properties:
     def _is_property(self, key: str, value: str) -> bool:
         """Return whether a property can be in a file of properties; those of pods are not written there."""
         where = self._where
-        if len(key) > closed_conf.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
+        if len(key) > fields.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
             self._draft.note(where(key), "has control characters or a line end, or a long key: correct it")
-        elif len(value) > closed_conf.MAX_VALUE:
-            self._draft.note(where(key), f"has more than {closed_conf.MAX_VALUE} characters: put it into a file")
+        elif len(value) > fields.MAX_VALUE:
+            self._draft.note(where(key), f"has more than {fields.MAX_VALUE} characters: put it into a file")
         else:
             return True
         return False
@@ -328,10 +328,10 @@ def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> pod_fie
 
 
 def _closed_group(key: str) -> str | None:
-    if not closed_conf.is_closed(key):
+    if not fields.is_closed(key):
         return None
     short = key.removeprefix("spark.")
-    found = ((group, part) for group, parts in closed_conf.CLOSED.items() for part in parts)
+    found = ((group, part) for group, parts in fields.CLOSED.items() for part in parts)
     return next(group for group, part in found if re.fullmatch(part, short))
 
 
@@ -344,7 +344,7 @@ _CLOSED_ADVICE: Final[Mapping[str, str]] = {
     "service account": "drivers have no rights on claims and no Kerberos, and Boathouse sets their account: remove it",
     "security": "Boathouse sets it: remove it",
 }
-assert _CLOSED_ADVICE.keys() == closed_conf.CLOSED.keys()  # so that a new group gets its advice
+assert _CLOSED_ADVICE.keys() == fields.CLOSED.keys()  # so that a new group gets its advice
 
 _Match = re.Match[str]
 

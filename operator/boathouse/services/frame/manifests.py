@@ -12,7 +12,7 @@ import pydantic
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
-from boathouse.resources.pods import template as pod_fields
+from boathouse.resources import pod_template as pod_fields
 from boathouse_task import contract
 
 Manifest = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from boathouse.resources.pods.storage import S3, S3_KEYS, S3_TOKEN
+from boathouse.resources.pod_environment import S3, S3_KEYS, S3_TOKEN
 
 _PACKAGE: Final = "org.apache.hadoop.fs.s3a"
 _KEYS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token")

@@ -13,7 +13,7 @@ from prometheus_client import registry
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
-from boathouse.resources.mrcluster.resizing import Policy
+from boathouse.resources.mrcluster.nodes import Policy
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.planning.draining import Leave

@@ -12,11 +12,10 @@ import pydantic
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, times
 from boathouse.resources.config import OperatorConfig, SparkDefaults
-from boathouse.resources.sparkapp.closed_conf import is_closed
-from boathouse.resources.sparkapp.hadoop import HadoopFields
+from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
-from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.resources.sparkapp.spec import HadoopFields, SparkAppSpec
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.frame import manifests, queues
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal

@@ -5,13 +5,13 @@ from collections.abc import Callable
 import prometheus_client as prometheus
 from prometheus_client import registry
 
-from boathouse.resources import names, pod_reasons
+from boathouse.resources import names
 from boathouse.resources.sparkapp import names as spark_names
 from boathouse.services.sparkapp.state.app_state import AppState
 from boathouse.telemetry import metrics
 
 _CAUSES = ("none", "application", "infrastructure", "suspended")
-_REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *pod_reasons.KNOWN})
+_REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *names.POD_REASONS})
 
 
 class AppMetrics:

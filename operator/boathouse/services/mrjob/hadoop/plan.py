@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources import times
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife, Problem
@@ -485,7 +485,7 @@ def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
     if not keys or o.state.finished:
         return state
     known = conditions.table(state, o.now_s)
-    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, closed_settings.ignored(keys))
+    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
     return dataclasses.replace(state, conditions=known.conditions)
 
 

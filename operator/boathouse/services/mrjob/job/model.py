@@ -11,13 +11,13 @@ import pydantic
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, times
+from boathouse.resources import pod_environment as pod_storage
+from boathouse.resources import pod_template as pod_fields
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.resources.pods import storage as pod_storage
-from boathouse.resources.pods import template as pod_fields
 from boathouse.services.frame import queues
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.mrjob.job import on_cluster

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names, quantity
-from boathouse.resources.pods.environment import literal
+from boathouse.resources.pod_environment import literal
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
 from boathouse.resources.sparkapp.roles import Role
 from boathouse.services.frame import manifests

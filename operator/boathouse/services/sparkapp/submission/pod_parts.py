@@ -14,8 +14,8 @@ from boathouse.services.sparkapp.submission import attempt_properties as attempt
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from boathouse.resources.sparkapp.program import Volume
     from boathouse.resources.sparkapp.roles import Role
-    from boathouse.resources.sparkapp.volumes import Volume
     from boathouse.services.frame.manifests import Manifest
     from boathouse.services.sparkapp.app import App
     from boathouse.services.sparkapp.submission.naming import AttemptNames
