@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rich import console
 
 from boathouse.resources import quantity
-from boathouse_cli import kinds, record_file, record_keeping, record_lines, text, usage
+from boathouse_cli import kinds, record_keeping, record_lines, text, usage
 from boathouse_cli.errors import CommandError, ExitCode, ForbiddenError, UnknownKindError
 from boathouse_cli.record_keeping import NODES, PODS
 from boathouse_cli.record_watches import BROKEN, Change, Message, Note, Synced, Watch
@@ -69,9 +69,9 @@ def record(
         CommandError: The cluster does not answer or refuses what is needed, or the file cannot be used.
     """
     screen = console.Console(stderr=True)
-    with record_file.appending(path) as file:
+    with record_keeping.appending(path) as file:
         keeper = record_keeping.Keeper(file, request.max_bytes, now)
-        for line, length in record_file.read(path):
+        for line, length in record_keeping.read_lines(path):
             record_keeping.check_scope(line, _namespace(gateway, request))
             keeper.load(line, length)
         session = _Session(gateway, request, keeper, screen, stop or threading.Event())

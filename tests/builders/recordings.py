@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse_cli import record_file, record_lines
+from boathouse_cli import record_keeping, record_lines
 from boathouse_sim import contention, topology, work
 from boathouse_sim.workload import Cluster
 from tests.builders import manifests, simulations
@@ -197,4 +197,4 @@ class PlayedCluster:
 
 def lines_of(file) -> list[record_lines.Line]:
     """The lines of a recording."""
-    return [line for line, _ in record_file.read(file)]
+    return [line for line, _ in record_keeping.read_lines(file)]

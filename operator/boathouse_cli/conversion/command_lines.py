@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Final
 import javaproperties
 
 from boathouse_cli.conversion import pod_fields, programs, uris
-from boathouse_cli.conversion.carried import MOUNT_PATH, VOLUME
-from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
+from boathouse_cli.conversion.draft import CARRIED_PATH, CARRIED_VOLUME, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from boathouse_cli.conversion.carried import Carried
+    from boathouse_cli.conversion.draft import Carried
 
 
 _EXPANSION: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|\(|[0-9@*#?$!-])|`")
@@ -302,7 +301,7 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     left.convert_rest()
     if draft.carried is not None and draft.carried.files:
         name = draft.carried.config_map_name(draft.metadata["name"])
-        volume = {"name": VOLUME, "mountPath": MOUNT_PATH, "configMapName": name, "readOnly": True}
+        volume = {"name": CARRIED_VOLUME, "mountPath": CARRIED_PATH, "configMapName": name, "readOnly": True}
         draft.extend("volumes", [volume])
     return draft.finish()
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, spark_versions, uris
+from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, uris
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
-from boathouse_cli.conversion.fields import Fields
+from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties
 
@@ -359,7 +359,7 @@ class _Application:
     def _rest(self, pods: pod_specs.PodSpecs) -> None:
         draft, spec = self._draft, self._spec
         if version := spec.text("sparkVersion"):
-            spark_versions.convert(draft, "spec.sparkVersion", version)
+            put_version(draft, "spec.sparkVersion", version)
         if (mode := spec.text("mode")) not in {None, "cluster"}:
             draft.note("spec.mode", f"{mode}: the driver runs in a pod that Boathouse makes, as with cluster")
         if spec.text("pythonVersion") == "2":

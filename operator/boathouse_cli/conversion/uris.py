@@ -7,8 +7,7 @@ import re
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources.sparkapp.program import SCHEMES
-from boathouse_cli.conversion.carried import MOUNT_PATH
-from boathouse_cli.conversion.draft import Unconvertible
+from boathouse_cli.conversion.draft import CARRIED_PATH, Unconvertible
 
 if TYPE_CHECKING:
     from boathouse_cli.conversion.draft import Draft
@@ -45,7 +44,7 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
         return f"file://{location}"
     if draft.carried is not None:
         name, mark, alias = text.strip().partition("#")
-        return f"file://{MOUNT_PATH}/{draft.carried.add(name)}{mark}{alias}"
+        return f"file://{CARRIED_PATH}/{draft.carried.add(name)}{mark}{alias}"
     draft.note(
         path,
         f"{text.strip()} is a file of the machine of spark-submit, and Boathouse uploads none: put it into the image "
