@@ -29,8 +29,7 @@ from boathouse_e2e.paused_tasks import PausedTasks
 from boathouse_policies import model
 from boathouse_sim import work
 from boathouse_sim.live import doing
-from boathouse_sim.live.gate import Gate
-from boathouse_sim.live.rates import Activity
+from boathouse_sim.live.rates import Activity, Gate
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 

@@ -16,8 +16,7 @@ from boathouse.cluster import client, config, election, errors, retries, server_
 from boathouse.cluster import events as event_writer
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, options, scheduler, shadow
-from boathouse.scheduling.tenants import variety
+from boathouse.scheduling import assembly, limits, options, scheduler, shadow
 from boathouse.services import leadership, learned, observers, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.hadoop import applications
@@ -240,7 +239,7 @@ def _scheduling(
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
             pod_containers=frozenset().union(*(kind.pod_containers for kind in KINDS)),
-            shape_limits=variety.Limits(
+            shape_limits=limits.ShapeLimits(
                 shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
             ),
             switches=_switches(settings),

@@ -15,7 +15,7 @@ from boathouse.resources.mrcluster.names import Reason as ClusterReason
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
 from boathouse.resources.sparkapp.names import Reason as SparkReason
-from boathouse_cli import decisions, model, mrclusters, text
+from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
         queue: Usage of its queue, if the user may read it.
         now_s: Current time, for ages.
     """
-    rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
+    rows = [("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago")]
     rows += job.details
     rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
     rows += [("pods", describe_pods(pods))] if pods else []
@@ -73,7 +73,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
     rows = [("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)")]
-    rows.append(("phase", f"{pod.phase}, created {text.ago(now_s - pod.created_s)} ago"))
+    rows.append(("phase", f"{pod.phase}, created {model.ago(now_s - pod.created_s)} ago"))
     rows += [("node", pod.node)] if pod.node else []
     rows += [("queue", pod.queue)] if pod.queue else []
     rows += decisions.of_pod(raw, now_s=now_s)
@@ -93,7 +93,7 @@ def _standing(job: model.Job, now_s: float) -> str:
     if failed and failed.status == "True":
         return f"failed: {because(failed)}"
     if job.holds(ConditionType.SUCCEEDED):
-        took = text.duration((job.completed_s or now_s) - job.created_s)
+        took = model.duration((job.completed_s or now_s) - job.created_s)
         outcome = f"; {job.outcome}" if job.outcome else ""
         return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
@@ -128,7 +128,7 @@ def unreconciled(age_s: float) -> str:
     if age_s < UNRECONCILED_AFTER_S:
         return "was created just now; the operator has not reconciled it yet"
     return (
-        f"was created {text.ago(age_s)} ago and no operator has reconciled it: "
+        f"was created {model.ago(age_s)} ago and no operator has reconciled it: "
         f"check `kubectl get pods -n {names.OPERATOR_NAMESPACE}`, "
         "and that the chart value `namespaces` includes this namespace"
     )
@@ -157,11 +157,11 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
     scheduled = model.conditions(raw).get("PodScheduled")
     match pod.phase:
         case "Succeeded":
-            return f"succeeded after {text.duration((pod.finished_s or now_s) - pod.created_s)}"
+            return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
         case "Failed":
             return f"failed: {_pod_failure(raw, pod)}"
         case "Running":
-            return f"has run on {pod.node} for {text.ago(now_s - (pod.started_s or pod.created_s))}"
+            return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
         case _:
             return _not_started(pod, scheduled)
 
@@ -220,7 +220,7 @@ def explain_cluster(
     """
     rows = [
         *_problems(cluster),
-        ("phase", f"{cluster.phase or 'none yet'}, created {text.ago(now_s - cluster.created_s)} ago"),
+        ("phase", f"{cluster.phase or 'none yet'}, created {model.ago(now_s - cluster.created_s)} ago"),
         *_nodes(cluster),
         *_size(cluster, others, now_s),
         *_leaving(cluster, now_s),
@@ -266,7 +266,7 @@ def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iter
     """Yield why the cluster has its nodes: the last decision, and what its policy may do."""
     if cluster.size is not None:
         at_s, reason, offer = cluster.size
-        yield "size", f"decided {text.ago(now_s - at_s)} ago: {reason}"
+        yield "size", f"decided {model.ago(now_s - at_s)} ago: {reason}"
         if offer:
             yield "offer", f"{offer} more nodes" if offer > 0 else f"{-offer} nodes asked back"
     bounds = ", ".join(f"{role} {_range(*bound)}" for role, bound in cluster.bounds.items())
@@ -284,11 +284,11 @@ def _range(least: int, most: int) -> str:
 
 def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
     for node in cluster.leaving:
-        since = "" if node.since_s is None else f" for {text.ago(now_s - node.since_s)}"
+        since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
         if node.deadline_s is None:
             until = "no timeout: it leaves when its blocks are copied"
         else:
-            until = f"at most {text.duration(node.deadline_s - now_s)} more"
+            until = f"at most {model.duration(node.deadline_s - now_s)} more"
         yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
 
 
@@ -307,7 +307,7 @@ def _yarn(cluster: MRCluster, running: int, pending: int) -> str:
 
 
 def _hdfs(figures: Mapping[str, int]) -> str:
-    used, capacity = (text.size(figures.get(key, 0)) for key in ("usedBytes", "capacityBytes"))
+    used, capacity = (model.size(figures.get(key, 0)) for key in ("usedBytes", "capacityBytes"))
     blocks = f"{figures.get('missingBlocks', 0)} missing, {figures.get('underReplicatedBlocks', 0)} under-replicated"
     return (
         f"{used} of {capacity} used, {figures.get('files', 0)} files, {figures.get('liveDataNodes', 0)} DataNodes "
@@ -318,4 +318,4 @@ def _hdfs(figures: Mapping[str, int]) -> str:
 def _idle(cluster: MRCluster, now_s: float) -> Iterator[Row]:
     if cluster.ttl_s is not None and cluster.last_active_s is not None and cluster.holds(ClusterCondition.IDLE):
         left_s = cluster.last_active_s + cluster.ttl_s - now_s
-        yield "idle", f"is deleted in {text.duration(left_s)} unless it is used"
+        yield "idle", f"is deleted in {model.duration(left_s)} unless it is used"

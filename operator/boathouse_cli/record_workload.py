@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from rich import console
 
-from boathouse_cli import kinds, record_keeping, record_lines, record_phases, text
+from boathouse_cli import kinds, record_keeping, record_lines, record_phases
+from boathouse_cli import model as models
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_policies import model
 from boathouse_sim import neutral
@@ -390,8 +391,8 @@ def _told(built: Built, target: Path) -> Iterable[str]:
     jobs, tasks, nodes = len(built.workload.jobs), built.workload.tasks, built.workload.cluster.nodes
     mean_s = statistics.fmean(built.job_times_s)
     yield (
-        f"{target}: {jobs} jobs with {tasks} tasks on {nodes} nodes, of {text.duration(built.watched_s)}; the mean job "
-        f"time was {mean_s:.1f} s{f' with the profile {built.profile}' if built.profile else ''}"
+        f"{target}: {jobs} jobs with {tasks} tasks on {nodes} nodes, of {models.duration(built.watched_s)}; the mean "
+        f"job time was {mean_s:.1f} s{f' with the profile {built.profile}' if built.profile else ''}"
     )
     if built.left_out:
         yield f"left out: {_counts(built.left_out)}"

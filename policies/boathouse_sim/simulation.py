@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.clock import Happening
-    from boathouse_sim.errors import Errors
     from boathouse_sim.results import Outcome
-    from boathouse_sim.workload import Workload
+    from boathouse_sim.workload import Errors, Workload
     from boathouse_sim.world import JobRun
 
 

@@ -6,11 +6,10 @@ import time
 from collections.abc import Container, Iterator, Sequence
 from typing import TypeAlias
 
-from boathouse.scheduling import cycle, reservations
+from boathouse.scheduling import cycle, limits, reservations
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.scheduling.tenants import quotas
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
@@ -258,7 +257,7 @@ class Decider(Part):
             return True
         may_begin = self._reservations.may_begin(decision.job.id)
         if not may_begin:
-            self._state.report_refused(decision, quotas.QUOTA_EXCEEDED)
+            self._state.report_refused(decision, limits.QUOTA_EXCEEDED)
         return may_begin
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:

@@ -8,7 +8,7 @@ from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, store, views, wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, outcomes, reasons, rejections
+from boathouse.scheduling import jobs, outcomes, reasons, refusals
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
 from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PendingReason, PodState
 from boathouse.scheduling.state import ClusterState, Part
@@ -212,7 +212,7 @@ class Intake(Part):
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
         """Keep pods of a class from a node for a while whose kubelet refused one."""
-        reason = rejections.rejection(pod)
+        reason = refusals.rejection(pod)
         if reason is None:
             return
         self._counters.rejection(reason)

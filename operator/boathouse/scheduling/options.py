@@ -4,8 +4,8 @@ import dataclasses
 
 from boathouse.cluster import wire
 from boathouse.resources import config, names, quantity
+from boathouse.scheduling import limits
 from boathouse.scheduling.pods import ownership
-from boathouse.scheduling.tenants import variety
 from boathouse_policies import model, profiles
 
 
@@ -57,7 +57,7 @@ class Options:
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})
     stall_s: float = 60.0
     conditions_per_s: float = 50.0
-    shape_limits: variety.Limits = variety.Limits()  # noqa: RUF009 - frozen
+    shape_limits: limits.ShapeLimits = limits.ShapeLimits()  # noqa: RUF009 - frozen
     switches: profiles.Switches = profiles.Switches()  # noqa: RUF009 - frozen
 
 

@@ -12,10 +12,9 @@ import math
 from typing import TYPE_CHECKING
 
 from boathouse.cluster import boundary, wire
-from boathouse.scheduling import cycle, jobs, pod_conditions
+from boathouse.scheduling import cycle, jobs, limits, pod_conditions, refusals
 from boathouse.scheduling.pods import indexes, requests, rows
 from boathouse.scheduling.pods.states import PendingReason
-from boathouse.scheduling.tenants import refusals, variety
 from boathouse_policies import model
 
 if TYPE_CHECKING:
@@ -169,7 +168,7 @@ def set_aside(error: Exception) -> PendingReason:
     """Return the reason for a pod that was set aside."""
     is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
     return PendingReason(
-        reason=variety.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
+        reason=limits.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
         message=f"Boathouse cannot schedule this pod: {boundary.describe(error)}. Recreate it with a valid value, or "
         "name another scheduler in spec.schedulerName",
     )
@@ -185,7 +184,7 @@ def name_taken(metadata: wire.ObjectMeta) -> PendingReason:
 
 def too_complex(why: str) -> PendingReason:
     """Return the reason for a pod that is not considered because it or its namespace has too many constraints."""
-    return PendingReason(reason=variety.TOO_COMPLEX, message=why)
+    return PendingReason(reason=limits.TOO_COMPLEX, message=why)
 
 
 def of_too_many_constraints(constraints: int) -> PendingReason:
@@ -332,7 +331,7 @@ class Diagnoses:
         if pending_reason is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
             pending_reason = PendingReason(reason=hold.reason, message=hold.message)
         if pending_reason is None and entry.excess:
-            pending_reason = PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
+            pending_reason = PendingReason(reason=limits.TOO_COMPLEX, message=entry.excess)
         if pending_reason is not None:
             return JobDiagnosis(
                 job=job_id,

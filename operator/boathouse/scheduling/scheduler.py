@@ -24,9 +24,10 @@ from boathouse.scheduling import (
     gangs,
     intake,
     jobs,
+    limits,
     pod_conditions,
     reasons,
-    rejections,
+    refusals,
     shadow,
     transforms,
     writer,
@@ -34,7 +35,6 @@ from boathouse.scheduling import (
 from boathouse.scheduling import options as scheduler_options
 from boathouse.scheduling.pods import ownership, table
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.tenants import quotas, refusals
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import objects as volume_writer
 from boathouse.scheduling.volumes import rules
@@ -124,9 +124,9 @@ class Scheduler:
             placeholders=gangs.PlaceholderPods(),
             jobs=book,
             volumes=volumes,
-            quotas=quotas.Quotas(),
+            quotas=limits.Quotas(),
             devices=device_classes,
-            exclusions=rejections.Exclusions(clock),
+            exclusions=refusals.Exclusions(clock),
             diagnoses=reasons.Diagnoses(
                 book, pods.holders, device_classes, clock, nodes_can_come=options.autoscaling.enabled
             ),

@@ -4,11 +4,10 @@ import dataclasses
 from collections.abc import Callable
 
 from boathouse.cluster import boundary, catalogue, wire
-from boathouse.scheduling import gangs, options, pod_conditions, reasons, rejections
+from boathouse.scheduling import gangs, limits, options, pod_conditions, reasons, refusals
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.pods import table
-from boathouse.scheduling.tenants import quotas
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
@@ -49,9 +48,9 @@ class ClusterState:
     placeholders: gangs.PlaceholderPods
     jobs: Jobs
     volumes: volume_book.VolumeBook
-    quotas: quotas.Quotas
+    quotas: limits.Quotas
     devices: reasons.Devices
-    exclusions: rejections.Exclusions
+    exclusions: refusals.Exclusions
     diagnoses: reasons.Diagnoses
     conditions: pod_conditions.PodConditions
     counters: metrics.SchedulerMetrics

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.framework.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

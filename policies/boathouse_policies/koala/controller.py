@@ -29,9 +29,8 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Controller, Observer
-from boathouse_policies.koala.cluster import Change, Cluster, Kind, read
+from boathouse_policies.koala.cluster import Change, Cluster, Grower, Kind, grower, read
 from boathouse_policies.koala.config import Config, Partition, Policy
-from boathouse_policies.koala.growers import Grower, grower
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

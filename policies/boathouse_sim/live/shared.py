@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_sim.clock import Priority
-from boathouse_sim.contention import DISK, KINDS, NETWORK, POOL
+from boathouse_sim.conditions import DISK, KINDS, NETWORK, POOL
 from boathouse_sim.live.rates import NOTHING, whole_ms
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_sim.clock import Clock
-    from boathouse_sim.contention import Contention
+    from boathouse_sim.conditions import Contention
     from boathouse_sim.live.rates import Activity, Four
     from boathouse_sim.topology import Host
     from boathouse_sim.work import Pool

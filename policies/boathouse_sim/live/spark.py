@@ -21,11 +21,11 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.jobs import Submission
 from boathouse_sim.live import doing
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course
 from boathouse_sim.live.minimum import Minimum
+from boathouse_sim.work import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

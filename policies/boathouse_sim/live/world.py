@@ -15,7 +15,6 @@ from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, Told
-from boathouse_sim.errors import Errors
 from boathouse_sim.live import doing, recording
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.knowledge import Knowledge
@@ -23,14 +22,14 @@ from boathouse_sim.live.rates import Activity, Rates
 from boathouse_sim.live.shared import SharedRates
 from boathouse_sim.live.sizes import Sizes
 from boathouse_sim.topology import DISK_MB_PER_S, Machine
+from boathouse_sim.workload import Errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boathouse_policies import framework
     from boathouse_sim.live.course import Course
-    from boathouse_sim.live.gate import Gate
-    from boathouse_sim.live.rates import Progressing
+    from boathouse_sim.live.rates import Gate, Progressing
     from boathouse_sim.live.recording import TaskRecord
     from boathouse_sim.work import Container, Segment
     from boathouse_sim.workload import Spec, Workload

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathouse.cluster import catalogue, client, errors, views
 from boathouse.cluster import events as event_writer
-from boathouse.scheduling import assembly
-from boathouse.scheduling.tenants import variety
+from boathouse.scheduling import assembly, limits
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.contract.predicates import generator
@@ -174,7 +173,7 @@ class Comparison:
                     continue
                 if pod.spec.node_name:
                     found[pod.metadata.name] = ""
-                elif refused is not None and refused.status == "False" and refused.reason != variety.TOO_COMPLEX:
+                elif refused is not None and refused.status == "False" and refused.reason != limits.TOO_COMPLEX:
                     found[pod.metadata.name] = f"{refused.reason}: {refused.message}"
             if len(found) == count:
                 return found

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import views, wire
-from boathouse.scheduling.tenants.quotas import Quotas
+from boathouse.scheduling.limits import Quotas
 from boathouse_policies import model
 
 GIB = 1 << 30

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable
 from typing import Final, Literal
 
-from boathouse.resources import base, times
+from boathouse.resources import base, statuses
 
 MAX_MESSAGE: Final = 4096
 """The longest message, in characters; the CRD allows eight times as many."""
@@ -25,7 +25,7 @@ class ConditionTable:
     ) -> None:
         self._by_type = {condition.type: condition for condition in conditions}
         self._generation = generation
-        self._now = times.rfc3339(now_s) or ""
+        self._now = statuses.rfc3339(now_s) or ""
         self._order: Collection[str] = tuple(map(str, order))
 
     def set(self, condition_type: str, holds: bool | None, reason: str, message: str) -> None:

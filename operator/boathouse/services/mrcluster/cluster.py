@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pydantic
 
-from boathouse.resources import names, quantity, times
+from boathouse.resources import names, quantity, statuses
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
@@ -100,7 +100,7 @@ def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: 
         uid=ObjectUid(metadata["uid"]),
         name=metadata["name"],
         namespace=metadata["namespace"],
-        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
         generation=metadata.get("generation", 1),
         spec=spec,
         queue=queue,
@@ -111,7 +111,7 @@ def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: 
         replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
         defaults=defaults,
         operator_namespace=config.namespace,
-        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
     )
 
 

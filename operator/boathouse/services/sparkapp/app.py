@@ -10,7 +10,7 @@ from typing import Any, Final
 import pydantic
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names, quantity, times
+from boathouse.resources import names, quantity, statuses
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
@@ -132,8 +132,8 @@ def _app(
         name=metadata["name"],
         namespace=metadata["namespace"],
         generation=metadata.get("generation", 1),
-        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
-        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
         queue=queue,
         image=image,
         spec=spec,

@@ -18,7 +18,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import times
+from boathouse.resources import statuses
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
@@ -439,7 +439,7 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
         message=ending.message[: results.MAX_MESSAGE],
         exit_code=ending.exit_code,
         user_error=ending.user_error,
-        time=times.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
+        time=statuses.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
     )
     user, infrastructure = state.past_failures
     counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)

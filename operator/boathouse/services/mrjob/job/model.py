@@ -10,7 +10,7 @@ from typing import Any, Final
 import pydantic
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names, quantity, times
+from boathouse.resources import names, quantity, statuses
 from boathouse.resources import pod_environment as pod_storage
 from boathouse.resources import pod_template as pod_fields
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
@@ -250,8 +250,8 @@ def _job(
         name=metadata["name"],
         namespace=metadata["namespace"],
         generation=metadata.get("generation", 1),
-        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
-        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
         suspend_reducers_until=(metadata.get("annotations") or {}).get(names.ANNOTATION_SUSPEND_UNTIL),
         spec=spec,
         queue=queue,

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from boathouse.resources import times
+from boathouse.resources import statuses
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.mrjob.state import conditions
 from boathouse.services.mrjob.state.job_state import JobState
@@ -42,4 +42,4 @@ def _told(off: Off) -> str:
             f"{off.effect.decisions} decisions for the program were to save {off.effect.predicted_s:.0f} s of job time "
             f"and saved {off.effect.realised_s:.0f} s"
         )
-    return f"{_NAMES[off.part]} is off until {times.rfc3339(off.until_s)}: {why}"
+    return f"{_NAMES[off.part]} is off until {statuses.rfc3339(off.until_s)}: {why}"
