@@ -46,14 +46,7 @@ class Explanation:
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
-    """Return the explanation of a job's state.
-
-    Args:
-        job: The job.
-        pods: Its pods.
-        queue: Usage of its queue, if the user may read it.
-        now_s: Current time, for ages.
-    """
+    """Return the explanation of a job's state."""
     rows = [("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago")]
     rows += job.details
     rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
@@ -63,13 +56,7 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
-    """Return the explanation of a pod's state.
-
-    Args:
-        raw: The pod.
-        events: Its events, in any order.
-        now_s: Current time, for ages.
-    """
+    """Return the explanation of a pod's state."""
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
     rows = [("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)")]
@@ -209,15 +196,7 @@ def explain_cluster(
     *,
     now_s: float,
 ) -> Explanation:
-    """Return the explanation of a cluster's state and size.
-
-    Args:
-        cluster: The cluster.
-        pods: Its pods.
-        queue: Usage of its queue, if the user may read it.
-        others: All clusters that the user may read.
-        now_s: Current time, for ages.
-    """
+    """Return the explanation of a cluster's state and size."""
     rows = [
         *_problems(cluster),
         ("phase", f"{cluster.phase or 'none yet'}, created {model.ago(now_s - cluster.created_s)} ago"),

@@ -206,13 +206,6 @@ def record(
 ) -> None:
     """Record until the time is over, the file is full, or somebody stops it.
 
-    Args:
-        gateway: The cluster.
-        path: The file; a recording in it is continued.
-        request: What is recorded.
-        stop: Ends the recording when it is set.
-        now: The clock of the lines, in seconds since the epoch.
-
     Raises:
         CommandError: The cluster does not answer or refuses what is needed, or the file cannot be used.
     """

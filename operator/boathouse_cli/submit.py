@@ -96,13 +96,6 @@ def create_with_files(
 
     If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns.
 
-    Args:
-        gateway: Has the namespace.
-        plural: Of the object's kind.
-        manifest: Of the object.
-        carried: Its files.
-        name: From which the ConfigMap's name is made.
-
     Raises:
         CommandError: The cluster refuses one of them; then neither is left.
     """

@@ -99,12 +99,7 @@ class BaseWorld(Generic[S, R]):
         return len(self.room) > 0
 
     def run_cycles(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
-        """Run cycles until nothing more can be placed, for shells in which tasks start when they fit.
-
-        Args:
-            cycle: Runs one, on some nodes or, for None, all.
-            once: Whether to run one whatever happened.
-        """
+        """Run cycles until nothing more can be placed, for shells in which tasks start when they fit."""
         looks = self.room.tick(self.clock.now_s)
         if self.profile.node_driven:
             while once or ((self.freed or self.renewed) and self.waits):

@@ -484,15 +484,9 @@ def simulate(
     seed: int = 0,
     watch: Callable[[AnyWorld], None] | None = None,
 ) -> Outcome:
-    """Run a simulation to its end.
+    """Run a simulation to its end: that of `shell`, whose arguments are the same.
 
-    Args:
-        workload: As for `shell`.
-        name: As for `shell`.
-        heartbeat_s: As for `shell`.
-        errors: As for `shell`.
-        seed: As for `shell`.
-        watch: Called after every event: invariants in tests, progress on a terminal.
+    `watch` is called after every event: invariants in tests, progress on a terminal.
 
     Raises:
         ValueError: As `shell`.

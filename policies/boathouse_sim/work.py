@@ -42,13 +42,7 @@ class Penalty:
     factor: float = 1.0
 
     def run_time_ms(self, duration_ms: int, given_mb: int, ideal_mb: int) -> int:
-        """Run time of a task.
-
-        Args:
-            duration_ms: With its ideal memory.
-            given_mb: What it was given, above 0.
-            ideal_mb: Its ideal memory.
-        """
+        """Run time of a task."""
         if given_mb >= ideal_mb:
             return duration_ms
         if self.model is PenaltyModel.STEP:

@@ -150,7 +150,6 @@ CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap", view=wire.Manifest
 SERVICES = Resource(plural="services", kind="Service", view=wire.Manifest)
 SERVICE_ACCOUNTS = Resource(plural="serviceaccounts", kind="ServiceAccount", view=wire.ObjectView)
 PERSISTENT_VOLUME_CLAIMS = Resource(plural="persistentvolumeclaims", kind="PersistentVolumeClaim", view=wire.Manifest)
-PERSISTENT_VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume", namespaced=False, view=wire.Manifest)
 PRIORITY_CLASSES = Resource(
     group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False, view=wire.Manifest
 )

@@ -119,20 +119,7 @@ def assemble(
     queue_of: ownership.QueueOf = ownership.default_queue,
     shadow_: shadow.Shadow | None = None,
 ) -> Scheduling:
-    """Return a scheduler with its watches and gauges, ready to run.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        events: Publishes events.
-        metrics_: Metrics.
-        profile: The policies: `boathouse_policies.profiles.build`.
-        queues: Existing queues.
-        on_fatal: Called with the reason when the process must exit.
-        options: Options of the scheduler.
-        queue_of: Returns the queue of a foreign pod.
-        shadow_: Compares cycles with those of another profile.
-    """
+    """Return a scheduler with its watches and gauges, ready to run."""
     aside = boundary.Boundary(events)
     storage = storage_watches.StorageWatches(api, aside)
     subject = scheduler.Scheduler(

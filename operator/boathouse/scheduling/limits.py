@@ -226,10 +226,6 @@ def count(constraints: model.Constraints, namespace: str = "") -> int:
 
     Ten values of an expression count as one, each other entry as one. A term that may select pods of other namespaces
     counts as ten, because each start and end of such a pod is counted for it.
-
-    Args:
-        constraints: The set.
-        namespace: That of the pods.
     """
     terms = constraints.affinity or ()
     expressions = [one for term in terms for one in (*term.expressions, *term.fields)]

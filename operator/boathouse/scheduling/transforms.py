@@ -20,7 +20,7 @@ import msgspec
 
 from boathouse.cluster import views, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import disks, facts, ownership, requests, translate
+from boathouse.scheduling.pods import facts, ownership, requests, translate
 from boathouse.suspension import stages
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def pods(
             resources=resources,
             host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
             claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),
-            disks=tuple(itertools.islice(disks.attached_inline(spec), MOST_VOLUMES)),
+            disks=tuple(itertools.islice(translate.attached_inline(spec), MOST_VOLUMES)),
             constraints=_constraints(pod) if is_foreign else None,
             unsupported=translate.unsupported(pod) if is_foreign else None,
             too_many_constraints=spec.too_many_constraints,
@@ -327,7 +327,7 @@ def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_tas
     """Return why a pending pod exceeds the limits, or an empty text. The API does not limit the length of values."""
     for what, count, most in (
         ("claims", sum([1 for _ in translate.claims_by_field(pod)]), MOST_VOLUMES),
-        ("disks", sum([1 for _ in disks.attached_inline(pod.spec)]), MOST_VOLUMES),
+        ("disks", sum([1 for _ in translate.attached_inline(pod.spec)]), MOST_VOLUMES),
         ("host ports", len(ports), MOST_HOST_PORTS),
         (
             "characters in its node selector, affinity, tolerations and topology spread constraints",

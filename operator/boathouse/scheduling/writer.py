@@ -117,10 +117,6 @@ class Writer:
     async def try_create(self, task: model.TaskId, manifest: dict[str, Any]) -> wire.PodView | outcomes.Outcome | None:
         """Let the API server admit a pod without creating it.
 
-        Args:
-            task: The task, for the log.
-            manifest: The pod, without the epoch.
-
         Returns:
             The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
         """

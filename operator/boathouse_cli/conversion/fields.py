@@ -122,13 +122,7 @@ SINCE: Final[Mapping[str, str]] = {"driver.minMemoryOverhead": "4.0", "executor.
 
 
 def put_version(draft: Draft, path: str, version: str) -> None:
-    """Leave out what the version does not know, and note that, and which image the application needs.
-
-    Args:
-        draft: All fields are set.
-        path: Where the version is named.
-        version: Such as 3.5.3.
-    """
+    """Leave out what the version does not know, and note that, and which image the application needs."""
     minor = ".".join(version.split(".")[:2])
     if minor not in VERSIONS:
         known = f"{', '.join(VERSIONS[:-1])} and {NEWEST}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, uris
+from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
@@ -117,12 +117,7 @@ def convert_text(text: str) -> Iterator[Converted]:
 
 
 def convert(manifest: Any, number: int = 1) -> Converted:
-    """Convert one manifest.
-
-    Args:
-        manifest: Decoded YAML.
-        number: Of the document, for notes on what has no name.
-    """
+    """Convert one manifest."""
     given = Fields(manifest, "")
     given.take("status")
     kind, version = given.text("kind") or "", given.text("apiVersion") or ""
@@ -212,7 +207,7 @@ class _Application:
             pods.convert(role, fields)
         pod_fields.convert(draft, pods.mounts)
         self._config_maps()
-        draft.put("mainApplicationFile", uris.main_file(draft, "spec.mainApplicationFile", self._main_file))
+        draft.put("mainApplicationFile", pod_fields.main_file(draft, "spec.mainApplicationFile", self._main_file))
         properties.convert_rest()
         self._life()
         self._rest(pods)

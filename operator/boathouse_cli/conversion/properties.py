@@ -11,7 +11,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import fields
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
-from boathouse_cli.conversion import pod_fields, uris
+from boathouse_cli.conversion import pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
 
 if TYPE_CHECKING:
@@ -30,14 +30,7 @@ FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archi
 
 
 def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
-    """Return the value of a field that has one; None: the text stays a property, which may say more than the field.
-
-    Args:
-        draft: For its volumes, and for notes.
-        field: Such as `driver.memory`.
-        where: Where the text comes from.
-        text: The value of the property.
-    """
+    """Return the value of a field that has one; None: the text stays a property, which may say more than the field."""
     if field in FILES:
         return _files(draft, where, text)
     if field.endswith(".javaOptions") and "-Xmx" in text:
@@ -46,7 +39,7 @@ def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
     if field.startswith("deps."):
         return _items(field, text)
     if field == "monitoring.eventLogDir":
-        return text if uris.is_loadable(text) and not text.startswith("file:") else None
+        return text if pod_fields.is_loadable(text) and not text.startswith("file:") else None
     return _BY_ENDING[field.rsplit(".", 1)[-1]](text.strip())
 
 
@@ -97,8 +90,8 @@ def _cpu(text: str) -> str | None:
 
 
 def _files(draft: Draft, where: str, text: str) -> list[str] | None:
-    found = [uris.in_pods(draft, where, item) for item in words(text)]
-    return found if 0 < len(found) <= MAX_ITEMS and all(map(uris.is_loadable, found)) else None
+    found = [pod_fields.in_pods(draft, where, item) for item in words(text)]
+    return found if 0 < len(found) <= MAX_ITEMS and all(map(pod_fields.is_loadable, found)) else None
 
 
 def _items(field: str, text: str) -> list[str] | None:

@@ -172,14 +172,7 @@ class Late(Controller, Observer, Follower):
     def _node(
         self, slow: _Attempt, free: model.IntMatrix, progress: model.FloatVector, view: ClusterView
     ) -> int | None:
-        """Return a node that is not slow, has room, and is another; the first by name of those with most progress.
-
-        Args:
-            slow: The first attempt.
-            free: What is free of each resource on each node, and not kept for gangs.
-            progress: Of the tasks of each node; negative for slow nodes.
-            view: The cluster.
-        """
+        """Return a node that is not slow, has room, and is another; the first by name of those with most progress."""
         vector = view.axis.vector(slow.task.resources)
         fit = ((free >= vector[:, None]) | (vector[:, None] == 0)).all(axis=0) & (progress >= 0)
         fit &= np.array(view.layout.names) != slow.task.node

@@ -54,12 +54,7 @@ class Pool:
 
 
 def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> list[Pool]:
-    """Return the pools where a cluster may use either all or none of a site.
-
-    Args:
-        idle: Idle nodes by site.
-        sites: Where each cluster may have nodes.
-    """
+    """Return the pools where a cluster may use either all or none of a site."""
     return [
         Pool(
             site=site, nodes=nodes, users=frozenset(cluster.name for cluster, usable in sites.items() if site in usable)

@@ -24,15 +24,7 @@ def work_ms(segment: Segment) -> float:
 
 
 def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Reading, luck: float) -> Four:
-    """Return milliseconds that a millisecond of its work takes, by kind.
-
-    Args:
-        segment: The work.
-        pod: Where, and with how much.
-        distance: Of its input; None for at hand.
-        reading: What distance costs.
-        luck: What chance makes it longer by.
-    """
+    """Return milliseconds that a millisecond of its work takes, by kind."""
     whole, factor, remote = work_ms(segment), 1.0, False
     if distance is not None:
         factor, remote = reading.factor(distance), distance > Distance.SERVER
@@ -61,16 +53,7 @@ def loads(
 
 
 def far(segment: Segment, source: str, distance: Distance | None, stretch: Four, reading: Reading, luck: float) -> Far:
-    """Return what its reading takes of another host.
-
-    Args:
-        segment: The work.
-        source: Host on whose disks its input is; empty where their load does not count.
-        distance: Of its input; None for at hand.
-        stretch: As of `stretches`.
-        reading: What distance costs.
-        luck: What chance makes it longer by.
-    """
+    """Return what its reading takes of another host."""
     if not source or distance is None or distance <= Distance.SERVER:
         return AT_HAND
     whole = work_ms(segment)

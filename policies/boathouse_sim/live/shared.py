@@ -138,11 +138,6 @@ class SharedRates:
         since_ms = max(domain.since_ms, activity.since_ms)
         return float(self._left[activity.slot] - self._speed[activity.slot] * (now_ms - since_ms))
 
-    def set_pool(self, name: str, mb_per_s: float) -> None:
-        """Set the capacity of a pool."""
-        self._pools[self._pool_at[name]] = mb_per_s
-        self._touch(self._domains[0])
-
     def _write(self, activity: Activity) -> None:
         slot = activity.slot
         self._stretch[slot] = activity.stretch

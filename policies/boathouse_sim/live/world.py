@@ -15,7 +15,7 @@ from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, Told
-from boathouse_sim.live import doing, recording
+from boathouse_sim.live import doing, knowledge
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.knowledge import Knowledge
 from boathouse_sim.live.rates import Activity, Rates
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from boathouse_policies import framework
     from boathouse_sim.live.course import Course
+    from boathouse_sim.live.knowledge import TaskRecord
     from boathouse_sim.live.rates import Gate, Progressing
-    from boathouse_sim.live.recording import TaskRecord
     from boathouse_sim.work import Container, Segment
     from boathouse_sim.workload import Spec, Workload
 
@@ -124,18 +124,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         gang_min: int = 0,
         known: bool = True,
     ) -> model.TaskClass:
-        """Make a class of equal tasks.
-
-        Args:
-            run: Its job.
-            kind: As in its name.
-            stage: The kind of work.
-            container: What each asks for and does.
-            tasks: How many.
-            step: Step of the job.
-            gang_min: How many must start together.
-            known: Whether policies are told how long one runs alone.
-        """
+        """Make a class of equal tasks."""
         size = model.Resources(cpu_milli=round(container.cores * 1000), memory_bytes=container.mem_mb * MB)
         one = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
@@ -219,12 +208,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.place(create, first)
 
     def place(self, decision: model.Placement, rival: Pod | None = None) -> None:
-        """Carry a decision out: the task is on its way.
-
-        Args:
-            decision: What was decided.
-            rival: The first attempt of which this is the second.
-        """
+        """Carry a decision out: the task is on its way."""
         self.ledger.assume(decision)
         run, task = self.runs[decision.job.id], decision.task
         pod = Pod(
@@ -278,13 +262,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
-        """Do the rest of a container's segments, one after the other.
-
-        Args:
-            pod: Where.
-            done: Called at the end of the last.
-            gate: What the first segment waits for.
-        """
+        """Do the rest of a container's segments, one after the other."""
         segments = pod.container.segments
         while pod.segment < len(segments) and not segments[pod.segment].work_ms and (gate is None or pod.segment):
             pod.segment += 1
@@ -410,13 +388,13 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.tally.mb_ms += pod.resources.memory_bytes // MB * ran_ms
         self.tally.core_ms += pod.asked.cpu_milli * (ran_ms - pod.suspended_ms) // 1000
         if self.conditions.records:
-            self.records.append(recording.of_pod(pod, self.conditions.reading, now_ms=now_ms, lost=lost))
+            self.records.append(knowledge.of_pod(pod, self.conditions.reading, now_ms=now_ms, lost=lost))
         return ran_ms
 
     def record_inner(self, pod: Pod, activity: Activity, index: int, began_ms: int) -> None:
         """Keep a record of a task inside an executor."""
         if self.conditions.records:
-            self.records.append(recording.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
+            self.records.append(knowledge.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
 
 
 _MOST_LOST = 1000

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from boathouse.cluster import views, wire
-from boathouse.scheduling.pods import disks
+from boathouse.scheduling.pods import translate
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
@@ -216,10 +216,10 @@ GCE = {"gce_persistent_disk": wire.Disk(pd_name="d")}
     ],
 )
 def test_a_disk_has_the_name_that_its_driver_gives_it(source, zones, handle):
-    assert disks.attached(wire.DiskSource(**source), zones) == handle
+    assert translate.attached(wire.DiskSource(**source), zones) == handle
     if not zones:
         inline = wire.PodSpec(volumes=(wire.Volume(name="v", **source),))
-        assert [disks.handle_of(key) for key in disks.attached_inline(inline)] == ([handle] if handle else [])
+        assert [translate.handle_of(key) for key in translate.attached_inline(inline)] == ([handle] if handle else [])
 
 
 def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_is_released():

@@ -52,12 +52,7 @@ class Children:
         return len(self._families)
 
     def join(self, row: PodRow, driver: PodFacts | None) -> None:
-        """Add a pod that another pod controls.
-
-        Args:
-            row: The pod.
-            driver: The controller, if it is known.
-        """
+        """Add a pod that another pod controls."""
         assert row.parent is not None
         family = self._families.setdefault(row.parent, Family())
         family.rows[row.id] = row

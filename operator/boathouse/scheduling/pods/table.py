@@ -198,12 +198,7 @@ class PodTable:
     # Evidence
 
     def observe(self, pod: facts.PodFacts, former: facts.PodFacts | None = None) -> list[Change]:
-        """Take over what the watch of pods that hold resources shows.
-
-        Args:
-            pod: The pod.
-            former: The version that the watch showed before.
-        """
+        """Take over what the watch of pods that hold resources shows."""
         revision, row = pod.revision, self._rows.get(pod.id)
         is_restored = former is not None and revision < former.revision  # etcd was restored
         self._newest = revision if is_restored else max(self._newest, revision)

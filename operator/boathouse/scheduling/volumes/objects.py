@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from boathouse.cluster import boundary, catalogue, client, errors, informer, retries, store, views
 from boathouse.scheduling import outcomes, transforms, writer
-from boathouse.scheduling.pods import disks
+from boathouse.scheduling.pods import translate
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse.scheduling.volumes.book import Revisions
@@ -153,7 +153,7 @@ class VolumeWriter:
 
     def is_bound(self, promise: volume_book.Promise) -> bool:
         """Return whether all claims are bound."""
-        claims = (self._book.storage.claims.get(key) for key in promise.claims if disks.handle_of(key) is None)
+        claims = (self._book.storage.claims.get(key) for key in promise.claims if translate.handle_of(key) is None)
         return all(claim is not None and claim.is_bound for claim in claims)
 
     def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
 from boathouse.cluster import views, wire
-from boathouse.scheduling.pods import disks, requests, translate
+from boathouse.scheduling.pods import requests, translate
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
 
@@ -163,7 +163,7 @@ class Judge:
         return index.questions[asked]
 
     def _question(self, claims: tuple[str, ...], index: Index) -> Question:
-        found = [self._objects.claims.get(key) for key in claims if disks.handle_of(key) is None]
+        found = [self._objects.claims.get(key) for key in claims if translate.handle_of(key) is None]
         existing = [claim for claim in found if claim is not None]
         if len(existing) < len(found):
             return Question(refusal=NO_SUCH_CLAIM)
@@ -261,7 +261,7 @@ class Judge:
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
-        found = (disks.handle_of(key) or self._handle_of_claim(key) for key in claims)
+        found = (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)
         return {handle for handle in found if handle is not None}
 
     def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
@@ -271,10 +271,10 @@ class Judge:
         volume = self._objects.volumes.get(claim.spec.volume_name)
         if volume is None:
             provisioner = self._class_of(claim).provisioner
-            return disks.MIGRATED.get(provisioner, provisioner), key
+            return translate.MIGRATED.get(provisioner, provisioner), key
         if volume.spec.csi is not None:
             return volume.spec.csi.driver, volume.spec.csi.volume_handle
-        return disks.attached(volume.spec, zones=_zones(volume))
+        return translate.attached(volume.spec, zones=_zones(volume))
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
