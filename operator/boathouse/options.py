@@ -20,6 +20,8 @@ import pydantic
 from boathouse.resources import config
 from boathouse.telemetry import logs
 
+_log = logs.get(__name__)
+
 _FLAGS: tuple[tuple[str, str, str, str], ...] = (
     ("namespace", "POD_NAMESPACE", "namespace", "the operator's own namespace"),
     (
@@ -126,8 +128,6 @@ def _set(values: dict[str, Any], field: str, value: str) -> None:
         values = values[name]
     values[last] = [name for name in value.split(",") if name] if isinstance(values[last], list) else value
 
-
-_log = logs.get(__name__)
 
 READ_EVERY_S = 5.0
 

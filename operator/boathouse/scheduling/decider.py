@@ -13,6 +13,8 @@ from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
+log = logs.get(__name__)
+
 
 class ReservedNodes(Part):
     """Publishes an event for each node that is newly reserved.
@@ -43,8 +45,6 @@ class ReservedNodes(Part):
                 note = f"{reserved.node} is reserved for its pods; predicted wait {reserved.wait_s:.0f} s"
                 self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
 
-
-log = logs.get(__name__)
 
 CONDITIONS_EVERY_S = 0.5
 ADVISED_EVERY_S = 1.0

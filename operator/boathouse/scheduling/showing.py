@@ -15,7 +15,7 @@ import copy
 import dataclasses
 import enum
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, store, wire
@@ -27,6 +27,22 @@ from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
+
+log = logs.get(__name__)
+T = TypeVar("T", jobs.Entry, "Write")
+
+ROUND_S: Final = 1.0
+"""Maximum time between two rounds."""
+PAUSE_S: Final = 0.05
+"""Minimum time between two rounds."""
+PER_ROUND: Final = 100
+"""Maximum number of writes in a round."""
+AT_ONCE: Final = 8
+"""Maximum number of writes in flight."""
+RETRY_S: Final = 15.0
+"""Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
+FORGET_S: Final = reservations.RESTORE_S
+"""Time in which a new leader keeps the placeholders of applications that were not submitted yet."""
 
 
 @runtime_checkable
@@ -97,7 +113,9 @@ class ShownGangs(Part):
                 waiting.append(entry)
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
         left = self._options.autoscaling.max_placeholders - sum(len(one.placeholders) for one in found.values())
-        for entry in in_turns(waiting):
+        # namespaces take turns, each with its job of the highest priority that waits the longest
+        waiting.sort(key=lambda one: (-one.job.priority, one.job.submitted_s, one.job.id))
+        for entry in _in_turns(waiting):
             count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
             entry.hidden = self._hidden(count, left)
             if not entry.hidden:
@@ -165,32 +183,6 @@ class ShownGangs(Part):
             uncreated = 0
         staying = map(gangs.of_executor, gang.expected[:uncreated])
         return Shown(entry=entry, gang=gang, placeholders={name: False for name in staying if name in known})
-
-
-def in_turns(entries: list[jobs.Entry]) -> Iterator[jobs.Entry]:
-    """Yield jobs such that namespaces take turns, each with its job of the highest priority that waits the longest."""
-    turns: collections.Counter[str] = collections.Counter()
-    ranked: list[tuple[int, int, jobs.Entry]] = []
-    for entry in sorted(entries, key=lambda one: (-one.job.priority, one.job.submitted_s, one.job.id)):
-        ranked.append((turns[entry.namespace], len(ranked), entry))
-        turns[entry.namespace] += 1
-    return (entry for _, _, entry in sorted(ranked, key=lambda one: one[:2]))
-
-
-log = logs.get(__name__)
-
-ROUND_S: Final = 1.0
-"""Maximum time between two rounds."""
-PAUSE_S: Final = 0.05
-"""Minimum time between two rounds."""
-PER_ROUND: Final = 100
-"""Maximum number of writes in a round."""
-AT_ONCE: Final = 8
-"""Maximum number of writes in flight."""
-RETRY_S: Final = 15.0
-"""Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
-FORGET_S: Final = reservations.RESTORE_S
-"""Time in which a new leader keeps the placeholders of applications that were not submitted yet."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -378,14 +370,14 @@ class Showing(Part):
                 log.warning("a placeholder was not written", job=write.job, error=str(error))
 
 
-def _in_turns(writes: Iterable[Write]) -> list[Write]:
-    """Return writes such that namespaces take turns."""
+def _in_turns(items: Iterable[T]) -> list[T]:
+    """Return items such that namespaces take turns; those of a namespace stay in their order."""
     turns: collections.Counter[str] = collections.Counter()
-    ranked: list[tuple[int, Write]] = []
-    for write in writes:
-        ranked.append((turns[write.namespace], write))
-        turns[write.namespace] += 1
-    return [write for _, write in sorted(ranked, key=lambda one: one[0])]
+    ranked: list[tuple[int, T]] = []
+    for item in items:
+        ranked.append((turns[item.namespace], item))
+        turns[item.namespace] += 1
+    return [item for _, item in sorted(ranked, key=lambda one: one[0])]
 
 
 def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:

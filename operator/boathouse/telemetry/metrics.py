@@ -23,6 +23,8 @@ from boathouse.cluster import retries
 from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
 
+_log = logs.get(__name__)
+
 IN_NAMESPACE: Final = 20
 """Maximum objects of a namespace that have series."""
 IN_ALL: Final = 200
@@ -82,8 +84,6 @@ class BoundedSeries(Generic[K, V]):
             self._listed = tuple(key for _, key in ranked[: self._in_all])
         return self._listed
 
-
-_log = logs.get(__name__)
 
 Reading = Mapping[tuple[str, ...], float]
 """Label values, in the order of the gauge's label names, to the value; an unlabelled gauge has the one key `()`."""

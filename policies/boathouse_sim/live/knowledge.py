@@ -17,7 +17,7 @@ import numpy as np
 from boathouse_policies import model, run_times
 from boathouse_sim.base_world import MB
 from boathouse_sim.conditions import Told
-from boathouse_sim.live import doing
+from boathouse_sim.live import sizes
 from boathouse_sim.world import estimates
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class TaskRecord:
 def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord:
     """Record a task that had a pod of its own."""
     segments = pod.container.segments
-    calm = [doing.work_ms(s) * sum(doing.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
+    calm = [sizes.work_ms(s) * sum(sizes.stretches(s, pod, pod.distance, reading, pod.luck)) for s in segments]
     return TaskRecord(
         job=pod.run.spec.id,
         kind=pod.task_class.id.rsplit("/", 1)[1],
@@ -177,7 +177,7 @@ class Knowledge:
         if known is None:
             return []
         program = known.stage.program
-        spilled, longer_s = doing.spilled_mb(pod) * MB, doing.spill_ms(pod) / 1000
+        spilled, longer_s = sizes.spilled_mb(pod) * MB, sizes.spill_ms(pod) / 1000
         used = run_times.MemoryUse(
             memory_bytes=pod.resources.memory_bytes,
             spilled_bytes=spilled,

@@ -15,7 +15,7 @@ from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, Told
-from boathouse_sim.live import doing, knowledge
+from boathouse_sim.live import knowledge, sizes
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.knowledge import Knowledge
 from boathouse_sim.live.rates import Activity, Rates
@@ -248,7 +248,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         pod.started_ms = self.clock.now_ms
         given_mb, ideal_mb = pod.resources.memory_bytes // MB, pod.container.mem_mb
         attempt = self.attempts.get(pod.id, 0)
-        pod.luck = doing.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
+        pod.luck = sizes.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
         pod.penalty = pod.container.penalty.run_time_ms(_FINE, given_mb, ideal_mb) / _FINE if ideal_mb else 1.0
         is_new = attempt == 0 and not pod.is_second
         self.tally.tasks += is_new
@@ -305,15 +305,15 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             luck: What chance makes it longer by; None for the pod's own.
         """
         luck = pod.luck if luck is None else luck
-        stretch = doing.stretches(segment, pod, distance, self.conditions.reading, luck)
+        stretch = sizes.stretches(segment, pod, distance, self.conditions.reading, luck)
         activity = Activity(
             pod.machine.server or pod.machine.name,
-            doing.work_ms(segment),
+            sizes.work_ms(segment),
             stretch,
-            doing.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
+            sizes.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
             lambda: self._ended(pod, activity, segment, ended),
             pool=segment.pool,
-            far=doing.far(segment, source, distance, stretch, self.conditions.reading, luck),
+            far=sizes.far(segment, source, distance, stretch, self.conditions.reading, luck),
             gate=gate,
         )
         activity.segment, activity.distance, activity.luck = segment, distance, luck
@@ -338,8 +338,8 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
         if self.profile.observers:
             # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
-            at_disk_rate_mb = doing.spill_ms(pod) / 1000 * DISK_MB_PER_S
-            spilled_mb = doing.spilled_mb(pod) if self.conditions.spills_load_disks else at_disk_rate_mb
+            at_disk_rate_mb = sizes.spill_ms(pod) / 1000 * DISK_MB_PER_S
+            spilled_mb = sizes.spilled_mb(pod) if self.conditions.spills_load_disks else at_disk_rate_mb
             counters = work.counters(pod.container.segments, spilled_mb=spilled_mb, remote=remote)
             self.notify(model.Finished(**self.about(pod), duration_s=worked_ms / 1000, counters=counters))
         for run in self.knowledge.learn(pod, worked_ms):
