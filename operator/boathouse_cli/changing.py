@@ -118,7 +118,7 @@ def retry(
     created = gateway.create_job(kind.plural, manifest)
     made = kind.read(created)
     try:
-        submit.share(gateway, raw, created)
+        submit.share_files(gateway, raw, created)
     except CommandError as error:
         print(f"keep {failed.title} until {made.title} has ended, because it owns its files: {error}", file=sys.stderr)
     submit.print_next(made.title, made.namespace, is_followed=wait, has_ui=kind is kinds.SPARKAPP)

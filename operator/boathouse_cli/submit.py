@@ -114,7 +114,7 @@ def create_with_files(
     return made
 
 
-def share(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
+def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
     """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
     for name in dict.fromkeys(_named(former["spec"])):
         config_map = gateway.config_map(name)
