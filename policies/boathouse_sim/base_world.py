@@ -46,12 +46,6 @@ R = TypeVar("R", bound=Run)
 class BaseWorld(Generic[S, R]):
     """The part of a simulation that does not depend on how tasks run, from the first submission to the last end.
 
-    Args:
-        workload: The cluster and the jobs.
-        profile: The policies.
-        specs: What is submitted.
-        arrive: Called when one of them comes.
-
     Attributes:
         freed: Nodes where room came free since the last cycles.
         renewed: Whether a class is new since then, so that every node is worth a look.

@@ -285,14 +285,7 @@ _MOST_PERIODS = 10
 
 
 class Instant:
-    """All that happens at one millisecond, then cycles until nothing more can be placed.
-
-    Args:
-        workload: The cluster and the jobs.
-        profile: The policies.
-        errors: How the truth strays from the estimates.
-        seed: Of what is drawn for them.
-    """
+    """All that happens at one millisecond, then cycles until nothing more can be placed."""
 
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0

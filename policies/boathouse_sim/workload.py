@@ -39,12 +39,7 @@ class Errors:
 
 
 class Truth:
-    """How long tasks really run.
-
-    Args:
-        errors: The errors.
-        random: Draws them.
-    """
+    """How long tasks really run."""
 
     def __init__(self, errors: Errors, random: np.random.Generator) -> None:
         self._errors = errors

@@ -17,11 +17,7 @@ log = logs.get(__name__)
 
 
 class ReservedNodes(Part):
-    """Publishes an event for each node that is newly reserved.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Publishes an event for each node that is newly reserved."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
@@ -57,9 +53,6 @@ class PendingPods(Part):
 
     A class qualifies when it has been pending for lack of nodes for some time and none of its tasks was placed. In a
     busy cluster, where tasks are placed one after another, this avoids the second write that binds such a pod.
-
-    Args:
-        state: The state of the scheduler.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -122,11 +115,7 @@ class PendingPods(Part):
 
 
 class Decider(Part):
-    """Runs scheduling cycles.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Runs scheduling cycles."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)

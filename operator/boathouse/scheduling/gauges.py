@@ -19,12 +19,7 @@ _REASONS = tuple(str(code) for code in model.Code)
 
 
 class SchedulerGauges(Part):
-    """Reads the gauges of a scheduler.
-
-    Args:
-        subject: The scheduler.
-        leader: Leadership of this process.
-    """
+    """Reads the gauges of a scheduler."""
 
     def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
         super().__init__(subject.state)

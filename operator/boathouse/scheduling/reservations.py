@@ -132,11 +132,7 @@ JUDGE_EVERY_S = 1.0
 
 
 class Reservations(Part):
-    """Reserves room for gangs.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Reserves room for gangs."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)

@@ -17,11 +17,7 @@ from boathouse_policies import model
 
 
 class Capability(Part):
-    """Remembers nodes and namespaces that refused a resize.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Remembers nodes and namespaces that refused a resize."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
@@ -98,13 +94,7 @@ def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.
 
 
 class Resizing(Part):
-    """Carries resizes of running tasks out.
-
-    Args:
-        state: The state of the scheduler.
-        pod_writer: Writes pods.
-        shared: Places of the API writes.
-    """
+    """Carries resizes of running tasks out."""
 
     def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
         super().__init__(state)

@@ -82,11 +82,7 @@ class Shown:
 
 
 class ShownGangs(Part):
-    """Decides which gangs show themselves, from what is known now.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Decides which gangs show themselves, from what is known now."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
@@ -203,15 +199,7 @@ class Write:
 
 
 class Showing(Part):
-    """Shows pending gangs.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        state: The state of the scheduler.
-        pod_writer: Writes pods.
-        operations: Carries out the creation of drivers.
-    """
+    """Shows pending gangs."""
 
     def __init__(
         self,

@@ -83,11 +83,7 @@ class ClusterState:
 
 
 class Part:
-    """A part of the scheduler, which works on the state and does not reference other parts.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """A part of the scheduler, which works on the state and does not reference other parts."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state

@@ -36,11 +36,7 @@ class Action(enum.Enum):
 
 
 class Keeper(Part):
-    """Says which writes the suspensions need now.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Says which writes the suspensions need now."""
 
     def original(self, row: rows.PodRow) -> CpuSize | None:
         """Return the CPU that a task had whose record was removed; None while its job may still be submitted."""

@@ -25,11 +25,7 @@ _LASTING = {Reason.PHASE_PASSED, Reason.NOTHING_TO_LEND, Reason.NOT_SUPPORTED, R
 
 
 class ByHand(Part):
-    """Names the tasks that their authors suspend.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Names the tasks that their authors suspend."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
@@ -83,13 +79,7 @@ def problem(pod: facts.PodFacts | None, state: PodState | None) -> Reason | None
 
 
 class Suspending(Part):
-    """Carries suspensions out.
-
-    Args:
-        state: The state of the scheduler.
-        pod_writer: Writes pods.
-        shared: Places of the API writes.
-    """
+    """Carries suspensions out."""
 
     def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
         super().__init__(state)

@@ -175,12 +175,7 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
 
 
 class _Application:
-    """The spec of a SparkApplication, as it is converted.
-
-    Args:
-        draft: What it becomes.
-        spec: Of the application.
-    """
+    """The spec of a SparkApplication, as it is converted."""
 
     def __init__(self, draft: Draft, spec: Fields) -> None:
         self._draft = draft

@@ -153,13 +153,7 @@ _SET_ANYWAY: Final[Mapping[str, str]] = {
 
 
 class Properties:
-    """The properties of an application that are not converted yet.
-
-    Args:
-        draft: What they become.
-        given: By key.
-        where: Says where a key comes from, for notes.
-    """
+    """The properties of an application that are not converted yet."""
 
     def __init__(self, draft: Draft, given: Mapping[str, str], where: Callable[[str], str]) -> None:
         self._draft = draft

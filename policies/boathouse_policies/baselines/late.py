@@ -94,10 +94,6 @@ class Late(Controller, Observer, Follower):
     """Start second attempts of the tasks with the longest estimated time left.
 
     The state is not dumped: running tasks report again after a restart.
-
-    Args:
-        config: The constants.
-        running: What runs.
     """
 
     def __init__(self, config: Config, running: RunningTasks) -> None:

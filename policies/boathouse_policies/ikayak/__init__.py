@@ -39,11 +39,6 @@ _PAPER = Config()
 class Parts:
     """The pieces of one iKayak, for profiles that combine policies. They share the book, and no state with others.
 
-    Args:
-        running: Which task runs where.
-        config: The constants.
-        suspension: Makes the controller of suspensions.
-
     Attributes:
         book: Observer, after `RunningTasks`: what runs, the models, and μ.
         suspension: Controller, Filter and Hooks: reducers, and their CPU that is lent to maps.

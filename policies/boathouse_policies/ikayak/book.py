@@ -97,10 +97,6 @@ class Columns:
 class Book(Observer, Follower):
     """Keeps account of jobs, of where maps read and when they should end, and of what reducers report.
 
-    Args:
-        config: The constants.
-        running: Which task runs where.
-
     Attributes:
         bank: What was learned.
         jobs: By id.

@@ -162,11 +162,7 @@ class Predictor(enum.IntEnum):
 
 
 class Bank:
-    """One fuzzy model for each class of jobs, and how long their tasks took: what outlasts jobs and restarts.
-
-    Args:
-        config: The constants.
-    """
+    """One fuzzy model for each class of jobs, and how long their tasks took: what outlasts jobs and restarts."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

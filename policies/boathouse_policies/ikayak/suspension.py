@@ -66,10 +66,6 @@ def is_in(profile: Profile) -> bool:
 class Suspension(Controller, Filter, Hooks, Figures):
     """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
 
-    Args:
-        config: The constants.
-        book: What runs.
-
     Attributes:
         paused: Until when who is suspended in this cycle, the controller's decisions included.
     """

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 class Thresholds:
-    """H_d of each host, from one cycle to the next.
-
-    Args:
-        config: The constants.
-    """
+    """H_d of each host, from one cycle to the next."""
 
     def __init__(self, config: Config) -> None:
         self._first = math.inf if config.threshold is None else config.threshold

@@ -44,9 +44,6 @@ if TYPE_CHECKING:
 class Interference(Filter, Score, Hooks, Observer, Figures):
     """Predicts, judges and learns.
 
-    Args:
-        config: The constants.
-
     Attributes:
         profiles: What tasks use.
         learners: The model of each namespace.

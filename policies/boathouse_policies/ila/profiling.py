@@ -179,11 +179,7 @@ class ClassProfile:
 
 
 class Profiles:
-    """The profile of each class of the jobs that are not over, and the demand of the programs seen.
-
-    Args:
-        config: The constants.
-    """
+    """The profile of each class of the jobs that are not over, and the demand of the programs seen."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

@@ -190,9 +190,6 @@ class Koala(Controller, Observer):
 
     It dumps nothing: masters report again, and offers begin a new period.
 
-    Args:
-        config: The constants.
-
     Attributes:
         report_every_s: How often masters should report.
         terms: What clusters have of their own; the shell sets them before it submits the cluster.

@@ -155,9 +155,6 @@ class Ahead(Hooks):
 
     The order decides as if no node were reserved, for tasks whose run time is known. The older a reservation, the
     smaller must a job be to pass it: after `_PASSED_FOR_S` nobody does, so that an owner waits for a bounded time.
-
-    Args:
-        order: Ranks the jobs.
     """
 
     def __init__(self, order: SizeBased) -> None:

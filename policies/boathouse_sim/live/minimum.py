@@ -24,13 +24,6 @@ _RESERVED = "reserved:"
 class Minimum:
     """Places that are reserved for the expected executors of an application, and what it is short of.
 
-    Args:
-        world: The world.
-        run: The application.
-        driver: The driver's class, and its task.
-        executor: The class of the executors.
-        count: The minimum.
-
     Attributes:
         requested: The executors that the driver has requested: it requests them all at once.
         short: What goes before all others: executors and expected ones that have no place.

@@ -47,12 +47,6 @@ class _Domain:
 class SharedRates:
     """See the module's docstring.
 
-    Args:
-        clock: Virtual time.
-        hosts: All of them.
-        contention: What sharing costs.
-        pools: Shared capacities.
-
     Attributes:
         done_ms: Work of all activities that came to their end.
     """

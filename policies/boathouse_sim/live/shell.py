@@ -48,10 +48,6 @@ class Failing:
         down: Nodes that are away.
         coming: Nodes that will come back.
 
-    Args:
-        world: Where.
-        outages: Which.
-
     Raises:
         WorkloadError: An outage names a node that there is not.
     """
@@ -184,14 +180,7 @@ class Reports:
 
 
 class Live:
-    """Drives a live world: tasks start when they fit.
-
-    Args:
-        workload: Its jobs, applications and conditions.
-        profile: The policies.
-        errors: How the truth strays from the estimates.
-        seed: Of all that is drawn.
-    """
+    """Drives a live world: tasks start when they fit."""
 
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0

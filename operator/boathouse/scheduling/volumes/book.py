@@ -82,9 +82,6 @@ class Mounts:
 class VolumeBook(framework.Filter):
     """Constraints of volumes, including reservations that the API server does not show yet.
 
-    Args:
-        objects: Objects of storage from the watches.
-
     Attributes:
         storage: Objects of storage from the watches.
         mounts: Claims by node and by pod.

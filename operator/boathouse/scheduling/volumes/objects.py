@@ -23,10 +23,6 @@ T = TypeVar("T", bound=store.HasMetadata)
 class StorageWatches:
     """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes.
 
-    Args:
-        api: Client of the API server.
-        aside: Sets objects aside that cannot be represented.
-
     Attributes:
         objects: Objects of storage, kept current.
     """
@@ -85,13 +81,7 @@ TIMED_OUT = "VolumeBindingTimedOut"
 
 
 class VolumeWriter:
-    """Binds pods' volumes.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        book: Reservations.
-    """
+    """Binds pods' volumes."""
 
     def __init__(self, api: client.ApiClient, leader: writer.Leadership, book: volume_book.VolumeBook) -> None:
         self._api = api

@@ -115,9 +115,6 @@ class Question:
 class Index:
     """Indexes of storage for repeated look-ups, valid until storage changes.
 
-    Args:
-        objects: Objects of storage.
-
     Attributes:
         free: Volumes that are reserved for no claim.
         reserved: Volumes by the claim (namespace and name) for which they are reserved.
