@@ -13,7 +13,7 @@ from boathouse.services.frame import admission, metrics, object_store, reconcile
 from boathouse.services.hadoop import applications, directory
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
-from boathouse.telemetry import metrics as telemetry_metrics
+from boathouse.telemetry.metrics import ScrapeGauges
 from tests.builders import mrjobs
 from tests.builders.frame import NOT_FOUND
 
@@ -61,7 +61,7 @@ class JobReconciler:
         limits = OperatorConfig.model_validate(config).tenant_limits
         self.objects = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         context = self._context(limits, {"now": self.clock} if clocks is None else clocks)
-        counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), telemetry_metrics.ScrapeGauges())
+        counts = metrics.ObjectMetrics(MRJOB, registry.CollectorRegistry(), ScrapeGauges())
         kind = self._kind(context, config)
         self.pods = kind.pods
         self.reconciler = reconciler.Reconciler(kind, context, self.objects, counts)

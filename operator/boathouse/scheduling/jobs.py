@@ -14,7 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from boathouse.cluster import catalogue, wire
 from boathouse.scheduling import admitted, gangs, refusals
-from boathouse.scheduling import limits as namespace_limits
+from boathouse.scheduling.limits import RECOUNT_S, ShapeLimits, Variety
 from boathouse.scheduling.pods import facts, ownership, requests, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse_policies import framework, model
@@ -172,7 +172,7 @@ class Jobs:
         clock: Callable[[], float],
         queue_of: ownership.QueueOf,
         refused: refusals.Refusals | None = None,
-        limits: namespace_limits.ShapeLimits = namespace_limits.ShapeLimits(),  # noqa: B008 - frozen
+        limits: ShapeLimits = ShapeLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.refused = refusals.Refusals(clock) if refused is None else refused
         self._queue = queue
@@ -183,9 +183,7 @@ class Jobs:
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
         self._changed: set[model.JobId] = set()
         self._changed_rows: dict[rows.PodRow, None] = {}
-        self._variety = namespace_limits.Variety(
-            limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock
-        )
+        self._variety = Variety(limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock)
         self._has_excess_pods = False
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
         self._retry_s = -math.inf
@@ -513,7 +511,7 @@ class Jobs:
         now_s = self._clock()
         if now_s < self._retry_s:
             return
-        self._retry_s = now_s + namespace_limits.RECOUNT_S
+        self._retry_s = now_s + RECOUNT_S
         excess = [row for row in self._pods.waiting() if row.is_excess] if self._has_excess_pods else []
         self._has_excess_pods, full = False, set()
         for row in excess:

@@ -8,8 +8,8 @@ from msgspec import structs
 from boathouse.cluster import errors, views
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import objects as volumes_objects
 from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes.objects import FAILED, PROVISIONING_FAILED, VolumeWriter
 from tests.builders import manifests
 
 N1 = "n1"
@@ -40,13 +40,13 @@ def promise(*, volume: str = "", provision: bool = False) -> volume_book.Promise
     return volume_book.Promise(node=N1, claims=("demo/c",), bindings=bindings)
 
 
-def writing(server: PatchServer, *objects) -> volumes_objects.VolumeWriter:
+def writing(server: PatchServer, *objects) -> VolumeWriter:
     known = dataclasses.replace(
         rules.Storage.empty(),
         claims={one.metadata.key: one for one in objects if isinstance(one, views.ClaimView)},
         volumes={one.metadata.name: one for one in objects if isinstance(one, views.VolumeView)},
     )
-    return volumes_objects.VolumeWriter(server, server, volume_book.VolumeBook(known))
+    return VolumeWriter(server, server, volume_book.VolumeBook(known))
 
 
 async def test_claims_that_are_bound_need_no_write():
@@ -118,7 +118,7 @@ async def test_a_claim_that_is_provisioned_for_the_node_already_is_not_written_a
 async def test_a_claim_that_was_deleted_is_an_outcome(fields):
     found = await writing(PatchServer()).prepare(promise(**fields))
     assert isinstance(found, outcomes.NotDone)
-    assert (found.reason, "deleted" in found.message) == (volumes_objects.FAILED, True)
+    assert (found.reason, "deleted" in found.message) == (FAILED, True)
 
 
 async def test_a_refused_write_is_an_outcome():
@@ -133,10 +133,10 @@ async def test_a_refused_write_is_an_outcome():
     [
         (manifests.claim_view(node=N1, revision=9), None),
         (manifests.claim_view(revision=8), None),  # older than the write
-        (manifests.claim_view(revision=9), volumes_objects.PROVISIONING_FAILED),
-        (manifests.claim_view(node="n2", revision=9), volumes_objects.PROVISIONING_FAILED),
+        (manifests.claim_view(revision=9), PROVISIONING_FAILED),
+        (manifests.claim_view(node="n2", revision=9), PROVISIONING_FAILED),
         (manifests.claim_view(volume="v", revision=9), None),
-        (None, volumes_objects.FAILED),
+        (None, FAILED),
     ],
 )
 def test_a_claim_that_is_not_provisioned_for_the_node_any_more_fails(claim, reason):

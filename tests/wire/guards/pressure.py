@@ -9,7 +9,7 @@ from prometheus_client import registry
 from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.scheduling import executor, outcomes, refusals, transforms
-from boathouse.scheduling import limits as namespace_limits
+from boathouse.scheduling.limits import ShapeLimits, Variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob.attempts import settle
 from tests.builders import manifests, mrjobs
@@ -67,7 +67,7 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
 
 
 async def pods_of_many_shapes(api, _tmp):
-    limits = namespace_limits.ShapeLimits(shapes=5)
+    limits = ShapeLimits(shapes=5)
     async with scheduling(api, shape_limits=limits) as w:
         for number in range(20):
             api.add(manifests.pod(f"p{number:02}", cpu=f"{number + 1}m"))
@@ -139,7 +139,7 @@ def with_workers_in_order_of_arrival(patch):
 
 
 def with_any_number_of_shapes(patch):
-    patch.setattr(namespace_limits.Variety, "refusal", lambda *_: None)
+    patch.setattr(Variety, "refusal", lambda *_: None)
 
 
 def with_any_number_of_constraints(patch):

@@ -8,9 +8,8 @@ from hypothesis import strategies as st
 
 from boathouse_policies import ikayak, model, profiles
 from boathouse_policies.ikayak import predictors
-from boathouse_sim import conditions as sim_conditions
 from boathouse_sim import invariants, topology, work
-from boathouse_sim.conditions import Conditions
+from boathouse_sim.conditions import Conditions, Saturation
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload
 from tests.builders import simulations
@@ -43,7 +42,7 @@ def mixed(jobs=2, min_executors=0) -> Workload:
                 submit_ms=i * 10_000 + 3000,
             )
         )
-    conditions = Conditions(contention=sim_conditions.Saturation(), records=True)
+    conditions = Conditions(contention=Saturation(), records=True)
     machines = topology.machines(4, cores=4, mem_mb=8000)
     return Workload(name="mixed", cluster=Cluster.of(machines), apps=tuple(apps), conditions=conditions)
 

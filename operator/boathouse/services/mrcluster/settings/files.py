@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 from xml.sax import saxutils
 
-from boathouse.resources.mrcluster import spec as mrcluster_spec
+from boathouse.resources.mrcluster.spec import closed_keys, open_settings
 from boathouse.services.mrcluster.cluster import Cluster
 from boathouse.services.mrcluster.scripts import SCRIPTS
 from boathouse.services.mrcluster.settings import capacity, core_site, hdfs_site, mapred_site, paths, yarn_site
@@ -61,7 +61,7 @@ def render(cluster: Cluster) -> Rendered:
     }
     spec = cluster.spec
     maps = (spec.hadoop_settings, spec.hdfs.settings, spec.yarn.settings, spec.mapreduce.settings)
-    return Rendered(files=files, digest=_digest(cluster, files), overridden=mrcluster_spec.closed_keys(*maps))
+    return Rendered(files=files, digest=_digest(cluster, files), overridden=closed_keys(*maps))
 
 
 def _sites(cluster: Cluster) -> dict[str, _Settings]:
@@ -82,7 +82,7 @@ def _sites(cluster: Cluster) -> dict[str, _Settings]:
 
 
 def _merged(defaults: _Settings, user: _Settings | None, ours: _Settings) -> _Settings:
-    return {**defaults, **mrcluster_spec.open_settings(user), **ours}
+    return {**defaults, **open_settings(user), **ours}
 
 
 def _xml(settings: _Settings) -> str:
