@@ -208,7 +208,7 @@ class Intake(Part):
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING, error)
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
-        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
+        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, ownership.problem_of(pod))
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
         """Keep pods of a class from a node for a while whose kubelet refused one."""

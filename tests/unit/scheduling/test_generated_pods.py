@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from boathouse.cluster import views, wire
-from boathouse.scheduling import jobs, transforms
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import facts, ownership, translate
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import framework, model, profiles
@@ -91,7 +91,7 @@ def asked(case: generator.Case) -> tuple[framework.PendingClass, list[set[str]]]
     for pod in pods:
         ledger.observe(ownership.of(pod))
     probe = probe_of(case)
-    one = jobs.foreign_class(probe, shown=lambda _, value: value)
+    one = ownership.foreign_class(probe, shown=lambda _, value: value)
     job = model.Job(id=one.job, queue=model.QueueName("default"), submitted_s=0.0, namespace=NAMESPACE)
     queue.submit(job, [one], [model.Task(id=probe.id, task_class=one.id, pod_uid=model.PodUid("u"))])
     state = framework.CycleState(ledger.snapshot(0.0))

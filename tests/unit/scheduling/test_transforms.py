@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import jobs, transforms
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import ownership, requests, translate
 from boathouse.scheduling.volumes import rules as volumes_
 from boathouse.services.mrjob.attempts import pod_reader
@@ -249,7 +249,7 @@ def test_a_reduced_pod_records_that_it_had_too_many_constraints():
 def test_a_pod_over_the_limits_of_constraints_is_too_complex(which):
     small = transform(LARGE[which])
     with pytest.raises(requests.UnreadablePodError, match="at most") as refused:
-        jobs.foreign_class(small)
+        ownership.foreign_class(small)
     assert refused.value.is_too_complex
 
 
@@ -259,7 +259,7 @@ def test_the_error_of_unrepresentable_constraints_is_truncated(label):
     assert small.resources.cpu_milli == 1000
     assert len(small.constraints) <= transforms.MESSAGE_LENGTH
     with pytest.raises(requests.UnreadablePodError, match="not a valid TaintEffect" if len(label) < KIB else "x"):
-        jobs.foreign_class(small)
+        ownership.foreign_class(small)
 
 
 def test_an_undecodable_pod_keeps_its_node_and_scheduler():
@@ -275,7 +275,7 @@ def test_the_requests_of_a_pod_are_summed_once(monkeypatch):
     whole = requests.pod_requests
     monkeypatch.setattr(requests, "pod_requests", lambda pod: sums.append(pod) or whole(pod))
     small = manifests.pod_facts()
-    jobs.foreign_class(small)
+    ownership.foreign_class(small)
     ownership.of(small)
     assert len(sums) == 1
 
