@@ -3,8 +3,8 @@
 python examples/simulation.py
 """
 
-from boathouse_sim import contention, simulation, topology, work
-from boathouse_sim.conditions import Conditions, Outage, Outages
+from boathouse_sim import simulation, topology, work
+from boathouse_sim.conditions import Conditions, Outage, Outages, Saturation
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Penalty, PenaltyModel, Workload
 
@@ -43,7 +43,7 @@ pagerank = Spark(
 
 # 4. What else holds: neighbours slow each other down, run times vary, and one node is away for two minutes.
 conditions = Conditions(
-    contention=contention.Saturation(),
+    contention=Saturation(),
     jitter=0.1,
     outages=Outages(given=(Outage(node="n3", from_s=60, to_s=180),)),
 )

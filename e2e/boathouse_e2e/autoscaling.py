@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling.pods import requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -28,8 +28,8 @@ class Size:
     def of(cls, amounts: Mapping[str, str]) -> Size:
         """Return the size that requests or allocatable resources have."""
         return cls(
-            cpu_milli=quantities.cpu_milli(amounts.get("cpu", "0")),
-            memory_bytes=quantities.size_bytes(amounts.get("memory", "0")),
+            cpu_milli=requests.cpu_milli(amounts.get("cpu", "0")),
+            memory_bytes=requests.size_bytes(amounts.get("memory", "0")),
         )
 
     def __add__(self, other: Size) -> Size:

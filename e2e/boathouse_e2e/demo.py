@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import obstore
 from rich import box, console, table
 
-from boathouse_cli import enable_spark, explain, gateway, kinds, model, picture, tables, watching
+from boathouse_cli import changing, explain, gateway, kinds, model, picture, tables, watching
 from boathouse_cli import errors as cli_errors
 from boathouse_e2e import catalogue, corpus, errors, images, install, paths, providers, storage, tools
 from boathouse_e2e.spec import Cluster, ClusterSpec
@@ -318,7 +318,7 @@ def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: cons
 def _count(cluster: Cluster, screen: console.Console) -> list[model.Job]:
     """Apply all word counts, so that they run at the same time, and wait until each has ended."""
     kubeconfig = str(cluster.kubeconfig)
-    enable_spark.enable_spark(namespace=NAMESPACE, context=cluster.context, kubeconfig=kubeconfig)
+    changing.enable_spark(namespace=NAMESPACE, context=cluster.context, kubeconfig=kubeconfig)
     for each in WORD_COUNTS:
         screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(each.example)).strip(), highlight=False)
     return [_follow(cluster, each, screen) for each in WORD_COUNTS]

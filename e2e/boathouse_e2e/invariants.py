@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrcluster.names import LABEL_HOST
-from boathouse.suspension import record as suspension_record
+from boathouse.suspension import stages as suspension_record
 from boathouse_task import contract
 
 if TYPE_CHECKING:

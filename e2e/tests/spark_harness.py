@@ -9,7 +9,7 @@ import yaml
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND
-from boathouse_cli import enable_spark, kinds, model, sparkapps
+from boathouse_cli import changing, kinds, model, sparkapps
 from boathouse_e2e import demo, images, paths, storage
 from e2e.tests import harness
 
@@ -58,7 +58,7 @@ class Applications:
         """Give drivers their account, as users do."""
         cluster = self.place.cluster
         kubeconfig = str(cluster.kubeconfig)
-        enable_spark.enable_spark(namespace=self.place.namespace, context=cluster.context, kubeconfig=kubeconfig)
+        changing.enable_spark(namespace=self.place.namespace, context=cluster.context, kubeconfig=kubeconfig)
 
     def program(self, text: str, name: str = "main.py") -> str:
         """Have a single program in the applications' pods; return its URI."""

@@ -9,7 +9,7 @@ import statistics
 import time
 from typing import TYPE_CHECKING
 
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling.pods.requests import cpu_milli
 
 if TYPE_CHECKING:
     import fake_programs
@@ -71,4 +71,4 @@ class CoreTime:
 
 def _cores(pod: fake_programs.Pod) -> float:
     requests = (one.resources.requests.get("cpu", "0") for one in pod.spec.containers)
-    return sum(map(quantities.cpu_milli, requests)) / 1000
+    return sum(map(cpu_milli, requests)) / 1000

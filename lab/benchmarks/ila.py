@@ -23,7 +23,7 @@ import numpy as np
 from core import QUEUE, Core
 
 from boathouse_policies import model, profiles
-from boathouse_sim import contention, topology
+from boathouse_sim import conditions, topology
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -135,8 +135,8 @@ class World:
         load = self._load[self.server[one.node]]
         cpu, disk = self._use(one)
         load[0], load[1], load[3] = load[0] + cpu, load[1] + disk, load[3] + (disk > 0)
-        slow = contention.Saturation().slowdown(np.array([[*load[:3], 0.0]]), self._capacity, np.array([load[3]]))[0]
-        seconds = 10.0 * float(slow[contention.DISK if disk else contention.CPU]) * self._random.uniform(0.9, 1.1)
+        slow = conditions.Saturation().slowdown(np.array([[*load[:3], 0.0]]), self._capacity, np.array([load[3]]))[0]
+        seconds = 10.0 * float(slow[conditions.DISK if disk else conditions.CPU]) * self._random.uniform(0.9, 1.1)
         heapq.heappush(self._ends, (self.now_s + seconds, next(self._sequence), one, seconds))
 
     @staticmethod

@@ -28,9 +28,8 @@ from boathouse.services.mrjob import splits
 from boathouse_e2e.paused_tasks import PausedTasks
 from boathouse_policies import model
 from boathouse_sim import work
-from boathouse_sim.live import doing
-from boathouse_sim.live.gate import Gate
-from boathouse_sim.live.rates import Activity
+from boathouse_sim.live import sizes
+from boathouse_sim.live.rates import Activity, Gate
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -88,7 +87,7 @@ class Live:
     Attributes:
         pod: The newest version of its pod.
         running: Its part of the node.
-        size: What `doing` reads of it.
+        size: What `sizes` reads of it.
         segment: What it does; None for nothing that takes resources.
         ended: Set when it has done that.
         timings: Of its phases.
@@ -212,8 +211,8 @@ class Programs(fake_programs.Programs):
         live.size.asked = model.Resources(cpu_milli=milli, memory_bytes=0)
         if live.segment is None:
             return
-        stretch = doing.stretches(live.segment, live.size, None, work.PLAIN_READING, live.luck)
-        load = doing.loads(live.segment, live.size, None, stretch)
+        stretch = sizes.stretches(live.segment, live.size, None, work.PLAIN_READING, live.luck)
+        load = sizes.loads(live.segment, live.size, None, stretch)
 
         def change(activity: Activity) -> None:
             activity.stretch, activity.load = stretch, load
@@ -317,7 +316,7 @@ class Programs(fake_programs.Programs):
                 penalty=penalty,
                 asked=model.Resources(cpu_milli=milli, memory_bytes=0),
             ),
-            luck=doing.luck_of(self._seed, name, order.attempt, JITTER, (0.0, 0.0)),
+            luck=sizes.luck_of(self._seed, name, order.attempt, JITTER, (0.0, 0.0)),
         )
 
     def _beside(self, live: Live) -> list[Awaitable[None]]:
@@ -376,12 +375,12 @@ class Programs(fake_programs.Programs):
         is_copy = segment.name == "shuffle"
         gate = live.order.state.gate if is_copy else None
         live.segment, live.ended = segment, asyncio.get_running_loop().create_future()
-        stretch = doing.stretches(segment, live.size, None, work.PLAIN_READING, live.luck)
-        load = doing.loads(segment, live.size, None, stretch)
+        stretch = sizes.stretches(segment, live.size, None, work.PLAIN_READING, live.luck)
+        load = sizes.loads(segment, live.size, None, stretch)
         ended = live.ended
         activity = Activity(
             live.running.node,
-            doing.work_ms(segment),
+            sizes.work_ms(segment),
             stretch,
             load,
             lambda: None if ended.done() else ended.set_result(None),

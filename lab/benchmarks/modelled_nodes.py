@@ -15,7 +15,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from boathouse.services.progress import certificates
-from boathouse_sim import contention
+from boathouse_sim import conditions
 from boathouse_sim.clock import Clock
 from boathouse_sim.live.shared import SharedRates
 from boathouse_sim.topology import Host
@@ -23,8 +23,7 @@ from boathouse_sim.topology import Host
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from boathouse_sim.live.gate import Gate
-    from boathouse_sim.live.rates import Activity
+    from boathouse_sim.live.rates import Activity, Gate
 
 ADDRESS = "127.0.0.1"
 STEP_S = 0.02
@@ -64,7 +63,7 @@ class Nodes:
     def __init__(self, names: Sequence[str], cores: int) -> None:
         hosts = [Host(name=name, cores=float(cores)) for name in names]
         self._clock = Clock()
-        self._rates = SharedRates(self._clock, hosts, contention.Saturation())
+        self._rates = SharedRates(self._clock, hosts, conditions.Saturation())
         self._began_s = time.monotonic()
         self._pods: set[Running] = set()
         self._cpu_s: collections.Counter[str] = collections.Counter()

@@ -31,7 +31,7 @@ from unittest import mock
 
 from benchmarks import support
 from boathouse.cluster import server_time
-from boathouse.resources import quantity, times
+from boathouse.resources import quantity, statuses
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.progress import certificates
@@ -214,7 +214,7 @@ async def reducing(kubelet_s: float) -> AsyncIterator[Running]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(mock.patch.object(wiring, "MRJobKind", build))
         # pods that wait since the server's own date would be late
-        stack.enter_context(mock.patch.object(world, "_NOW", times.rfc3339(time.time())))
+        stack.enter_context(mock.patch.object(world, "_NOW", statuses.rfc3339(time.time())))
         api = await stack.enter_async_context(fake_api.FakeApi())
         api.add(manifests.node("n1", cpu="16", memory="32Gi"))
         api.add(mrjobs.mrjob(numReduceTasks=1, slowStartCompletedMapsPercent=0))

@@ -28,7 +28,7 @@ from benchmarks import support
 from boathouse.cluster import catalogue, client, config
 from boathouse.resources import names
 from boathouse.services.mrjob.model import MRJOBS
-from boathouse.suspension import record as suspension_record
+from boathouse.suspension import stages as suspension_record
 from boathouse_e2e import images, install, providers, storage, waiting
 from boathouse_e2e.container_cpu import LimitSampler
 from boathouse_e2e.spec import Cluster, ClusterSpec

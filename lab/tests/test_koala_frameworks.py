@@ -10,7 +10,7 @@ from boathouse_lab.koala import Disks, Hadoop, HadoopJob, Program
 from boathouse_lab.koala.tracker import JobBook, Tracker
 from boathouse_policies import koala, model
 from boathouse_policies.koala import Config, Policy
-from boathouse_sim import contention, topology, work
+from boathouse_sim import conditions, topology, work
 from boathouse_sim.conditions import Outage, Outages
 from boathouse_sim.invariants import Invariants
 from boathouse_sim.topology import Host
@@ -19,7 +19,7 @@ from tests.builders import simulations
 
 COUNT = Program(name="count", map_s_per_mb=0.1, map_output=0.0, reduce_s_per_mb=0.0, output=0.0, start_s=0.0)
 COPY = Program(name="copy", map_s_per_mb=0.0, map_output=1.0, reduce_s_per_mb=0.0, output=1.0, start_s=0.0)
-EVEN = contention.Saturation(cpu_flat=1.0, cpu_power=1.0, seek=0.0, ceiling=1e9)
+EVEN = conditions.Saturation(cpu_flat=1.0, cpu_power=1.0, seek=0.0, ceiling=1e9)
 
 
 def hadoop_job(name="j", maps=4, program=COUNT, reduces=1, **fields) -> HadoopJob:

@@ -11,14 +11,12 @@ from typing import Any, Final
 
 import kopf
 
-from boathouse.cluster import client, config, election, errors, loops, retries, server_time
+from boathouse import handlers
+from boathouse.cluster import client, config, election, errors, retries, server_time
 from boathouse.cluster import events as event_writer
-from boathouse.handlers import objects as handlers
-from boathouse.handlers import settings as kopf_settings
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, configured, scheduler, shadow
-from boathouse.scheduling.tenants import variety
+from boathouse.scheduling import assembly, limits, options, scheduler, shadow
 from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
@@ -26,7 +24,7 @@ from boathouse.services.mrcluster import wiring as mrclusters
 from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import certificates, server
 from boathouse.services.sparkapp import wiring as sparkapps
-from boathouse.telemetry import gauges, health, logs
+from boathouse.telemetry import health, logs
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, profiles
 
@@ -108,7 +106,7 @@ class Leader:
             published = shadowed.Published(
                 context.api, settings.namespace, profile.name, shadow_, context.election.valid, context.metrics.gauges
             )
-            self._services.controllers.loops.append(loops.Loop("shadow", published.save, every_s=shadowed.EVERY_S))
+            self._services.controllers.loops.append(retries.Loop("shadow", published.save, every_s=shadowed.EVERY_S))
         for kind in KINDS:
             kind.add(self._services)
         self._saved_state = learned.SavedState(
@@ -129,8 +127,8 @@ class Leader:
             await self._load_learned()
             self._start(group, self._services.controllers.queue.run(), "reconciling")
             for loop in (
-                loops.Loop("learning", self._saved_state.save, every_s=learned.EVERY_S),
-                loops.Loop("authorities", around.bundles.refresh, every_s=BUNDLE_REFRESH_S),
+                retries.Loop("learning", self._saved_state.save, every_s=learned.EVERY_S),
+                retries.Loop("authorities", around.bundles.refresh, every_s=BUNDLE_REFRESH_S),
                 *self._services.controllers.loops,
             ):
                 group.create_task(loop.run())
@@ -165,11 +163,11 @@ class Leader:
         """Start Kopf's tasks in this event loop. When they end, Kopf cancels only the tasks that it started."""
         ours = asyncio.all_tasks()
         registry = handlers.registry(self._services.controllers.stores.values())
-        kopf_settings.login(registry, self._context.cluster)
+        handlers.login(registry, self._context.cluster)
         namespaces = self._context.asked.config.watch_namespaces
         tasks = await kopf.spawn_tasks(
             registry=registry,
-            settings=kopf_settings.settings(),
+            settings=handlers.settings(),
             standalone=True,
             clusterwide=not namespaces,
             namespaces=namespaces,
@@ -183,31 +181,31 @@ class Leader:
         async with self._services.endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()
 
-    def _limited(self) -> gauges.Reading:
+    def _limited(self) -> telemetry.Reading:
         return {(name,): float(read()) for name, read in self._services.limited.items()}
 
-    def _add_gauges(self, target: gauges.ScrapeGauges) -> None:
+    def _add_gauges(self, target: telemetry.ScrapeGauges) -> None:
         target.add(
-            gauges.Gauge(
+            telemetry.Gauge(
                 name="boathouse_learned_bytes",
                 documentation="Size of the saved estimates by the part of a policy; other: those of other profiles",
                 labels=("part",),
                 read=self._saved_state.sizes,
             ),
-            gauges.Gauge(
+            telemetry.Gauge(
                 name="boathouse_tenant_limited",
                 documentation="Operations that were dropped or delayed by a namespace's limit",
                 labels=("kind",),
                 read=self._limited,
                 counts=True,
             ),
-            gauges.Gauge(
+            telemetry.Gauge(
                 name="boathouse_held_back",
                 documentation="Namespaces and jobs whose tasks are held back because the API server refused pods",
                 labels=("reason",),
                 read=self._scheduling.scheduler.held_back,
             ),
-            gauges.Gauge(
+            telemetry.Gauge(
                 name="boathouse_reconcile_queue_depth",
                 documentation="Objects in the reconcile queue",
                 read=lambda: {(): float(self._services.controllers.queue.depth)},
@@ -231,21 +229,21 @@ def _scheduling(
         context.events,
         context.metrics,
         profile=profile,
-        queues=configured.queues(settings),
+        queues=options.queues(settings),
         on_fatal=context.on_fatal,
         options=scheduler.Options(
             namespaces=frozenset(settings.watch_namespaces),
-            autoscaling=configured.autoscaling(settings),
+            autoscaling=options.autoscaling(settings),
             pending_ahead=settings.pending_ahead,
             conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
             pod_containers=frozenset().union(*(kind.pod_containers for kind in KINDS)),
-            shape_limits=variety.Limits(
+            shape_limits=limits.ShapeLimits(
                 shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
             ),
             switches=_switches(settings),
         ),
-        queue_of=configured.queue_of(settings),
+        queue_of=options.queue_of(settings),
         shadow_=shadow_,
     )
 

@@ -17,8 +17,8 @@ from collections.abc import Awaitable, Sequence
 import pydantic
 from pydantic.alias_generators import to_camel
 
-from boathouse import failpoints, leader, options, reload
-from boathouse.cluster import client, config, election, errors, events, loops, retries, server_time
+from boathouse import failpoints, leader, options
+from boathouse.cluster import client, config, election, errors, events, retries, server_time
 from boathouse.services import own_objects
 from boathouse.services.progress import certificates
 from boathouse.telemetry import health, logs, metrics, server
@@ -150,7 +150,7 @@ class _Life:
 
     async def _reload(self) -> None:
         if self._asked.config_path is not None:
-            await reload.changed(self._asked.config_path, self._asked.file)
+            await options.file_changed(self._asked.config_path, self._asked.file)
             self._stop.set()
 
     async def _work(self) -> None:
@@ -165,7 +165,7 @@ class _Life:
         bundles = certificates.Bundles(self._api, namespace=namespace, replica=replica, now=server_time.SERVER_TIME.now)
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
         cluster_id = await retries.until_done(lambda: own_objects.cluster_id(self._api), what="identify the cluster")
-        authority_check = loops.Loop("authority", bundles.republish, every_s=certificates.REPUBLISH_S)
+        authority_check = retries.Loop("authority", bundles.republish, every_s=certificates.REPUBLISH_S)
         async with asyncio.TaskGroup() as group:
             group.create_task(_essential(self._election.run(), "leader election"))
             group.create_task(_essential(self._events.run(), "events"))

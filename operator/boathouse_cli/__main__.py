@@ -1,10 +1,21 @@
-"""Start the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`."""
+"""Start the command line: `boathouse`, `kubectl boathouse` or `python -m boathouse_cli`; and complete it for kubectl.
+
+By its protocol for plugins, kubectl calls `kubectl_complete-boathouse` with the words after the plugin's name; the last
+is incomplete. It expects a completion in each line, and in the last line a colon with a directive of Cobra.
+"""
 
 from __future__ import annotations
 
+import os
+import shlex
 import sys
 
 from boathouse_cli.errors import CommandError, ExitCode
+
+NO_FILES = ":4"
+"""Cobra's directive that the shell completes no file names."""
+FILES = ":0"
+"""It does: for commands that read files."""
 
 
 def main() -> None:
@@ -27,6 +38,19 @@ def main() -> None:
         sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
+
+
+def complete() -> None:
+    """Print the completions of the words of the command line."""
+    from boathouse_cli import commands
+
+    *whole, _ = words = sys.argv[1:] or [""]
+    line = " ".join(["boathouse", *map(shlex.quote, whole), words[-1]])
+    os.environ |= {"_BOATHOUSE_COMPLETE": "complete_bash", "COMP_WORDS": line, "COMP_CWORD": str(len(words))}
+    try:
+        commands.app(prog_name="boathouse")
+    except SystemExit:
+        print(FILES if whole[:1] in (["convert"], ["simulate"], ["submit"]) else NO_FILES)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ from typing import Annotated, Final
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import changing, convert, enable_spark, options, record, submit
+from boathouse_cli import changing, options, record, submit
 from boathouse_cli.errors import CommandError, ExitCode
 
 GROUP: Final = "boathouse.commands"
@@ -382,8 +382,8 @@ def open_ui(
 
 
 app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
-app.command("convert")(convert.convert)
-app.command("enable-spark")(enable_spark.enable_spark)
+app.command("convert")(submit.convert)
+app.command("enable-spark")(changing.enable_spark)
 app.command("suspend")(changing.suspend)
 app.command("resume")(changing.resume)
 app.command("retry")(changing.retry)

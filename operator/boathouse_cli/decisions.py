@@ -7,8 +7,8 @@ import statistics
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names, quantity
-from boathouse.suspension import record as records
-from boathouse_cli import model, text
+from boathouse.suspension import stages as records
+from boathouse_cli import model
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -70,13 +70,13 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "slowdownError": ("placed", "with a mean error of {:.0%}".format),
     "remainingPredictor": ("remaining time", lambda value: f"predicted by {_name(PREDICTORS, value)}"),
     "remainingError": ("remaining time", "with a mean error of {:.0%} on the program".format),
-    "waitedSeconds": ("placed", lambda value: f"waited {text.duration(value)} for other neighbours"),
-    "escapedSeconds": ("placed", lambda value: f"which would have cost {text.duration(value)}"),
-    "reservedForSeconds": ("placed", lambda value: f"reserved for {text.duration(value)}"),
-    "predictedWaitSeconds": ("placed", lambda value: f"predicted wait {text.duration(value)}"),
-    "idealBytes": ("size", lambda value: f"ideal memory {text.size(value)}"),
-    "seconds": ("size", lambda value: f"predicted run time {text.duration(value)}"),
-    "idealSeconds": ("size", lambda value: f"{text.duration(value)} with the ideal memory"),
+    "waitedSeconds": ("placed", lambda value: f"waited {model.duration(value)} for other neighbours"),
+    "escapedSeconds": ("placed", lambda value: f"which would have cost {model.duration(value)}"),
+    "reservedForSeconds": ("placed", lambda value: f"reserved for {model.duration(value)}"),
+    "predictedWaitSeconds": ("placed", lambda value: f"predicted wait {model.duration(value)}"),
+    "idealBytes": ("size", lambda value: f"ideal memory {model.size(value)}"),
+    "seconds": ("size", lambda value: f"predicted run time {model.duration(value)}"),
+    "idealSeconds": ("size", lambda value: f"{model.duration(value)} with the ideal memory"),
     "diskShare": ("size", "{:.0%} of the node's disk budget".format),
     "cpuShare": ("size", "{:.0%} of the requested CPU".format),
     "gainSeconds": ("size", "gain {:.1f} s of job time".format),
@@ -96,7 +96,7 @@ def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     annotations = model.annotations_of(raw)
     rows = _of_figures(annotations.get(names.ANNOTATION_FIGURES, ""))
     if "size" in rows and (ran_s := _ran_s(model.task_pod(raw))):
-        rows["size"].append(f"ran {text.duration(ran_s)}")
+        rows["size"].append(f"ran {model.duration(ran_s)}")
     if decision := annotations.get(names.ANNOTATION_DECISION):
         rows["size"] = [decision, *rows.get("size", ())]
     found = [(subject, "; ".join(texts)) for subject, texts in rows.items()]
@@ -182,10 +182,10 @@ def _size(prediction: model.Raw) -> Iterator[str]:
 def _suspension(raw: model.Raw, record: records.SuspensionRecord, now_s: float) -> str:
     cpu = quantity.format_milli(record.cpu_request_milli)
     why = f"{record.reason}, decided by {record.by}; it requested {cpu} CPU{'; ' * bool(record.why)}{record.why}"
-    since = text.ago(now_s - record.since_s)
+    since = model.ago(now_s - record.since_s)
     if not _is_suspended(raw):
         return f"was suspended {since} ago: {why}"
-    return f"suspended {since} ago, for {text.duration(record.until_s - now_s)} more at most: {why}"
+    return f"suspended {since} ago, for {model.duration(record.until_s - now_s)} more at most: {why}"
 
 
 def _is_suspended(raw: model.Raw) -> bool:

@@ -1,4 +1,7 @@
-"""Explain the state of a job or pod: a headline, then details. Pure."""
+"""Explain the state of a job, a pod or an MRCluster: a headline, then details. Pure.
+
+Of an MRCluster, first what is wrong with it, then why it has the size that it has.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ import dataclasses
 from typing import TYPE_CHECKING, Final
 
 from boathouse.resources import names
+from boathouse.resources.mrcluster.names import ConditionType as ClusterCondition
+from boathouse.resources.mrcluster.names import Reason as ClusterReason
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
 from boathouse.resources.sparkapp.names import Reason as SparkReason
-from boathouse_cli import decisions, model, text
+from boathouse_cli import decisions, model, mrclusters
+from boathouse_cli.mrclusters import STATIC, MRCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_cli.usage import Queue
 
@@ -40,15 +46,8 @@ class Explanation:
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
-    """Return the explanation of a job's state.
-
-    Args:
-        job: The job.
-        pods: Its pods.
-        queue: Usage of its queue, if the user may read it.
-        now_s: Current time, for ages.
-    """
-    rows = [("phase", f"{job.phase or 'none yet'}, created {text.ago(now_s - job.created_s)} ago")]
+    """Return the explanation of a job's state."""
+    rows = [("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago")]
     rows += job.details
     rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
     rows += [("pods", describe_pods(pods))] if pods else []
@@ -57,17 +56,11 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
-    """Return the explanation of a pod's state.
-
-    Args:
-        raw: The pod.
-        events: Its events, in any order.
-        now_s: Current time, for ages.
-    """
+    """Return the explanation of a pod's state."""
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
     rows = [("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)")]
-    rows.append(("phase", f"{pod.phase}, created {text.ago(now_s - pod.created_s)} ago"))
+    rows.append(("phase", f"{pod.phase}, created {model.ago(now_s - pod.created_s)} ago"))
     rows += [("node", pod.node)] if pod.node else []
     rows += [("queue", pod.queue)] if pod.queue else []
     rows += decisions.of_pod(raw, now_s=now_s)
@@ -87,7 +80,7 @@ def _standing(job: model.Job, now_s: float) -> str:
     if failed and failed.status == "True":
         return f"failed: {because(failed)}"
     if job.holds(ConditionType.SUCCEEDED):
-        took = text.duration((job.completed_s or now_s) - job.created_s)
+        took = model.duration((job.completed_s or now_s) - job.created_s)
         outcome = f"; {job.outcome}" if job.outcome else ""
         return f"succeeded in {took} ({job.progress}){outcome}"
     if not job.conditions:
@@ -122,7 +115,7 @@ def unreconciled(age_s: float) -> str:
     if age_s < UNRECONCILED_AFTER_S:
         return "was created just now; the operator has not reconciled it yet"
     return (
-        f"was created {text.ago(age_s)} ago and no operator has reconciled it: "
+        f"was created {model.ago(age_s)} ago and no operator has reconciled it: "
         f"check `kubectl get pods -n {names.OPERATOR_NAMESPACE}`, "
         "and that the chart value `namespaces` includes this namespace"
     )
@@ -151,11 +144,11 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
     scheduled = model.conditions(raw).get("PodScheduled")
     match pod.phase:
         case "Succeeded":
-            return f"succeeded after {text.duration((pod.finished_s or now_s) - pod.created_s)}"
+            return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
         case "Failed":
             return f"failed: {_pod_failure(raw, pod)}"
         case "Running":
-            return f"has run on {pod.node} for {text.ago(now_s - (pod.started_s or pod.created_s))}"
+            return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
         case _:
             return _not_started(pod, scheduled)
 
@@ -180,3 +173,128 @@ def _last(events: Iterable[model.Raw]) -> list[model.Raw]:
         return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
     return sorted(events, key=when)[-5:]
+
+
+Row = tuple[str, str]
+_PROBLEMS: Final = (
+    (ClusterCondition.HDFS_AVAILABLE, "False", "hdfs"),
+    (ClusterCondition.YARN_AVAILABLE, "False", "yarn"),
+    (ClusterCondition.SCHEDULED, "False", "room"),
+    (ClusterCondition.RESIZING, "True", "resizing"),
+    (ClusterCondition.SETTINGS_OVERRIDDEN, "True", "settings"),
+    (ClusterCondition.ROLLED_OUT, "False", "settings"),
+    (ClusterCondition.NETWORK_UNVERIFIED, "True", "network"),
+)
+"""What is explained of a condition in this status."""
+
+
+def explain_cluster(
+    cluster: MRCluster,
+    pods: Sequence[model.TaskPod],
+    queue: Queue | None,
+    others: Iterable[MRCluster],
+    *,
+    now_s: float,
+) -> Explanation:
+    """Return the explanation of a cluster's state and size."""
+    rows = [
+        *_problems(cluster),
+        ("phase", f"{cluster.phase or 'none yet'}, created {model.ago(now_s - cluster.created_s)} ago"),
+        *_nodes(cluster),
+        *_size(cluster, others, now_s),
+        *_leaving(cluster, now_s),
+        *_figures(cluster),
+        *_idle(cluster, now_s),
+        *(("address", address) for address in cluster.addresses.values()),
+        *([("pods", describe_pods(pods))] if pods else []),
+        *([("queue", describe_queue(queue))] if queue else []),
+    ]
+    return Explanation(headline=f"{cluster.title} {_cluster_standing(cluster, now_s)}", details=tuple(rows))
+
+
+def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
+    if not cluster.conditions:
+        return unreconciled(now_s - cluster.created_s)
+    if refused := cluster.denial(ClusterCondition.ADMITTED):
+        return f"was not admitted: {because(refused)}"
+    if cluster.finished:
+        ended = cluster.condition(ClusterCondition.READY)
+        return f"has expired{f': {ended.message}' if ended else ''}"
+    stands = f"is {cluster.phase} ({cluster.progress})" if cluster.progress else f"is {cluster.phase}"
+    return f"{stands}: {because(cluster.concern)}" if cluster.concern else stands
+
+
+def _problems(cluster: MRCluster) -> Iterator[Row]:
+    told = {cluster.concern.message} if cluster.concern else set()
+    for kind, status, subject in _PROBLEMS:
+        found = cluster.condition(kind)
+        if found is None or found.status != status or found.reason == ClusterReason.NO_COMPUTE or found.message in told:
+            continue
+        told.add(found.message)
+        yield subject, because(found)
+
+
+def _nodes(cluster: MRCluster) -> Iterator[Row]:
+    for role, nodes in (("core", cluster.core), ("transient", cluster.transient)):
+        if nodes != mrclusters.Nodes():
+            counts = f"{nodes.ready} ready, {nodes.pending} pending, {nodes.leaving} leaving"
+            yield role, f"{nodes.wanted} wanted: {counts}"
+
+
+def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iterator[Row]:
+    """Yield why the cluster has its nodes: the last decision, and what its policy may do."""
+    if cluster.size is not None:
+        at_s, reason, offer = cluster.size
+        yield "size", f"decided {model.ago(now_s - at_s)} ago: {reason}"
+        if offer:
+            yield "offer", f"{offer} more nodes" if offer > 0 else f"{-offer} nodes asked back"
+    bounds = ", ".join(f"{role} {_range(*bound)}" for role, bound in cluster.bounds.items())
+    yield "policy", f"{cluster.policy}: {bounds} nodes"
+    if cluster.policy == STATIC:
+        return
+    rivals = [each for each in others if each.uid != cluster.uid and each.policy != STATIC and not each.finished]
+    whole = cluster.weight + sum(each.weight for each in rivals)
+    yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
+
+
+def _range(least: int, most: int) -> str:
+    return str(least) if least == most else f"{least} to {most}"
+
+
+def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
+    for node in cluster.leaving:
+        since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
+        if node.deadline_s is None:
+            until = "no timeout: it leaves when its blocks are copied"
+        else:
+            until = f"at most {model.duration(node.deadline_s - now_s)} more"
+        yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
+
+
+def _figures(cluster: MRCluster) -> Iterator[Row]:
+    if cluster.tasks is not None:
+        yield "yarn", _yarn(cluster, *cluster.tasks)
+    if cluster.hdfs:
+        yield "hdfs", _hdfs(cluster.hdfs)
+    if cluster.ready_s is not None and cluster.tasks is None and not cluster.hdfs:
+        yield "figures", "none: the agent of the master has not reported for a minute"
+
+
+def _yarn(cluster: MRCluster, running: int, pending: int) -> str:
+    containers = f"{running} containers running and {pending} pending, {cluster.slots or 0} slots"
+    return f"load {cluster.load or 'unknown'}: {containers}; {cluster.applications or 0} applications"
+
+
+def _hdfs(figures: Mapping[str, int]) -> str:
+    used, capacity = (model.size(figures.get(key, 0)) for key in ("usedBytes", "capacityBytes"))
+    blocks = f"{figures.get('missingBlocks', 0)} missing, {figures.get('underReplicatedBlocks', 0)} under-replicated"
+    return (
+        f"{used} of {capacity} used, {figures.get('files', 0)} files, {figures.get('liveDataNodes', 0)} DataNodes "
+        f"live; blocks: {blocks}"
+    )
+
+
+def _idle(cluster: MRCluster, now_s: float) -> Iterator[Row]:
+    if cluster.ttl_s is not None and cluster.last_active_s is not None and cluster.holds(ClusterCondition.IDLE):
+        left_s = cluster.last_active_s + cluster.ttl_s - now_s
+        yield "idle", f"is deleted in {model.duration(left_s)} unless it is used"

@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from boathouse.cluster import blocking, config, envelope, errors
+from boathouse.cluster import blocking, catalogue, config, errors
 from boathouse.resources import names
 from boathouse_cli.errors import (
     AlreadyExistsError,
@@ -279,7 +279,7 @@ def byte_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
 def _decoded(text: bytes | str) -> model.Raw:
     try:
         decoded: model.Raw = msgspec.json.decode(text)
-    except envelope.MALFORMED as error:
+    except catalogue.MALFORMED as error:
         raise errors.DecodeError(str(error)) from error
     return decoded
 

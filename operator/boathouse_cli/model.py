@@ -1,4 +1,4 @@
-"""Models of jobs, task pods and events, decoded from the API's JSON. Pure: no I/O, no clock.
+"""Models of jobs, task pods and events, decoded from the API's JSON, and durations and sizes as text. Pure.
 
 Times are seconds since the epoch (UTC); None is "not yet".
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -17,6 +17,36 @@ from boathouse.resources.mrcluster import names as cluster_names
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse_task import contract
+
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s"))
+
+
+def ago(seconds: float) -> str:
+    """Return an age with its largest unit, as kubectl prints it: 200 s is "3m"."""
+    whole = max(0, int(seconds))
+    size, letter = next((unit for unit in _UNITS if whole >= unit[0]), (1, "s"))
+    return f"{whole // size}{letter}"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration with its two largest units: 200 s is "3m20s"."""
+    whole = max(0, round(seconds))
+    parts: list[str] = []
+    for size, letter in _UNITS:
+        if whole >= size or parts:
+            parts.append(f"{whole // size}{letter}")
+            whole %= size
+    return "".join(parts[:2]) or "0s"
+
+
+def size(size_bytes: float) -> str:
+    """Return a size with a binary unit: 1536 bytes are "1.5 KiB"."""
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size_bytes < 1024:  # noqa: PLR2004 - the step between binary units
+            return f"{size_bytes:.0f} {unit}" if unit == "B" else f"{size_bytes:.1f} {unit}"
+        size_bytes /= 1024
+    return f"{size_bytes:.1f} TiB"
+
 
 Raw = Mapping[str, Any]
 """A decoded API object."""

@@ -13,7 +13,7 @@ from boathouse.resources import names
 from boathouse_cli import explain as explaining
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode
-from boathouse_cli.explain_cluster import explain_cluster
+from boathouse_cli.explain import explain_cluster
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

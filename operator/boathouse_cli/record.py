@@ -63,9 +63,9 @@ def record(  # noqa: PLR0917  each is an option of the command
     if write is not None:
         if write.resolve() == file.resolve():
             raise CommandError(f"{write} is the recording: choose another file for the workload", ExitCode.USAGE)
-        from boathouse_cli import record_writing
+        from boathouse_cli import record_workload
 
-        record_writing.write(file, write, anonymous=anonymous)
+        record_workload.write_workload(file, write, anonymous=anonymous)
         return
     from boathouse_cli import record_session
 

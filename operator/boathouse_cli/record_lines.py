@@ -17,7 +17,7 @@ import msgspec
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling.pods import quantities, requests
+from boathouse.scheduling.pods import requests
 from boathouse.services.mrjob import signals
 from boathouse_cli import kinds, model, mrjobs
 from boathouse_task import contract
@@ -169,8 +169,8 @@ def node(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Node:
     return Node(
         at_s=now_s,
         name=name,
-        cpu_milli=_whole(quantities.nano(allocatable.get("cpu", "0")) // quantities.NANO_PER_MILLI, _MOST_MILLI),
-        memory_bytes=_whole(quantities.nano(allocatable.get("memory", "0")) // quantities.NANO, _MOST_BYTES),
+        cpu_milli=_whole(requests.nano(allocatable.get("cpu", "0")) // requests.NANO_PER_MILLI, _MOST_MILLI),
+        memory_bytes=_whole(requests.nano(allocatable.get("memory", "0")) // requests.NANO, _MOST_BYTES),
         rack=_text(view.metadata.labels.get(names.LABEL_RACK, "")),
         zone=_text(view.metadata.labels.get(ZONE, "")),
         usable=view.is_ready and not view.spec.unschedulable,
@@ -224,8 +224,8 @@ def pod(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Pod | None:
         uid=_text(view.metadata.uid),
         namespace=_text(view.metadata.namespace),
         node=_text(view.spec.node_name),
-        cpu_milli=_whole(quantities.milli(amounts.get("cpu", 0)), _MOST_MILLI),
-        memory_bytes=_whole(quantities.ones(amounts.get("memory", 0)), _MOST_BYTES),
+        cpu_milli=_whole(requests.milli(amounts.get("cpu", 0)), _MOST_MILLI),
+        memory_bytes=_whole(requests.ones(amounts.get("memory", 0)), _MOST_BYTES),
         placed_s=placed_s,
         owner=_text(owner.uid) if owner is not None else "",
         type=_text(labels.get(model.SPARK_ROLE) or labels.get(names.LABEL_TASK_TYPE, "")) if is_ours else "",

@@ -1,9 +1,13 @@
-"""Record a cluster into a file, until the time is over, the file is full, or somebody stops it."""
+"""Record a cluster into a file, until the time is over, the file is full, or somebody stops it.
+
+Each kind has a list and a watch, which go on after all that breaks a watch: expiry, a lost connection, errors.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import queue
 import signal
 import threading
@@ -13,16 +17,160 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rich import console
 
 from boathouse.resources import quantity
-from boathouse_cli import kinds, record_file, record_keeping, record_lines, text, usage
-from boathouse_cli.errors import CommandError, ExitCode, ForbiddenError, UnknownKindError
+from boathouse_cli import kinds, model, record_keeping, record_lines, usage
+from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
 from boathouse_cli.record_keeping import NODES, PODS
-from boathouse_cli.record_watches import BROKEN, Change, Message, Note, Synced, Watch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from boathouse_cli.gateway import Gateway
+
+BROKEN = (ValueError, KeyError, TypeError, AttributeError)
+"""What the client raises for an answer that is none of an API server."""
+BACKOFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""Waits after failures that follow one another."""
+_SHORT_S: Final = 1.0
+"""A watch that ends sooner counts as a failure."""
+_DELETED: Final = "DELETED"
+_SEEN: Final = frozenset({"ADDED", "MODIFIED", _DELETED})
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Change:
+    """An object that was seen."""
+
+    plural: str
+    raw: model.Raw
+    is_gone: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Synced:
+    """A whole list was seen."""
+
+    plural: str
+    present: set[str]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Note:
+    """What went wrong with a watch; empty: it goes well again."""
+
+    plural: str
+    text: str
+
+
+Message = Change | Synced | Note
+
+
+class Watch:
+    """Lists and watches objects of a kind, and passes on what it sees.
+
+    Args:
+        gateway: The cluster.
+        plural: The kind.
+        all_namespaces: Whether the objects of all namespaces, or of the gateway's.
+        messages: Where a thread passes it on.
+        stop: Ends the thread.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        plural: str,
+        *,
+        all_namespaces: bool,
+        messages: queue.Queue[Message],
+        stop: threading.Event,
+    ) -> None:
+        self.plural = plural
+        self._gateway, self._all_namespaces = gateway, all_namespaces
+        self._messages, self._stop = messages, stop
+        self._opened: Iterator[tuple[list[model.Raw], str]] = iter(())
+        self._revision = ""
+        self._is_broken = False
+
+    def open(self) -> None:
+        """Read the first page.
+
+        Raises:
+            CommandError: It cannot be read.
+        """
+        pages = self._gateway.pages(self.plural, all_namespaces=self._all_namespaces)
+        self._opened = itertools.chain([next(pages)], pages)
+
+    def pass_list_on(self, take: Callable[[Message], object]) -> None:
+        """Pass on all objects, from the page that was opened on. A list that expires on the way is begun anew later.
+
+        Raises:
+            CommandError: They cannot be read.
+        """
+        present: set[str] = set()
+        pages, self._opened = self._opened, iter(())
+        try:
+            for items, self._revision in pages:
+                for raw in items:
+                    present.add(record_keeping.identity(self.plural, raw))
+                    take(Change(self.plural, raw))
+        except ExpiredError:
+            self._revision = ""
+        else:
+            take(Synced(self.plural, present))
+
+    def start(self) -> None:
+        """Follow the objects in a thread, until the recording stops."""
+        threading.Thread(target=self._follow, name=f"watch-{self.plural}", daemon=True).start()
+
+    def _follow(self) -> None:
+        failures = 0
+        while not self._stop.is_set():
+            began_s = time.monotonic()
+            problem = self._watch_once()
+            if problem:
+                self._put(Note(self.plural, problem))
+                self._is_broken = True
+            # A server that ends each watch at once is no reason for a busy loop either.
+            is_well = not problem and time.monotonic() - began_s > _SHORT_S
+            failures = 0 if is_well else failures + 1
+            if failures:
+                self._stop.wait(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1])
+
+    def _watch_once(self) -> str:
+        """Watch until the server ends it; return what went wrong, empty for nothing."""
+        try:
+            if not self._revision:
+                self.open()
+                self.pass_list_on(self._put)
+            self._watch()
+        except ExpiredError:
+            self._revision = ""
+        except CommandError as error:
+            return str(error)
+        except BROKEN as error:
+            self._revision = ""
+            return f"an answer is not understood: {error!r:.100}"
+        return ""
+
+    def _watch(self) -> None:
+        changes = self._gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces)
+        for kind, raw in changes:
+            if kind in _SEEN:
+                self._put(Change(self.plural, raw, kind == _DELETED))
+            self._revision = raw["metadata"]["resourceVersion"]
+            if self._stop.is_set():
+                return
+            if self._is_broken:
+                self._put(Note(self.plural, ""))
+                self._is_broken = False
+
+    def _put(self, message: Message) -> None:
+        while not self._stop.is_set():
+            with contextlib.suppress(queue.Full):
+                self._messages.put(message, timeout=1.0)
+                return
+
 
 MARK_EVERY_S: Final = 60.0
 LINE_EVERY_S: Final = 600.0
@@ -58,20 +206,13 @@ def record(
 ) -> None:
     """Record until the time is over, the file is full, or somebody stops it.
 
-    Args:
-        gateway: The cluster.
-        path: The file; a recording in it is continued.
-        request: What is recorded.
-        stop: Ends the recording when it is set.
-        now: The clock of the lines, in seconds since the epoch.
-
     Raises:
         CommandError: The cluster does not answer or refuses what is needed, or the file cannot be used.
     """
     screen = console.Console(stderr=True)
-    with record_file.appending(path) as file:
+    with record_keeping.appending(path) as file:
         keeper = record_keeping.Keeper(file, request.max_bytes, now)
-        for line, length in record_file.read(path):
+        for line, length in record_keeping.read_lines(path):
             record_keeping.check_scope(line, _namespace(gateway, request))
             keeper.load(line, length)
         session = _Session(gateway, request, keeper, screen, stop or threading.Event())
@@ -92,7 +233,7 @@ def _namespace(gateway: Gateway, request: Request) -> str:
 
 def _conclude(path: Path, keeper: record_keeping.Keeper, screen: console.Console, *, max_bytes: int) -> None:
     if keeper.is_full:
-        size = text.size(max_bytes)
+        size = model.size(max_bytes)
         screen.print(f"{path} has reached {size}: pass a larger --max-mib to go on", highlight=False, soft_wrap=True)
     _say(screen, f"{_told(keeper)}; `boathouse record {path} --write workload.json` makes a workload of it")
 

@@ -1,4 +1,4 @@
-"""Make a workload for `boathouse simulate` of a recording. Pure.
+"""Make a workload for `boathouse simulate` of a recording, and write it.
 
 * A job is taken if it came and ended while the recording ran. What ended later, came before, or was not seen whole is
   left out with a count.
@@ -11,19 +11,27 @@ from __future__ import annotations
 import collections
 import dataclasses
 import hashlib
+import json
 import math
-from typing import TYPE_CHECKING, Final
+import secrets
+import statistics
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from rich import console
 
-from boathouse_cli import kinds, record_lines, record_phases
+from boathouse_cli import kinds, record_keeping, record_lines, record_phases
+from boathouse_cli import model as models
+from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_policies import model
+from boathouse_sim import neutral
 from boathouse_sim.conditions import Conditions, Told
 from boathouse_sim.topology import Cluster, Machine
-from boathouse_sim.workload import JobSpec, Phase, Workload
+from boathouse_sim.workload import JobSpec, Phase, Workload, WorkloadError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from pathlib import Path
 
 LEAST_PRESENCE: Final = 0.5
 CLOCKS_S: Final = 300.0
@@ -333,3 +341,68 @@ def _aliases(salt: bytes | None) -> Callable[[str, str], str]:
 
 def _hash(salt: bytes, name: str) -> str:
     return hashlib.blake2b(name.encode(), key=salt, digest_size=6).hexdigest()
+
+
+def write_workload(recording: Path, target: Path, *, anonymous: bool) -> None:
+    """Write a workload file, and say on stderr what is in it.
+
+    Args:
+        recording: File of `boathouse record`, into which a process may be recording.
+        target: The workload.
+        anonymous: Whether names are hashes. Their salt is not kept: the next file has others.
+
+    Raises:
+        CommandError: There is no recording, nothing can be taken of it, or the file cannot be written.
+    """
+    lines = (line for line, _ in record_keeping.read_lines(recording))
+    salt = secrets.token_bytes(16) if anonymous else None
+    try:
+        built = build(lines, "recording" if anonymous else recording.stem, salt=salt)
+        built.workload.check()
+    except (NothingRecordedError, WorkloadError) as error:
+        raise CommandError(f"{recording}: {error}", ExitCode.USAGE) from error
+    encoded = json.dumps(neutral.encode(built.workload, _about(built)))
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    try:
+        unfinished.write_text(encoded + "\n")
+        unfinished.replace(target)
+    except OSError as error:
+        raise CommandError(
+            f"{target} cannot be written: {error.strerror}: choose another file", ExitCode.USAGE
+        ) from error
+    screen = console.Console(stderr=True)
+    for line in _told(built, target):
+        screen.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _about(built: Built) -> dict[str, Any]:
+    """Return what the file says of itself: no names and no dates."""
+    return {
+        "profile": built.profile,
+        "watched_s": round(built.watched_s),
+        "observed_mean_job_time_s": round(statistics.fmean(built.job_times_s), 1),
+        "left_out": dict(built.left_out),
+        "set_aside": dict(built.aside),
+        "unread": list(built.unread),
+    }
+
+
+def _told(built: Built, target: Path) -> Iterable[str]:
+    jobs, tasks, nodes = len(built.workload.jobs), built.workload.tasks, built.workload.cluster.nodes
+    mean_s = statistics.fmean(built.job_times_s)
+    yield (
+        f"{target}: {jobs} jobs with {tasks} tasks on {nodes} nodes, of {models.duration(built.watched_s)}; the mean "
+        f"job time was {mean_s:.1f} s{f' with the profile {built.profile}' if built.profile else ''}"
+    )
+    if built.left_out:
+        yield f"left out: {_counts(built.left_out)}"
+    if built.aside:
+        yield f"set aside while recording: {_counts(built.aside)}"
+    if "nodes" in built.unread:
+        yield "nodes could not be read: they are as large as what ran on them at once; correct `cluster` in the file"
+    profiles = ",".join(dict.fromkeys([built.profile or "boathouse", "fair"]))
+    yield f"`boathouse simulate {target} --profile {profiles}` compares profiles"
+
+
+def _counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{count} {why}" for why, count in sorted(counts.items()))

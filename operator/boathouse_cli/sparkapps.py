@@ -25,13 +25,7 @@ _NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$
 
 
 def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) -> list[model.TaskPod]:
-    """Return the executors of an application that were placed and have no pod any more.
-
-    Args:
-        app: The application.
-        events: Events about pods of its namespace.
-        existing: Names of the pods that exist.
-    """
+    """Return the executors of an application that were placed and have no pod any more."""
     if not isinstance(app, SparkApp):
         return []
     name_of = re.compile(

@@ -1,18 +1,141 @@
-"""`boathouse submit`: run a command line of spark-submit as a SparkApp, or one of Hadoop as an MRJob."""
+"""`boathouse convert` and `submit`: Spark applications of others as SparkApps, command lines of Hadoop as MRJobs.
 
+`convert` prints what manifests of Spark operators or lines of spark-submit become; `submit` creates it, with the files
+of this machine in a ConfigMap that the object owns, so they go with it. The conversion is imported where it is needed:
+the models of the custom resource take longer to load than most commands to run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from boathouse_cli import convert, options
+from boathouse_cli import options
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from boathouse_cli import kinds
-    from boathouse_cli.conversion.carried import Carried
+    from collections.abc import Iterable, Iterator
+
+    from boathouse_cli import kinds, model
+    from boathouse_cli.conversion.draft import Carried, Converted
+    from boathouse_cli.gateway import Gateway
+
+_KIND: Final = re.compile(r"""^\s*["']?(?:kind|apiVersion)["']?\s*:""", re.MULTILINE)
+
+
+def convert(
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE",
+            help="SparkApplications of a Spark operator (YAML), or command lines of spark-submit; - is standard input.",
+        ),
+    ],
+    strict: Annotated[
+        bool, typer.Option("--strict", help="End with exit code 3 if anything has no counterpart in a SparkApp.")
+    ] = False,
+) -> None:
+    """Print SparkApps made of manifests of Spark operators or of spark-submit lines; needs no cluster.
+
+    The operators are Kubeflow's (sparkoperator.k8s.io) and Apache's (spark.apache.org).
+
+    What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
+    application could not be converted.
+    """
+    import yaml
+
+    text = _read(file)
+    try:
+        found = list(_conversions(text))
+    except ValueError as error:
+        raise CommandError(f"{file} {error}", ExitCode.USAGE) from error
+    if not found:
+        raise CommandError(f"{file} has no SparkApplication and no spark-submit line", ExitCode.USAGE)
+    for each in found:
+        for note in each.notes:
+            print(note.text, file=sys.stderr)
+    made = [each.manifest for each in found if each.manifest is not None]
+    if made:
+        print(yaml.safe_dump_all(made, sort_keys=False, allow_unicode=True), end="")
+    if any(each.has_failed or (strict and each.notes) for each in found):
+        raise typer.Exit(ExitCode.NOT_CONVERTED)
+
+
+def read_text(path: str) -> str:
+    """Return the text of a file that the user named."""
+    return Path(path).read_text(encoding="utf-8")
+
+
+def _conversions(text: str) -> Iterable[Converted]:
+    from boathouse_cli.conversion import command_lines, manifests, programs
+
+    if programs.SPARK_LINE.search(text) and not _KIND.search(text):
+        return command_lines.convert_text(text, read=read_text)
+    return manifests.convert_text(text)
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else read_text(file)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not text in UTF-8", ExitCode.USAGE) from error
+
+
+def create_with_files(
+    gateway: Gateway, plural: str, manifest: dict[str, Any], carried: Carried, name: str
+) -> model.Raw:
+    """Create an object that begins when the ConfigMap of its files is there, which it owns.
+
+    If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns.
+
+    Raises:
+        CommandError: The cluster refuses one of them; then neither is left.
+    """
+    if not carried.files:
+        return gateway.create_job(plural, manifest)
+    made = gateway.create_job(plural, {**manifest, "spec": {**manifest["spec"], "suspend": True}})
+    config_map = carried.manifest(name)
+    config_map["metadata"]["ownerReferences"] = [_owner(made)]
+    try:
+        gateway.create_config_map(config_map)
+        gateway.patch_job(plural, made["metadata"]["name"], {"spec": {"suspend": False}})
+    except CommandError:
+        with contextlib.suppress(CommandError):
+            gateway.delete_job(plural, made["metadata"]["name"])
+        raise
+    return made
+
+
+def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
+    """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
+    for name in dict.fromkeys(_named(former["spec"])):
+        config_map = gateway.config_map(name)
+        owners = config_map["metadata"].get("ownerReferences") or []
+        if any(each["uid"] == former["metadata"]["uid"] for each in owners):
+            gateway.patch_config_map(name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
+
+
+def _named(spec: model.Raw) -> Iterator[str]:
+    """Yield the names of ConfigMaps that files and volumes of a spec name."""
+    for volume in spec.get("volumes") or ():
+        if name := volume.get("configMapName"):
+            yield name
+    for file in spec.get("files") or ():
+        if reference := file.get("configMapKeyRef"):
+            yield reference["name"]
+
+
+def _owner(raw: model.Raw) -> dict[str, str]:
+    metadata = raw["metadata"]
+    return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "name": metadata["name"], "uid": metadata["uid"]}
 
 
 def submit(  # noqa: PLR0917  each is an option of the command
@@ -54,8 +177,8 @@ def submit(  # noqa: PLR0917  each is an option of the command
     import yaml
     from rich import console
 
-    from boathouse_cli import kinds, submitted_files, watching
-    from boathouse_cli.conversion.carried import Carried
+    from boathouse_cli import kinds, watching
+    from boathouse_cli.conversion.draft import Carried
 
     kind = _kind(words, cluster, follow=follow)
     carried = Carried(_read_bytes, secrets.token_hex(4))
@@ -69,7 +192,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         print(yaml.safe_dump_all([*files, manifest], sort_keys=False, allow_unicode=True), end="")
         return
     gateway = options.gateway(kubeconfig, context, namespace)
-    made = kind.read(submitted_files.create_with_files(gateway, kind.plural, manifest, carried, base))
+    made = kind.read(create_with_files(gateway, kind.plural, manifest, carried, base))
     print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
     if follow:
         watching.follow_driver(gateway, made.name)
@@ -77,7 +200,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         watching.until_end(gateway, kind, made.name, console.Console())
 
 
-def _kind(words: list[str], cluster: str | None, *, follow: bool) -> "kinds.Kind":
+def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
     from boathouse_cli import kinds
     from boathouse_cli.conversion import hadoop_lines
 
@@ -89,7 +212,7 @@ def _kind(words: list[str], cluster: str | None, *, follow: bool) -> "kinds.Kind
 
 
 def _converted(
-    words: list[str], kind: "kinds.Kind", cluster: str | None, carried: "Carried", *, strict: bool
+    words: list[str], kind: kinds.Kind, cluster: str | None, carried: Carried, *, strict: bool
 ) -> dict[str, Any]:
     from boathouse_cli import kinds
     from boathouse_cli.conversion import command_lines, hadoop_lines
@@ -111,7 +234,7 @@ def _read_bytes(path: str) -> bytes:
 
 def _read_properties(path: str) -> str:
     try:
-        return convert.read_text(path)
+        return read_text(path)
     except OSError as error:
         raise CommandError(f"{path} cannot be read ({error.strerror}): correct the path", ExitCode.USAGE) from error
 

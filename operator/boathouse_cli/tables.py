@@ -8,14 +8,14 @@ from rich import box, table
 from rich.markup import escape
 
 from boathouse.resources.names import ConditionType
-from boathouse.scheduling.pods import quantities
-from boathouse_cli import explain, text
+from boathouse.scheduling.pods import requests
+from boathouse_cli import explain, model
 from boathouse_cli.model import epoch_s
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from boathouse_cli import model, picture
+    from boathouse_cli import picture
     from boathouse_cli.mrclusters import MRCluster
     from boathouse_cli.usage import Node, Queue
 
@@ -27,7 +27,7 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wid
     drawn = _plain(*columns, "NAME", "QUEUE", "PHASE", "PROGRESS", "WHY", "AGE", *more)
     for job in entries:
         progress = job.progress or (job.activity if job.is_busy else "")
-        row: tuple[str, ...] = (job.title, job.queue, job.phase, progress, why(job), text.ago(now_s - job.created_s))
+        row: tuple[str, ...] = (job.title, job.queue, job.phase, progress, why(job), model.ago(now_s - job.created_s))
         if is_wide:
             row = (*row, job.activity, _duration(job, now_s), _message(job))
         drawn.add_row(*((job.namespace, *row) if namespaces else row))
@@ -39,7 +39,7 @@ def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
     columns = ("NAMESPACE",) if namespaces else ()
     drawn = _plain(*columns, "NAME", "PHASE", "CORE", "TRANSIENT", "LOAD", "QUEUE", "POLICY", "USED", "REASON")
     for cluster in entries:
-        used = "" if cluster.used_bytes is None else text.size(cluster.used_bytes)
+        used = "" if cluster.used_bytes is None else model.size(cluster.used_bytes)
         nodes = (cluster.core.text, cluster.transient.text)
         row = (cluster.name, cluster.phase, *nodes, cluster.load, cluster.queue, cluster.policy, used, why(cluster))
         drawn.add_row(*((cluster.namespace, *row) if namespaces else row))
@@ -51,7 +51,7 @@ def nodes(entries: Iterable[Node]) -> table.Table:
     drawn = _plain("NODE", "STATE", "PODS", "OF BOATHOUSE", "CPU", "MEMORY")
     for node in entries:
         cpu = f"{node.used_cpu_milli / 1000:g} of {node.cpu_milli / 1000:g}"
-        memory = f"{text.size(node.used_memory_bytes)} of {text.size(node.memory_bytes)}"
+        memory = f"{model.size(node.used_memory_bytes)} of {model.size(node.memory_bytes)}"
         drawn.add_row(node.name, node.state, str(node.pods), str(node.own_pods), cpu, memory)
     return drawn
 
@@ -76,7 +76,7 @@ def _cause(job: model.Job) -> model.Condition | None:
 
 
 def _duration(job: model.Job, now_s: float) -> str:
-    return "" if job.started_s is None else text.duration((job.completed_s or now_s) - job.started_s)
+    return "" if job.started_s is None else model.duration((job.completed_s or now_s) - job.started_s)
 
 
 def queues(entries: Iterable[Queue]) -> table.Table:
@@ -88,8 +88,8 @@ def queues(entries: Iterable[Queue]) -> table.Table:
             "" if queue.weight is None else f"{queue.weight:g}",
             str(queue.jobs),
             str(queue.pods),
-            f"{queue.cpu_milli / quantities.milli(quantities.NANO):g}",
-            text.size(queue.memory_bytes),
+            f"{queue.cpu_milli / requests.milli(requests.NANO):g}",
+            model.size(queue.memory_bytes),
             f"{queue.share:.0%}",
             "" if queue.fair_share is None else f"{queue.fair_share:.0%}",
             ", ".join(f"{resource} {amount}" for resource, amount in queue.limits.items()),
@@ -101,7 +101,7 @@ def shadow(found: model.Raw, now_s: float) -> table.Table:
     """Return the table of a shadow's cycles."""
     drawn = _plain("PROFILE", "SHADOW", "AGREED", "DIFFERED", "DROPPED", "SINCE", "UPDATED")
     counts = (str(found[name]) for name in ("profile", "shadow", "agreed", "differed", "dropped"))
-    drawn.add_row(*counts, *(text.ago(now_s - epoch_s(found[name])) for name in ("since", "updated")))
+    drawn.add_row(*counts, *(model.ago(now_s - epoch_s(found[name])) for name in ("since", "updated")))
     return drawn
 
 
@@ -109,14 +109,14 @@ def differences(found: model.Raw, now_s: float) -> table.Table:
     """Return the table of a shadow's last differences, the newest first."""
     drawn = _plain("AGE", "TASKS", found["profile"].upper(), f"SHADOW {found['shadow'].upper()}")
     for one in reversed(found["differences"]):
-        age = text.ago(now_s - epoch_s(one["time"]))
+        age = model.ago(now_s - epoch_s(one["time"]))
         drawn.add_row(age, *map(escape, (one["subject"], _decided(one["profile"]), _decided(one["shadow"]))))
     return drawn
 
 
 def _decided(side: model.Raw) -> str:
     places = (
-        f"{place['node']} ({place['cpuMilli'] / 1000:g} CPU, {text.size(place['memoryBytes'])})"
+        f"{place['node']} ({place['cpuMilli'] / 1000:g} CPU, {model.size(place['memoryBytes'])})"
         for place in side["places"]
     )
     return ", ".join([*places, *([side["reason"]] if side["reason"] else ())])

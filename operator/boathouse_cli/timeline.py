@@ -251,13 +251,7 @@ _RUNNING: Final = {model.DRIVER: Activity.DRIVER, model.EXECUTOR: Activity.EXECU
 
 
 def of_spark(app: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
-    """Return the timeline of an application that ended or still runs.
-
-    Args:
-        app: The application.
-        pods: Drivers and executors, in any order.
-        now_s: End of the segments of running attempts.
-    """
+    """Return the timeline of an application that ended or still runs."""
     found = list(pods)
     found += _gone_drivers(app, {pod.attempt for pod in found if pod.task_type == model.DRIVER})
     until_s = app.completed_s or now_s
@@ -325,13 +319,7 @@ LIFE = "cluster"
 
 
 def of_cluster(cluster: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
-    """Return the timeline of a cluster until now, or until it expired.
-
-    Args:
-        cluster: The cluster.
-        pods: Its pods, in any order.
-        now_s: End of the segments of nodes that run.
-    """
+    """Return the timeline of a cluster until now, or until it expired."""
     end_s = cluster.completed_s or now_s
     bars = [plain_bar(pod, Activity.RUNNING, now_s=end_s) for pod in pods]
     bars.sort(key=lambda bar: (bar.start_s, bar.pod.name))

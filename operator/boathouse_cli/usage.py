@@ -14,7 +14,7 @@ import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import quantities, requests
+from boathouse.scheduling.pods import requests
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -62,10 +62,10 @@ def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
         state=_state(raw),
         pods=len(pods),
         own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
-        used_cpu_milli=quantities.milli(used["cpu"]),
-        cpu_milli=quantities.milli(quantities.nano(allocatable.get("cpu", "0"))),
-        used_memory_bytes=quantities.ones(used["memory"]),
-        memory_bytes=quantities.ones(quantities.nano(allocatable.get("memory", "0"))),
+        used_cpu_milli=requests.milli(used["cpu"]),
+        cpu_milli=requests.milli(requests.nano(allocatable.get("cpu", "0"))),
+        used_memory_bytes=requests.ones(used["memory"]),
+        memory_bytes=requests.ones(requests.nano(allocatable.get("memory", "0"))),
     )
 
 
@@ -157,8 +157,8 @@ def _queue(
         limits=configured.limits if configured else {},
         jobs=len(jobs),
         pods=len(held),
-        cpu_milli=quantities.milli(total["cpu"]),
-        memory_bytes=quantities.ones(total["memory"]),
+        cpu_milli=requests.milli(total["cpu"]),
+        memory_bytes=requests.ones(total["memory"]),
         share=share,
         fair_share=configured.weight / active_weight if configured and jobs and active_weight else None,
     )
@@ -178,4 +178,4 @@ def _used(pods: Iterable[model.Raw]) -> dict[str, list[requests.Amounts]]:
 
 def _capacity(nodes: Iterable[model.Raw]) -> requests.Amounts:
     allocatable = [raw.get("status", {}).get("allocatable", {}) for raw in nodes]
-    return {each: sum(quantities.nano(node[each]) for node in allocatable if each in node) for each in RESOURCES}
+    return {each: sum(requests.nano(node[each]) for node in allocatable if each in node) for each in RESOURCES}

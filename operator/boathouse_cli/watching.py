@@ -11,7 +11,7 @@ from rich import live as rich_live
 from rich import progress_bar, table
 from rich import text as rich_text
 
-from boathouse_cli import explain, kinds, model, tables, text
+from boathouse_cli import explain, kinds, model, tables
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def line(job: model.Job, *, now_s: float) -> str:
 
 
 def _age(job: model.Job, now_s: float) -> str:
-    return text.duration((job.completed_s or now_s) - job.created_s)
+    return model.duration((job.completed_s or now_s) - job.created_s)
 
 
 POLL_S: Final = 1.0

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Final, NamedTuple
 
-from boathouse_task import java
+from boathouse_task import lines
 from boathouse_task.contract import Reason
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import CommandFailed, TaskError
@@ -43,10 +43,10 @@ class Count(NamedTuple):
 
 def parse_counter(text: str) -> Count | str:
     """Parse `GROUP,COUNTER,AMOUNT` as Hadoop Streaming does; return the count, or why it is invalid."""
-    words = java.split(java.trimmed(text), ",")
+    words = lines.java_split(lines.java_trimmed(text), ",")
     if len(words) != _WORDS:
         return "write reporter:counter:GROUP,COUNTER,AMOUNT, with no other comma"
-    amount = java.parsed_long(words[2])
+    amount = lines.java_long(words[2])
     return "its amount is not a 64-bit integer" if amount is None else Count(words[0], words[1], amount)
 
 
@@ -116,9 +116,9 @@ class StderrPump:
         continued, self._inside_a_line = self._inside_a_line, not line.endswith((b"\n", b"\r"))
         if continued or not line.startswith(PREFIX):
             return line
-        text = java.decoded(line.rstrip(b"\r\n"))
+        text = lines.java_decoded(line.rstrip(b"\r\n"))
         if text.startswith(_STATUS):
-            self._status(java.trimmed(text.removeprefix(_STATUS)))
+            self._status(lines.java_trimmed(text.removeprefix(_STATUS)))
             return b""
         if not text.startswith(_COUNTER):
             return line

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boathouse_task.contract import HdfsAddress, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.stores import Entry, Source
+from boathouse_task.locations import Entry, Source
 
 if TYPE_CHECKING:
     import hdfs_native

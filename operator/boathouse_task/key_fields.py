@@ -30,7 +30,7 @@ from dataclasses import dataclass
 from itertools import repeat
 from operator import contains
 
-from boathouse_task import java, lines
+from boathouse_task import lines
 from boathouse_task.contract import Partitioner, Reason
 from boathouse_task.errors import TaskError
 
@@ -204,7 +204,7 @@ def java_hash(key: bytes, seed: int) -> int:
 
 def _string_hashes(keys: Sequence[bytes]) -> list[int]:
     """java.lang.String.hashCode of each key: over UTF-16 code units."""
-    return [_string_hash(java.decoded(key).encode("utf-16-be")) for key in keys]
+    return [_string_hash(lines.java_decoded(key).encode("utf-16-be")) for key in keys]
 
 
 def _string_hash(units: bytes) -> int:
@@ -269,7 +269,7 @@ def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
 
 
 def _key_field_hashes(keys: Sequence[bytes], specs: tuple[KeySpec, ...], separator: bytes) -> list[int]:
-    return [_key_field_hash(java.utf8(key), specs, separator) for key in keys]
+    return [_key_field_hash(lines.java_utf8(key), specs, separator) for key in keys]
 
 
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:

@@ -3,12 +3,11 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 
-from boathouse_task import compression, contract, counters, key_fields, lines, prefix, reader
+from boathouse_task import compression, contract, counters, key_fields, lines, mapoutput, reader
 from boathouse_task.contract import Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
-from boathouse_task.mapoutput import SectionWriter
-from boathouse_task.prefix import Prefixer
+from boathouse_task.mapoutput import Prefixer, SectionWriter
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
 from boathouse_task.task import Task
 
@@ -79,7 +78,7 @@ class _CombiningSorter:
 
     def __init__(self, task: Task, combiner: list[str]) -> None:
         asked, fields = task.spec.partitioner, task.spec.reduce_fields
-        shuffled = prefix.shuffled(asked)
+        shuffled = mapoutput.shuffled(asked)
         self._prepare = task.prepared(Prefixer(asked, 1))
 
         def combine(sorting: SortProcess) -> Iterator[bytes]:
@@ -102,7 +101,7 @@ class _CombiningSorter:
 def _combiner_input(task: Task, sorting: SortProcess) -> Iterator[bytes] | int:
     """Return what the combiner reads: the output of `sort`, by its descriptor if nothing is to be changed."""
     asked = task.spec.partitioner
-    is_ordered, fields = asked.comparator_options is not None, prefix.shuffled(asked).num_key_fields
+    is_ordered, fields = asked.comparator_options is not None, mapoutput.shuffled(asked).num_key_fields
     if not is_ordered and fields == 1 and task.spec.reduce_fields.input_separator == "\t":
         return sorting.stdout
     return with_input_separator(task, without_sort_keys(task, sorting.chunks()))
@@ -116,7 +115,7 @@ def without_sort_keys(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
 def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]:
     """Yield lines of KEY<TAB>VALUE as combiner and reducer read them."""
     separator = task.spec.reduce_fields.input_separator.encode()
-    return key_fields.reduce_input(chunks, prefix.shuffled(task.spec.partitioner).num_key_fields, separator)
+    return key_fields.reduce_input(chunks, mapoutput.shuffled(task.spec.partitioner).num_key_fields, separator)
 
 
 def _sorter(task: Task) -> _PlainSorter | _CombiningSorter:

@@ -23,7 +23,7 @@ from obstore import store as stores
 from boathouse_task import locations
 from boathouse_task.contract import Reason, S3Config
 from boathouse_task.errors import TaskError
-from boathouse_task.stores import Entry, Source
+from boathouse_task.locations import Entry, Source
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta

@@ -107,10 +107,6 @@ def acquire(task: Task) -> None:
 def adopt(task: Task, found: Sequence[Claim]) -> None:
     """Require that the job owns the output; create a mark if none exists, as after the setup of an older runtime.
 
-    Args:
-        task: the commit task.
-        found: the marks, read before `_SUCCESS`.
-
     Raises:
         TaskError: OutputExists.
     """
@@ -144,13 +140,7 @@ def release(task: Task) -> None:
 
 
 def _is_owner(task: Task, found: Sequence[Claim], confirmed: set[str]) -> bool:
-    """Return whether the newest mark is the job's and all others are of jobs that have ended.
-
-    Args:
-        task: the setup task.
-        found: all marks, just read.
-        confirmed: UIDs of jobs that have certainly ended; newly confirmed ones are added.
-    """
+    """Return whether the newest mark is the job's and all others are of jobs that have ended."""
     for claim in found:
         if claim.is_of(task.spec.job_uid) or (claim.mark is not None and claim.mark.job_uid in confirmed):
             continue

@@ -88,12 +88,7 @@ class Course:
         self._was_suspended = False
 
     def look(self, now_s: float, *, is_suspended: bool) -> Ended | None:
-        """Return why the pause ends now, or None.
-
-        Args:
-            now_s: the time.
-            is_suspended: whether the CPU limit is a suspended task's.
-        """
+        """Return why the pause ends now, or None."""
         if now_s >= self._until_s:
             return Ended.DEADLINE
         if self._was_suspended and not is_suspended:

@@ -129,12 +129,6 @@ def _numbered(
 def record_ends(chunks: Iterable[bytes], form: InputFormat, longest_bytes: int, what: str) -> Iterator[int]:
     """Yield the position after each record of a file.
 
-    Args:
-        chunks: the file's bytes.
-        form: the job's input format.
-        longest_bytes: maximum length of a record.
-        what: the file, for the message.
-
     Raises:
         TaskError: RecordTooLong.
     """

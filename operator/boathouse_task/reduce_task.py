@@ -14,7 +14,7 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, counters, key_fields, lines, map_task, mapoutput, prefix
+from boathouse_task import contract, counters, key_fields, lines, map_task, mapoutput
 from boathouse_task.contract import CommitRecord, Reason, SuspendOrder, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.mapoutput import Section
@@ -108,7 +108,7 @@ class Shuffle:
         for window in self._task.pause.gated(windows):
             crc = zlib.crc32(window, crc)
             if not self._task.sort.by_key:
-                self._task.sort.by_key = prefix.has_low_bytes(window)
+                self._task.sort.by_key = mapoutput.has_low_bytes(window)
             yield window
         if crc != section.crc32:
             message = f"the bytes of {data.url} at {start} do not match the checksum in its index"
@@ -250,7 +250,7 @@ def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:
 
 def _counted_groups(task: Task, chunks: Iterable[bytes], expected_bytes: int) -> Iterator[bytes]:
     """Yield the shuffled lines in blocks, and count groups: equal keys are adjacent."""
-    fields = prefix.shuffled(task.spec.partitioner).num_key_fields
+    fields = mapoutput.shuffled(task.spec.partitioner).num_key_fields
     last_key: bytes | None = None
     passed = 0
     for block in lines.blocks(chunks):

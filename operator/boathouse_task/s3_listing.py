@@ -169,18 +169,7 @@ def _opener() -> urllib.request.OpenerDirector:
 def authorization(
     host: str, path: str, query: str, stamp: str, region: str, key: str, secret: str, token: str = ""
 ) -> str:
-    """Return the header that signs a GET request without content.
-
-    Args:
-        host: the header Host.
-        path: path of the URL, encoded.
-        query: query of the URL, encoded and sorted.
-        stamp: time of the signature, the header x-amz-date.
-        region: region of the endpoint.
-        key: the access key.
-        secret: the secret key.
-        token: the header x-amz-security-token, of temporary keys.
-    """
+    """Return the header that signs a GET request without content."""
     headers, names = f"host:{host}\nx-amz-content-sha256:{_NO_CONTENT}\nx-amz-date:{stamp}\n", _SIGNED_HEADERS
     if token:
         headers, names = f"{headers}{_TOKEN}:{token}\n", f"{names};{_TOKEN}"

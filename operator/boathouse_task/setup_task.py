@@ -16,7 +16,7 @@ from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, 
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
 from boathouse_task.locations import Location
-from boathouse_task.prefix import Prefixer
+from boathouse_task.mapoutput import Prefixer
 from boathouse_task.storage import Storage, StoredObject
 from boathouse_task.task import Task
 

@@ -11,8 +11,7 @@ from obstore import exceptions
 from boathouse_task import hdfs, object_store
 from boathouse_task.contract import HdfsAddress, Reason, S3Config
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.locations import Location
-from boathouse_task.stores import Entry, Source, Store
+from boathouse_task.locations import Entry, Location, Source, Store
 
 _S3_COPY_MAX_BYTES = 5 * 1024**3
 """Maximum size of an object for CopyObject."""

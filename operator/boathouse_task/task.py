@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from boathouse_task import counters, files, lines, prefix
+from boathouse_task import counters, files, lines, mapoutput
 from boathouse_task.command import CommandRunner
 from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
 from boathouse_task.counters import CounterSet
@@ -56,7 +56,7 @@ class Task:
         spills = environment.work_path / "spill"
         spills.mkdir(exist_ok=True)
         (environment.work_path / TEMPORARY_FOLDER).mkdir(exist_ok=True)
-        self.sort = SortTool(processes, self.counters, spills, prefix.sort_options(spec.partitioner))
+        self.sort = SortTool(processes, self.counters, spills, mapoutput.sort_options(spec.partitioner))
         self.commands = CommandRunner(
             processes,
             self.counters,
@@ -118,7 +118,7 @@ class Task:
 
         def prepare(block: bytes) -> bytes:
             if not self.sort.by_key:
-                self.sort.by_key = prefix.has_low_bytes(block)
+                self.sort.by_key = mapoutput.has_low_bytes(block)
             return prefixer(block)
 
         return prepare

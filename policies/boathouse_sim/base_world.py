@@ -46,12 +46,6 @@ R = TypeVar("R", bound=Run)
 class BaseWorld(Generic[S, R]):
     """The part of a simulation that does not depend on how tasks run, from the first submission to the last end.
 
-    Args:
-        workload: The cluster and the jobs.
-        profile: The policies.
-        specs: What is submitted.
-        arrive: Called when one of them comes.
-
     Attributes:
         freed: Nodes where room came free since the last cycles.
         renewed: Whether a class is new since then, so that every node is worth a look.
@@ -99,12 +93,7 @@ class BaseWorld(Generic[S, R]):
         return len(self.room) > 0
 
     def run_cycles(self, cycle: Callable[[Iterable[model.NodeName] | None], None], *, once: bool = False) -> None:
-        """Run cycles until nothing more can be placed, for shells in which tasks start when they fit.
-
-        Args:
-            cycle: Runs one, on some nodes or, for None, all.
-            once: Whether to run one whatever happened.
-        """
+        """Run cycles until nothing more can be placed, for shells in which tasks start when they fit."""
         looks = self.room.tick(self.clock.now_s)
         if self.profile.node_driven:
             while once or ((self.freed or self.renewed) and self.waits):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from boathouse_policies.fspy import Config, prediction
-from boathouse_sim.jobs import JobSpec, Phase
+from boathouse_sim.work import JobSpec, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Callable

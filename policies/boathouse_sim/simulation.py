@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.clock import Happening
-    from boathouse_sim.errors import Errors
     from boathouse_sim.results import Outcome
-    from boathouse_sim.workload import Workload
+    from boathouse_sim.workload import Errors, Workload
     from boathouse_sim.world import JobRun
 
 
@@ -286,14 +285,7 @@ _MOST_PERIODS = 10
 
 
 class Instant:
-    """All that happens at one millisecond, then cycles until nothing more can be placed.
-
-    Args:
-        workload: The cluster and the jobs.
-        profile: The policies.
-        errors: How the truth strays from the estimates.
-        seed: Of what is drawn for them.
-    """
+    """All that happens at one millisecond, then cycles until nothing more can be placed."""
 
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
@@ -485,15 +477,9 @@ def simulate(
     seed: int = 0,
     watch: Callable[[AnyWorld], None] | None = None,
 ) -> Outcome:
-    """Run a simulation to its end.
+    """Run a simulation to its end: that of `shell`, whose arguments are the same.
 
-    Args:
-        workload: As for `shell`.
-        name: As for `shell`.
-        heartbeat_s: As for `shell`.
-        errors: As for `shell`.
-        seed: As for `shell`.
-        watch: Called after every event: invariants in tests, progress on a terminal.
+    `watch` is called after every event: invariants in tests, progress on a terminal.
 
     Raises:
         ValueError: As `shell`.

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 DISK_MB_PER_S = 100.0  # one hard disk, read or written in order
 GIGABIT_MB_PER_S = 117.0  # what 1 GbE carries of data
-NODES_PER_RACK = 20  # arbitrary: where a builder is not told
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,18 +86,7 @@ def machines(
     network_mb_per_s: float = GIGABIT_MB_PER_S,
     speed: float = 1.0,
 ) -> list[Machine]:
-    """Return equal physical machines, dealt to the racks in turn.
-
-    Args:
-        count: How many.
-        cores: Of each.
-        mem_mb: Of each.
-        racks: How many racks.
-        prefix: Of the names.
-        disk_mb_per_s: Of each.
-        network_mb_per_s: Of each.
-        speed: Of each.
-    """
+    """Return equal physical machines, dealt to the racks in turn."""
     digits = len(str(max(count - 1, 0)))
     return [
         Machine(

@@ -17,8 +17,7 @@ from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
 from boathouse_sim.base_world import MB, BaseWorld
 from boathouse_sim.clock import Priority
-from boathouse_sim.errors import Errors, Truth
-from boathouse_sim.workload import PenaltyModel
+from boathouse_sim.workload import Errors, PenaltyModel, Truth
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling.pods import requests
 from boathouse_e2e import karpenter, kubelets, lab, sparkmodel
 from tests.faults import applications, clusters
 
@@ -82,7 +82,7 @@ LARGE = {
 
 def cpu_milli(claims):
     """Return the CPU for which nodes were bought."""
-    return sum(quantities.cpu_milli(claim.requests["cpu"]) for claim in claims.values())
+    return sum(requests.cpu_milli(claim.requests["cpu"]) for claim in claims.values())
 
 
 def pods(claims):

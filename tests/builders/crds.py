@@ -7,7 +7,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from boathouse.resources import generate, schema
+from boathouse.resources import crd, generate
 from tests.spark import keys
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ _KEYS_WITH_NAME = {
 @functools.cache
 def structural_schema(kind: str) -> dict[str, Any]:
     """Return the structural schema of a kind; tests must not change it."""
-    return schema.structural(_DEFINITIONS[kind].model)
+    return crd.structural_schema(_DEFINITIONS[kind].model)
 
 
 def spec_schema(kind: str) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from boathouse.cluster import quotas, storage, wire
+from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import transforms
@@ -268,12 +268,12 @@ def quota_view(
     hard: dict[str, str] | None = None,
     used: dict[str, str] | None = None,
     **spec: Any,
-) -> quotas.QuotaView:
+) -> views.QuotaView:
     """Return a ResourceQuota and what is used of it; further keywords go into its spec."""
-    return quotas.QuotaView(
+    return views.QuotaView(
         metadata=meta_view(name, namespace=namespace),
-        spec=quotas.QuotaSpec(hard=hard or {}, **spec),
-        status=quotas.QuotaStatus(hard=hard or {}, used=used or {}),
+        spec=views.QuotaSpec(hard=hard or {}, **spec),
+        status=views.QuotaStatus(hard=hard or {}, used=used or {}),
     )
 
 
@@ -287,14 +287,14 @@ def claim_view(
     mode: str = "ReadWriteOnce",
     is_bound: bool | None = None,
     revision: int | str = "",
-) -> storage.ClaimView:
+) -> views.ClaimView:
     """Return a claim: bound if it has a volume, and provisioned for a node if it has that."""
     bound = bool(volume) if is_bound is None else is_bound
-    annotations = {storage.BIND_COMPLETED: "yes"} if bound else {}
-    annotations |= {storage.SELECTED_NODE: node} if node else {}
-    return storage.ClaimView(
+    annotations = {views.BIND_COMPLETED: "yes"} if bound else {}
+    annotations |= {views.SELECTED_NODE: node} if node else {}
+    return views.ClaimView(
         metadata=meta_view(name, uid=name, revision=revision, annotations=annotations),
-        spec=storage.ClaimSpec(
+        spec=views.ClaimSpec(
             volume_name=volume,
             storage_class_name=storage_class,
             access_modes=(mode,),
@@ -303,11 +303,11 @@ def claim_view(
     )
 
 
-def volume_affinity(*hosts: str) -> storage.VolumeNodeAffinity:
+def volume_affinity(*hosts: str) -> views.VolumeNodeAffinity:
     """Return the affinity of a volume on these nodes."""
     here = wire.Requirement(key="kubernetes.io/hostname", operator="In", values=hosts)
     term = wire.NodeSelectorTerm(match_expressions=(here,))
-    return storage.VolumeNodeAffinity(required=wire.NodeSelector(node_selector_terms=(term,)))
+    return views.VolumeNodeAffinity(required=wire.NodeSelector(node_selector_terms=(term,)))
 
 
 def volume_view(
@@ -319,23 +319,23 @@ def volume_view(
     claim: str = "",
     driver: str = "",
     phase: str = "Available",
-) -> storage.VolumeView:
+) -> views.VolumeView:
     """Return a volume of the class `late`: on one node if it has a host, and reserved if it has a claim."""
-    return storage.VolumeView(
+    return views.VolumeView(
         metadata=wire.ObjectMeta(name=name, labels=labels or {}),
-        spec=storage.VolumeSpec(
+        spec=views.VolumeSpec(
             capacity={"storage": size},
             access_modes=("ReadWriteOnce",),
             storage_class_name="late",
             node_affinity=volume_affinity(host) if host else None,
-            claim_ref=storage.ClaimReference(namespace=NAMESPACE, name=claim) if claim else None,
-            csi=storage.CsiSource(driver=driver, volume_handle=name) if driver else None,
+            claim_ref=views.ClaimReference(namespace=NAMESPACE, name=claim) if claim else None,
+            csi=views.CsiSource(driver=driver, volume_handle=name) if driver else None,
         ),
-        status=storage.Phase(phase=phase),
+        status=views.Phase(phase=phase),
     )
 
 
-def storage_class_view(name: str = "late", *, provisioner: str = storage.NO_PROVISIONER) -> storage.ClassView:
+def storage_class_view(name: str = "late", *, provisioner: str = views.NO_PROVISIONER) -> views.ClassView:
     """Return a storage class whose volumes are bound once a pod has a node."""
     of = wire.ObjectMeta(name=name)
-    return storage.ClassView(metadata=of, provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer")
+    return views.ClassView(metadata=of, provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer")

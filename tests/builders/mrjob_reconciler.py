@@ -13,7 +13,7 @@ from boathouse.services import hadoop
 from boathouse.services.frame import admission, object_store, reconciler, status_writer
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.kind import MRJOB, MRJobKind
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 from tests.builders import mrjobs
 from tests.builders.frame import NOT_FOUND
 
@@ -61,7 +61,7 @@ class JobReconciler:
         limits = OperatorConfig.model_validate(config).tenant_limits
         self.objects = object_store.ObjectStore(MRJOB, lambda _: None, admission.Admission(limits.max_unfinished_jobs))
         context = self._context(limits, {"now": self.clock} if clocks is None else clocks)
-        counts = reconciler.ObjectMetrics(MRJOB, registry.CollectorRegistry(), gauges.ScrapeGauges())
+        counts = reconciler.ObjectMetrics(MRJOB, registry.CollectorRegistry(), metrics.ScrapeGauges())
         kind = self._kind(context, config)
         self.pods = kind.pods
         self.reconciler = reconciler.Reconciler(kind, context, self.objects, counts)

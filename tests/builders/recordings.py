@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse_cli import record_file, record_lines
-from boathouse_sim import contention, topology, work
+from boathouse_cli import record_keeping, record_lines
+from boathouse_sim import conditions, topology, work
 from boathouse_sim.workload import Cluster
 from tests.builders import manifests, simulations
 from tests.builders.operators import server_clocks
@@ -80,7 +80,7 @@ def mixed_workload(jobs: int = 6, nodes: int = 3) -> Workload:
     driver = work.Container(mem_mb=1024)
     apps.append(simulations.spark("rank", executors=4, tasks=(48, 48), seconds=6, mb=6144, driver=driver))
     cluster = Cluster.of(topology.machines(nodes, cores=8, mem_mb=16_384, racks=2))
-    return simulations.live_workload(*apps, cluster=cluster, jitter=0.3, contention=contention.Saturation())
+    return simulations.live_workload(*apps, cluster=cluster, jitter=0.3, contention=conditions.Saturation())
 
 
 def epoch_s(written: str) -> float:
@@ -197,4 +197,4 @@ class PlayedCluster:
 
 def lines_of(file) -> list[record_lines.Line]:
     """The lines of a recording."""
-    return [line for line, _ in record_file.read(file)]
+    return [line for line, _ in record_keeping.read_lines(file)]

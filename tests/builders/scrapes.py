@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import prometheus_client
 
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 
 
 class Scrape:
     """A registry with gauges that are read at scrape; `value` reads one sample."""
 
     def __init__(self) -> None:
-        self.registry, self.gauges = prometheus_client.CollectorRegistry(), gauges.ScrapeGauges()
+        self.registry, self.gauges = prometheus_client.CollectorRegistry(), metrics.ScrapeGauges()
         self.registry.register(self.gauges)
 
     def value(self, name: str, **labels: str) -> float | None:

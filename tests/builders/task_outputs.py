@@ -13,8 +13,8 @@ from obstore.store import MemoryStore
 from boathouse_task import commit_task, local, object_store, setup_task
 from boathouse_task.contract import CommitRecord, OwnerState, Reason, TaskSpec, TaskType
 from boathouse_task.errors import TaskError
+from boathouse_task.locations import Entry
 from boathouse_task.storage import Storage
-from boathouse_task.stores import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import catalogue, devices, errors
+from boathouse.cluster import catalogue, errors, views
 from boathouse.scheduling import scheduler
 from tests.contract.predicates import comparison
 
@@ -175,7 +175,7 @@ async def test_a_pod_in_a_namespace_that_is_not_enabled_is_left_alone(api, names
 async def test_a_resource_of_a_device_class_is_unsupported_where_the_api_server_keeps_the_offer(
     api, namespace, eventually
 ):
-    gpu, kind = f"example.com/{namespace}", devices.DEVICE_CLASSES.untyped()
+    gpu, kind = f"example.com/{namespace}", views.DEVICE_CLASSES.untyped()
     kept = await api.create(kind, {"metadata": {"name": namespace}, "spec": {"extendedResourceName": gpu}})
     expected = "UnsupportedConstraint" if "extendedResourceName" in kept["spec"] else "Unschedulable"
     resources = {"requests": {gpu: "1"}, "limits": {gpu: "1"}}

@@ -9,8 +9,8 @@ import pytest
 
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
-from boathouse.resources.mrjob import definition
 from boathouse.resources.mrjob import names as mrjob_names
+from boathouse.resources.mrjob import status
 from boathouse.services.mrjob.model import MRJOBS
 
 CRDS = catalogue.Resource(
@@ -34,10 +34,10 @@ REQUESTS = {"resources": {"requests": {}}}
 async def mrjobs(api, eventually):
     """The CRD, accepted and served."""
     with contextlib.suppress(errors.AlreadyExists):
-        await api.create(CRDS, definition.MRJOB.manifest())
+        await api.create(CRDS, status.MRJOB.manifest())
 
     async def established():
-        found = await api.get(CRDS, definition.MRJOB.name)
+        found = await api.get(CRDS, status.MRJOB.name)
         return any(
             each["type"] == "Established" and each["status"] == "True"
             for each in (found.get("status") or {}).get("conditions") or ()
@@ -71,7 +71,7 @@ def mapper(**resources):
 
 
 async def test_the_crd_is_structural_and_its_rules_are_cheap_enough(mrjobs):
-    found = await mrjobs.get(CRDS, definition.MRJOB.name)
+    found = await mrjobs.get(CRDS, status.MRJOB.name)
     bad = [each for each in found["status"]["conditions"] if each["type"] == "NonStructuralSchema"]
     assert bad == []
     assert found["status"]["acceptedNames"]["shortNames"] == ["mrj"]

@@ -7,10 +7,10 @@ import copy
 import pytest
 
 from boathouse.cluster import errors
-from boathouse.resources.mrjob import definition
+from boathouse.resources import pod_template as pod_fields
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.resources.pods import template as pod_fields
-from boathouse.resources.pods.environment import MAX_ENV_BYTES
+from boathouse.resources.mrjob.status import MRJOB
+from boathouse.resources.pod_environment import MAX_ENV_BYTES
 from tests.contract.test_crd import CRDS, MRJOBS, job, mrjobs
 
 __all__ = ["mrjobs"]
@@ -107,13 +107,13 @@ def without_bounds_in_all(manifest):
 
 async def test_a_stored_job_beyond_the_bounds_can_be_suspended_and_gets_its_status(mrjobs, namespace, eventually):
     """An upgrade of the CRD must not stop jobs that run."""
-    new, old = definition.MRJOB.manifest(), without_bounds_in_all(definition.MRJOB.manifest())
+    new, old = MRJOB.manifest(), without_bounds_in_all(MRJOB.manifest())
     big = job(**env(MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
-    await mrjobs.patch(CRDS, definition.MRJOB.name, {"spec": old["spec"]})
+    await mrjobs.patch(CRDS, MRJOB.name, {"spec": old["spec"]})
     try:
         created = await eventually_created(mrjobs, big, namespace, eventually)
     finally:
-        await mrjobs.patch(CRDS, definition.MRJOB.name, {"spec": new["spec"]})
+        await mrjobs.patch(CRDS, MRJOB.name, {"spec": new["spec"]})
     await eventually(lambda: is_refused(mrjobs, big, namespace))
     name = created["metadata"]["name"]
     status = await mrjobs.patch(MRJOBS, name, {"status": {"phase": "Map"}}, namespace, subresource="status")

@@ -9,7 +9,7 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.resources import names
-from boathouse.resources.mrcluster.definition import MRCLUSTER
+from boathouse.resources.mrcluster.status import MRCLUSTER
 from boathouse.services.mrcluster.model import MRCLUSTERS
 from tests.builders.crds import field_rows
 from tests.contract.test_crd import CRDS

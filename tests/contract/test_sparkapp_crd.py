@@ -9,8 +9,8 @@ import pytest
 
 from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
-from boathouse.resources.sparkapp.closed_conf import is_closed
-from boathouse.resources.sparkapp.definition import SPARKAPP
+from boathouse.resources.sparkapp.fields import is_closed
+from boathouse.resources.sparkapp.status import SPARKAPP
 from tests.builders.crds import SPARK_KUBERNETES_KEYS, complete_key, field_rows
 from tests.contract.test_crd import CRDS
 from tests.spark import configurations

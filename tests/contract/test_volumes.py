@@ -7,7 +7,7 @@ import uuid
 
 import pytest
 
-from boathouse.cluster import catalogue, errors, informer, storage
+from boathouse.cluster import catalogue, errors, informer, views
 from boathouse.scheduling import scheduler
 from tests.contract.predicates import comparison
 
@@ -28,10 +28,10 @@ class World:
         """Whether the scheduler has seen these: each kind has its watch, and none waits for another."""
         return all(self.watches[plural].get(key) for key in keys)
 
-    async def storage_class(self, *, provisioner: str = storage.NO_PROVISIONER, **more) -> str:
+    async def storage_class(self, *, provisioner: str = views.NO_PROVISIONER, **more) -> str:
         name = f"class-{self.tag}"
         manifest = {"metadata": {"name": name}, "provisioner": provisioner, "volumeBindingMode": "WaitForFirstConsumer"}
-        await self.api.create(storage.CLASSES.untyped(), manifest | more)
+        await self.api.create(views.CLASSES.untyped(), manifest | more)
         return name
 
     async def volume(
@@ -46,7 +46,7 @@ class World:
         if "csi" in more:
             del spec["hostPath"]
         manifest = {"metadata": {"name": name, "labels": labels or {}}, "spec": spec | more}
-        await self.api.create(storage.VOLUMES.untyped(), manifest)
+        await self.api.create(views.VOLUMES.untyped(), manifest)
         return name
 
     def claim_spec(self, by: str, *, mode: str = "ReadWriteOnce", size: str = "1Gi", volume: str = "") -> dict:
@@ -55,7 +55,7 @@ class World:
 
     async def claim(self, name: str, by: str, **more) -> None:
         manifest = {"metadata": {"name": name}, "spec": self.claim_spec(by, **more)}
-        await self.api.create(storage.CLAIMS.untyped(), manifest, self.namespace)
+        await self.api.create(views.CLAIMS.untyped(), manifest, self.namespace)
 
     async def pod(self, name: str, *claims: str, **spec) -> None:
         sources = [{"name": f"v{i}", "persistentVolumeClaim": {"claimName": one}} for i, one in enumerate(claims)]
@@ -71,13 +71,13 @@ class World:
         return f"{found.reason}: {found.message}" if found is not None and found.status == "False" else ""
 
     async def selected(self, claim: str) -> str:
-        found = await self.api.get(storage.CLAIMS, claim, self.namespace)
-        return found.metadata.annotations.get(storage.SELECTED_NODE, "")
+        found = await self.api.get(views.CLAIMS, claim, self.namespace)
+        return found.metadata.annotations.get(views.SELECTED_NODE, "")
 
     async def bind(self, claim: str) -> None:
         """Do the part of a provisioner: make the volume on the node that was selected."""
-        known = await self.api.get(storage.CLAIMS, claim, self.namespace)
-        node = known.metadata.annotations[storage.SELECTED_NODE]
+        known = await self.api.get(views.CLAIMS, claim, self.namespace)
+        node = known.metadata.annotations[views.SELECTED_NODE]
         reference = {"namespace": self.namespace, "name": claim, "uid": known.metadata.uid}
         reference |= {"apiVersion": "v1", "kind": "PersistentVolumeClaim"}
         await self.volume(f"made-{claim}", known.storage_class, node=node, claimRef=reference)
@@ -90,7 +90,7 @@ async def world(api, namespace):
     async with comparison.boathouse(api, options=options) as parts:
         made.watches = dict(parts.storage)
         yield made
-    for kind in (storage.VOLUMES, storage.CLASSES):
+    for kind in (views.VOLUMES, views.CLASSES):
         for one in (await api.list(kind)).items:
             if one.metadata.name.endswith(made.tag):
                 with contextlib.suppress(errors.NotFound):
@@ -122,7 +122,7 @@ async def test_pods_of_a_stateful_set_go_where_a_local_volume_is_at_hand(world, 
         return sorted(one.spec.node_name for one in pods) == ["kwok-1", "kwok-3"]
 
     await eventually(placed)
-    assert all(one.is_bound for one in (await world.api.list(storage.CLAIMS, world.namespace)).items)
+    assert all(one.is_bound for one in (await world.api.list(views.CLAIMS, world.namespace)).items)
 
 
 async def test_a_claim_is_provisioned_where_the_class_allows_and_the_pod_waits_for_it(world, eventually):
@@ -151,8 +151,8 @@ async def test_a_provisioner_that_gives_a_node_up_gets_another(world, eventually
     await world.pod("p", "data")
     await eventually(lambda: world.selected("data"))
     first = await world.selected("data")
-    gone = {"metadata": {"annotations": {storage.SELECTED_NODE: None}}}
-    await world.api.patch(storage.CLAIMS, "data", gone, world.namespace)
+    gone = {"metadata": {"annotations": {views.SELECTED_NODE: None}}}
+    await world.api.patch(views.CLAIMS, "data", gone, world.namespace)
 
     async def another() -> bool:
         return await world.selected("data") not in ("", first)
@@ -164,7 +164,7 @@ async def test_a_provisioner_that_gives_a_node_up_gets_another(world, eventually
 
 
 async def test_a_driver_without_room_on_a_node_gets_no_claim_there(world, eventually):
-    drivers, capacities = storage.CSI_DRIVERS.untyped(), storage.CAPACITIES.untyped()
+    drivers, capacities = views.CSI_DRIVERS.untyped(), views.CAPACITIES.untyped()
     name = f"roomy-{world.tag}.example.com"
     by = await world.storage_class(provisioner=name)
     here = {"matchLabels": {"kubernetes.io/hostname": "kwok-3"}}
@@ -192,7 +192,7 @@ async def test_a_volume_of_a_zone_keeps_its_pods_out_of_others(world, eventually
         return "node(s) had no available volume zone" in await world.refusal("p")
 
     await eventually(refused)
-    await world.api.patch(storage.VOLUMES, volume, {"metadata": {"labels": {"topology.kubernetes.io/zone": None}}})
+    await world.api.patch(views.VOLUMES, volume, {"metadata": {"labels": {"topology.kubernetes.io/zone": None}}})
     await eventually(lambda: world.node_of("p"))
 
 
@@ -261,7 +261,7 @@ async def test_a_claim_for_one_pod_only_is_mounted_by_one_pod_after_the_other(wo
 async def driver(world, eventually):
     """A driver that takes one volume on each node, as the scheduler knows."""
     name = f"few-{world.tag}.example.com"
-    csi_nodes = storage.CSI_NODES.untyped()
+    csi_nodes = views.CSI_NODES.untyped()
     for node in NODES:
         limit = [{"name": name, "nodeID": node, "allocatable": {"count": 1}}]
         await world.api.create(csi_nodes, {"metadata": {"name": node}, "spec": {"drivers": limit}})

@@ -7,7 +7,7 @@ import contextlib
 import itertools
 from typing import TYPE_CHECKING, Any
 
-from boathouse.cluster import catalogue, client, config, errors, storage
+from boathouse.cluster import catalogue, client, config, errors, views
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST
 from boathouse.services.mrcluster.model import MRCLUSTERS
@@ -74,7 +74,7 @@ class ClusterTrial(Trial):
         """Apply a cluster, and make volumes for its claims."""
         name = f"etl-{next(_NUMBERS)}"
         for number in range(_VOLUMES):
-            await self.api.create(storage.VOLUMES.untyped(), _volume(f"{name}-{number}"))
+            await self.api.create(views.VOLUMES.untyped(), _volume(f"{name}-{number}"))
         await self.create(_cluster(name, **spec))
 
     @property
@@ -243,7 +243,7 @@ def _storage_class() -> dict[str, Any]:
         "apiVersion": "storage.k8s.io/v1",
         "kind": "StorageClass",
         "metadata": {"name": CLASS},
-        "provisioner": storage.NO_PROVISIONER,
+        "provisioner": views.NO_PROVISIONER,
         "volumeBindingMode": "Immediate",
     }
 

@@ -1,12 +1,12 @@
 """Token buckets by key."""
 
-from boathouse import buckets
+from boathouse import fair
 from tests.builders.clocks import Clock
 
 
 def test_a_bucket_gives_its_burst_and_then_its_rate():
     clock = Clock()
-    limits = buckets.Buckets(rate_per_s=2, burst=3, clock=clock)
+    limits = fair.Buckets(rate_per_s=2, burst=3, clock=clock)
     assert [limits.take("a") for _ in range(4)] == [True, True, True, False]
     assert limits.wait_s("a") == 0.5
     clock.now_s = 10.0
@@ -14,7 +14,7 @@ def test_a_bucket_gives_its_burst_and_then_its_rate():
 
 
 def test_each_key_has_its_own():
-    limits = buckets.Buckets(rate_per_s=1, burst=1, clock=Clock())
+    limits = fair.Buckets(rate_per_s=1, burst=1, clock=Clock())
     assert limits.take("a")
     assert limits.take("b")
     assert not limits.take("a")
@@ -22,7 +22,7 @@ def test_each_key_has_its_own():
 
 def test_buckets_that_are_full_again_are_forgotten():
     clock = Clock()
-    limits = buckets.Buckets(rate_per_s=1, burst=1, clock=clock)
+    limits = fair.Buckets(rate_per_s=1, burst=1, clock=clock)
     for name in range(5000):
         clock.now_s += 1.0
         limits.take(str(name))
@@ -31,7 +31,7 @@ def test_buckets_that_are_full_again_are_forgotten():
 
 def test_a_cost_that_was_known_too_late_is_paid_off_first():
     clock = Clock()
-    limits = buckets.Buckets(rate_per_s=1, burst=5, clock=clock)
+    limits = fair.Buckets(rate_per_s=1, burst=5, clock=clock)
     limits.charge("a", 7)
     clock.now_s += 2
     assert not limits.take("a")
@@ -40,9 +40,9 @@ def test_a_cost_that_was_known_too_late_is_paid_off_first():
 
 
 def test_of_too_many_buckets_those_that_were_not_used_for_the_longest_time_are_forgotten(monkeypatch):
-    monkeypatch.setattr(buckets, "MAX_KEYS", 2)
-    monkeypatch.setattr(buckets, "_SWEEP_AT", 3)
-    limits = buckets.Buckets(rate_per_s=1, burst=2, clock=Clock())
+    monkeypatch.setattr(fair, "MAX_KEYS", 2)
+    monkeypatch.setattr(fair, "_SWEEP_AT", 3)
+    limits = fair.Buckets(rate_per_s=1, burst=2, clock=Clock())
     for name in "abcad":
         limits.take(name)
     assert list(limits._levels) == ["a", "d"]

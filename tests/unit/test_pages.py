@@ -8,9 +8,9 @@ import typer
 import yaml
 from typer.testing import CliRunner
 
-from boathouse.resources.mrcluster.definition import MRCLUSTER
-from boathouse.resources.mrjob.definition import MRJOB
-from boathouse.resources.sparkapp.definition import SPARKAPP
+from boathouse.resources.mrcluster.status import MRCLUSTER
+from boathouse.resources.mrjob.status import MRJOB
+from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli import commands, kinds
 from boathouse_cli.conversion import admission
 from boathouse_e2e import pages, paths

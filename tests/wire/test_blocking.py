@@ -11,7 +11,7 @@ import ssl
 
 import pytest
 
-from boathouse.cluster import blocking, config, errors, plugins
+from boathouse.cluster import blocking, config, errors, kubeconfig
 from boathouse.services.progress import certificates
 from tests.wire.test_transport import CHUNKED, NOW, OK, ScriptedServer, chunk
 
@@ -88,7 +88,7 @@ def plugin(folder, answer):
         f"#!/bin/sh\necho run >> {folder}/runs\nsed s/#/$(wc -l < {folder}/runs)/ <<'END'\n{json.dumps(answer)}\nEND\n"
     )
     script.chmod(0o700)
-    return plugins.ExecPlugin(command=str(script))
+    return kubeconfig.ExecPlugin(command=str(script))
 
 
 def credential(**status):

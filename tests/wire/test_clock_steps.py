@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import catalogue, server_time
-from boathouse.suspension import record as suspension_record
+from boathouse.suspension import stages as suspension_record
 from tests.builders import manifests
 from tests.builders.operators import mrclusters, running_tasks, schedulers, server_clocks
 from tests.builders.operators.sparkapps import KEY, RunningSparkApp, Script, account, sparkapp

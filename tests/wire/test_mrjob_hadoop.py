@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from boathouse import failpoints
-from boathouse.resources import times
+from boathouse.resources import statuses
 from boathouse.services.mrjob.hadoop import plan
 from boathouse_task import contract
 from tests.builders.operators.hadoop_jobs import CLUSTER, RunningHadoopJob, mrjob
@@ -75,7 +75,7 @@ async def test_a_job_is_deleted_with_its_deleted_cluster(world, eventually):
         world.nodes.delete_cluster()
         world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
         await eventually(lambda: world.api.get("mrjobs", world.key) is None)
-    assert world.now() < times.epoch(DELETED) + plan.GIVE_UP_S
+    assert world.now() < statuses.epoch(DELETED) + plan.GIVE_UP_S
 
 
 async def test_a_new_leader_does_not_say_that_a_cluster_is_absent_before_it_reconciled_it(world, eventually):

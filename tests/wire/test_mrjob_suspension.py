@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from boathouse.resources import names, times
+from boathouse.resources import names, statuses
 from boathouse.services.mrjob import wiring
 from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.services.mrjob.task_orders import Poll
@@ -47,7 +47,7 @@ class Job:
         return resources["requests"]["cpu"], resources["limits"]["cpu"]
 
     def annotate(self, until_s):
-        text = None if until_s is None else times.rfc3339(until_s)
+        text = None if until_s is None else statuses.rfc3339(until_s)
         self.api.change("mrjobs", KEY, {"metadata": {"annotations": {names.ANNOTATION_SUSPEND_UNTIL: text}}})
 
     async def pause(self):

@@ -11,7 +11,7 @@ import ssl
 import msgspec
 import pytest
 
-from boathouse.listening import listener, tls_transport
+from boathouse.listening import listener, transports
 from boathouse.listening.connections import Rate
 from boathouse.resources import names
 from boathouse.services.mrjob import split_plans
@@ -339,7 +339,7 @@ async def test_a_connection_that_ended_holds_no_memory_until_it_is_collected(end
         (connection,) = endpoint.server.listener._open.values()
         await eventually(lambda: connection._transport is not None)
         tls = connection._transport.get_protocol()
-        assert isinstance(tls, tls_transport.Tls)
+        assert isinstance(tls, transports.Tls)
     await eventually(lambda: endpoint.server.listener.open == 0)
     assert (tls._tls, len(tls._buffer), connection._transport) == (None, 0, None)
 

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 
-from boathouse_cli import gateway, record_file, record_lines, record_session, record_watches, record_workload
+from boathouse_cli import gateway, record_keeping, record_lines, record_session, record_workload
 from boathouse_cli.errors import CommandError
 from boathouse_sim import simulation
 from tests.builders import manifests, recordings
@@ -64,7 +64,7 @@ class Recording:
 
 @pytest.fixture
 def recording(api, run, tmp_path, monkeypatch):
-    monkeypatch.setattr(record_watches, "BACKOFF_S", (0.01,))
+    monkeypatch.setattr(record_session, "BACKOFF_S", (0.01,))
     assert run
 
     def now_s():
@@ -198,7 +198,7 @@ async def test_a_file_goes_on_with_the_namespaces_that_it_has(recording):
 
 
 async def test_two_processes_do_not_record_into_one_file(recording):
-    with record_file.appending(recording.file), pytest.raises(CommandError, match="another process records into"):
+    with record_keeping.appending(recording.file), pytest.raises(CommandError, match="another process records into"):
         await recording.once()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import boundary, loops
+from boathouse.cluster import boundary, retries
 from boathouse.scheduling import decider
 from boathouse_policies import framework, model
 from tests.builders import manifests
@@ -221,7 +221,7 @@ async def test_a_cycle_that_fails_with_no_job_alone_is_run_again_and_reported(ap
         return whole(room, profile, view)
 
     monkeypatch.setattr(framework, "run_cycle", run_cycle)
-    loops.FAILURES["scheduling"] = 0
+    retries.FAILURES["scheduling"] = 0
     api.add(manifests.node("n1"))
     async with scheduling(api) as w:
         w.submit("a", 2)

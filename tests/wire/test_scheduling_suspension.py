@@ -5,8 +5,7 @@ import asyncio
 import pytest
 
 from boathouse import failpoints
-from boathouse.suspension import record as suspension_record
-from boathouse.suspension import timeouts
+from boathouse.suspension import stages
 from boathouse_policies import framework, model, profiles
 from tests.builders.operators.running_tasks import CONTINUED, FIRST, MAP, SECOND, SHRUNK, WHOLE, kubelet, scene
 from tests.builders.operators.schedulers import LEASE, Leader
@@ -16,7 +15,7 @@ async def test_a_suspended_task_lends_its_cpu_and_gets_it_back_when_there_is_roo
     async with scene(api, eventually) as s:
         s.suspend()
         await eventually(lambda: s.size() == SHRUNK)
-        record = suspension_record.parse(s.record())
+        record = stages.parse(s.record())
         assert (record.cpu_request_milli, record.cpu_limit_milli) == (1000, 2000)
         assert (record.order, record.by, record.reason) == ("1-1", "fair", "WaitingForMaps")
         await eventually(s.world.at_rest)
@@ -47,7 +46,7 @@ async def test_a_write_without_a_clear_answer_is_repeated(api, eventually, write
 
 
 async def test_a_suspension_ends_if_the_pod_does_not_shrink_in_time(api, eventually, monkeypatch):
-    monkeypatch.setattr(timeouts, "LAPSES_S", -1.0)
+    monkeypatch.setattr(stages, "LAPSES_S", -1.0)
     async with scene(api, eventually) as s:
         s.suspend()
         await s.counts("boathouse_suspensions_total", 1, result="resumed", reason="Lapsed")
@@ -60,7 +59,7 @@ async def test_a_successor_keeps_the_deadline(api, eventually):
         await eventually(lambda: s.size() == SHRUNK)
         api.actuate_resize(FIRST)
     async with scene(api, eventually, running=3, leader=Leader(2)) as s:
-        until_s = suspension_record.parse(s.record()).until_s
+        until_s = stages.parse(s.record()).until_s
         await eventually(lambda: s.size() == CONTINUED)
         assert s.now_s >= until_s
         await eventually(lambda: s.charged() == 1000)
@@ -72,7 +71,7 @@ async def test_a_successor_keeps_a_suspension_of_any_age(api, eventually, monkey
         s.suspend()
         await eventually(lambda: s.size() == SHRUNK)
         api.actuate_resize(FIRST)
-    monkeypatch.setattr(timeouts, "LAPSES_S", 0.0)
+    monkeypatch.setattr(stages, "LAPSES_S", 0.0)
     async with scene(api, eventually, running=3, leader=Leader(2)) as s:
         await eventually(s.world.at_rest)
         assert s.size() == SHRUNK
@@ -151,7 +150,7 @@ async def test_the_author_of_a_job_suspends_its_reducers_and_resumes_them(api, e
     async with scene(api, eventually) as s:
         s.submit(until_s=s.now_s + 600)
         await eventually(lambda: s.size(FIRST) == SHRUNK and s.size(SECOND) == SHRUNK)
-        record = suspension_record.parse(s.record())
+        record = stages.parse(s.record())
         assert (record.by, record.reason) == ("user", "ByHand")
         s.submit()
         await eventually(lambda: s.size(FIRST) != SHRUNK and s.size(SECOND) != SHRUNK)

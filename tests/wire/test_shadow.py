@@ -7,7 +7,7 @@ import json
 from boathouse.resources import names
 from boathouse.scheduling import shadow
 from boathouse.services import shadowed
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 from boathouse_policies import profiles
 from tests.builders import manifests
 from tests.builders.cli import said
@@ -15,7 +15,7 @@ from tests.builders.operators.schedulers import scheduling
 
 
 def published(client, subject):
-    scrape = gauges.ScrapeGauges()
+    scrape = metrics.ScrapeGauges()
     return shadowed.Published(client, names.OPERATOR_NAMESPACE, "fifo", subject, lambda: True, scrape)
 
 

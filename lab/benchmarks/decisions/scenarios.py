@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from boathouse_lab.reproduce.claim import Claim
-    from boathouse_sim.errors import Errors
-    from boathouse_sim.workload import Workload
+    from boathouse_sim.workload import Errors, Workload
 
     from .journal import Journal
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.fspy.prediction import Features
-from boathouse_sim import contention, probing, topology, work
-from boathouse_sim.conditions import Conditions, Outage, Outages
-from boathouse_sim.errors import Errors
+from boathouse_sim import probing, topology, work
+from boathouse_sim.conditions import Conditions, Outage, Outages, Saturation
 from boathouse_sim.live import DynamicAllocation, MapReduce, Spark, SparkStage
 from boathouse_sim.work import Pool
-from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload
+from boathouse_sim.workload import Cluster, Errors, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload
 
 from .drawing import Draw
 
@@ -60,7 +59,7 @@ def live(index: int) -> Workload:
     queues = _queues(random, machines)
     apps = [_application(random, i, queues) for i in range(random.between(3, 8))]
     conditions = Conditions(
-        contention=random.pick([None, contention.Saturation()]),
+        contention=random.pick([None, Saturation()]),
         outages=_outages(random, machines) if random.chance(0.4) else Outages(),
         jitter=random.pick([0.0, 0.2]),
         launch_ms=random.pick([0, 1000]),

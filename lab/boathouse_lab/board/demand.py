@@ -6,8 +6,8 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING
 
-from boathouse_sim.jobs import JobSpec
 from boathouse_sim.live import MapReduce, Spark
+from boathouse_sim.work import JobSpec
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import numpy as np
 
 from boathouse_lab.board import mix
 from boathouse_lab.table2 import Law, Table2
-from boathouse_sim import contention, swim, topology, work
+from boathouse_sim import conditions, swim, topology, work
 from boathouse_sim.conditions import Conditions, Told
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.topology import Cluster
@@ -28,7 +28,7 @@ _HOUR_S = 3600.0
 _HOURS = 24
 
 CONDITIONS = Conditions(
-    contention=contention.Saturation(),
+    contention=conditions.Saturation(),
     jitter=0.1,
     launch_ms=1000,
     suspend_ms=500,

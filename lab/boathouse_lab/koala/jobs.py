@@ -5,8 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from boathouse_sim.jobs import Submission
-from boathouse_sim.work import Container, Segment
+from boathouse_sim.work import Container, Segment, Submission
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

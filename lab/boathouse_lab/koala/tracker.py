@@ -10,7 +10,7 @@ import math
 from collections import deque
 from typing import TYPE_CHECKING
 
-from boathouse_sim.live.gate import Gate
+from boathouse_sim.live.rates import Gate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

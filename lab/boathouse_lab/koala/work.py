@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from boathouse_lab.koala.jobs import HadoopSpec
     from boathouse_lab.koala.tracker import JobBook
     from boathouse_sim.live.course import Pod
-    from boathouse_sim.live.gate import Gate
+    from boathouse_sim.live.rates import Gate
     from boathouse_sim.live.world import LiveWorld
 
 _LEAST_MB = 0.01

@@ -24,7 +24,7 @@ none of them learned from. `{command}` writes it.
   sizes by whichever model has predicted the program best so far. [explain](explain.md) shows which, and its
   error.
 * All data is the simulator's. Its tasks share CPUs, disks and networks by a law that is of no model's form
-  (`contention.Saturation`), but no recording of real tasks beside neighbours is among it.
+  (`conditions.Saturation`), but no recording of real tasks beside neighbours is among it.
 * Numbers in brackets are 95 % intervals over independent runs. There are {seeds} of each kind.
 """
 RUN_TIMES = ("fb2009-hour", "disks")

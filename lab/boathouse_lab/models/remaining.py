@@ -11,14 +11,14 @@ from typing_extensions import override
 from boathouse_lab.models.comparison import Comparison, Origin, nrmse
 from boathouse_lab.reproduce.ikayak import predicting
 from boathouse_policies import ikayak, model
-from boathouse_policies.ikayak.fuzzy import Fuzzy
+from boathouse_policies.ikayak.predictors import Fuzzy
 from boathouse_policies.ikayak.remaining import UNIT_S, Bank, History, Predictor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from boathouse_lab.reproduce.ikayak.predicting import Recorded, Trial
-    from boathouse_policies.ikayak.fuzzy import Sample
+    from boathouse_policies.ikayak.predictors import Sample
     from boathouse_policies.model import FloatVector
 
 _ABOUT = """

@@ -16,8 +16,7 @@ import mix_workload
 import modelled_nodes
 import partial_operator
 
-from boathouse_sim.live.gate import Gate
-from boathouse_sim.live.rates import Activity
+from boathouse_sim.live.rates import Activity, Gate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

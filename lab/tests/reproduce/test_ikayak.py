@@ -17,7 +17,7 @@ from boathouse_lab.reproduce.ikayak.setting import Setting
 from boathouse_lab.reproduce.ikayak.study import IKayak
 from boathouse_lab.reproduce.ikayak.variants import IKAYAK, IN_CLIENT, PLACING, STOCK, Variant
 from boathouse_policies import ikayak, model
-from boathouse_policies.baselines.orders import FairShare, Fifo
+from boathouse_policies.baselines.plain import FairShare, Fifo
 from boathouse_policies.ikayak.remaining import Bank, History
 from boathouse_sim import simulation
 from boathouse_sim.live import Live, MapReduce, Spark

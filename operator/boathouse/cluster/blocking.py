@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from boathouse.cluster.config import ClusterConfig
-    from boathouse.cluster.plugins import Credential
+    from boathouse.cluster.kubeconfig import Credential
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 4

@@ -78,14 +78,7 @@ class Boundary:
             self.set_aside(resource, subject, reason, error)
 
     def set_aside(self, resource: Resource[Any], subject: ObjectMeta, reason: Reason, error: Exception) -> None:
-        """Log, count and report an object and its error, unless it was reported before.
-
-        Args:
-            resource: The object's kind.
-            subject: The object.
-            reason: Where the error occurred.
-            error: The error.
-        """
+        """Log, count and report an object and its error, unless it was reported before."""
         key = (resource.kind, subject.uid or f"{subject.namespace}/{subject.name}", reason)
         if key in self._reported:
             self._reported.move_to_end(key)

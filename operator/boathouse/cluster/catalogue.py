@@ -1,13 +1,89 @@
-"""Kinds that the operator uses: their paths in the API, and the models of their objects."""
+"""Kinds that the operator uses: their paths in the API, the models of their objects, and the envelopes of these.
+
+Envelopes are lists, watch events and error statuses.
+"""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Generic, TypeVar
 
+from msgspec import DecodeError, Raw, field
+
 from boathouse.cluster import wire, written
+from boathouse.cluster.wire import View
 
 T = TypeVar("T")
+
+MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
+"""Exceptions of decoding bytes that are not JSON or do not match the model."""
+
+
+class ListMeta(View, frozen=True, kw_only=True):
+    """`metav1.ListMeta`; `continue_` is the token of the next page."""
+
+    resource_version: str = ""
+    continue_: str = field(default="", name="continue")
+
+
+class ListBody(View, Generic[T], frozen=True, kw_only=True):
+    """Response to a LIST."""
+
+    items: tuple[T, ...] = ()
+    metadata: ListMeta = ListMeta()
+
+
+class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
+    """One line of a WATCH."""
+
+    type: str
+    object: T
+
+
+class RawWatchEvent(View, frozen=True, kw_only=True):
+    """A line of a WATCH whose object is decoded later: a bookmark or an ERROR."""
+
+    type: str
+    object: Raw
+
+
+class StatusDetails(View, frozen=True, kw_only=True):
+    """Details of a `Status`."""
+
+    retry_after_seconds: int = 0
+
+
+class Status(View, frozen=True, kw_only=True):
+    """`metav1.Status`, the body of every error."""
+
+    kind: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    code: int = 0
+    details: StatusDetails | None = None
+
+
+class Identity(View, frozen=True, kw_only=True):
+    """Identity and resourceVersion of an object, for comparisons."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or `name` for cluster-scoped objects."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class Identified(View, frozen=True, kw_only=True):
+    """An object of any kind, decoded only for its identity."""
+
+    metadata: Identity = Identity()
+
+
 V = TypeVar("V")
 
 
@@ -17,7 +93,7 @@ class Resource(Generic[T]):
 
     Attributes:
         group: The API group; empty for the core group.
-        view: The model of an object: a Struct of `wire`, `storage` or `written`, or `wire.Manifest`.
+        view: The model of an object: a Struct of `wire`, `views` or `written`, or `wire.Manifest`.
     """
 
     group: str = ""
@@ -74,7 +150,6 @@ CONFIG_MAPS = Resource(plural="configmaps", kind="ConfigMap", view=wire.Manifest
 SERVICES = Resource(plural="services", kind="Service", view=wire.Manifest)
 SERVICE_ACCOUNTS = Resource(plural="serviceaccounts", kind="ServiceAccount", view=wire.ObjectView)
 PERSISTENT_VOLUME_CLAIMS = Resource(plural="persistentvolumeclaims", kind="PersistentVolumeClaim", view=wire.Manifest)
-PERSISTENT_VOLUMES = Resource(plural="persistentvolumes", kind="PersistentVolume", namespaced=False, view=wire.Manifest)
 PRIORITY_CLASSES = Resource(
     group="scheduling.k8s.io", plural="priorityclasses", kind="PriorityClass", namespaced=False, view=wire.Manifest
 )

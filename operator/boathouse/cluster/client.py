@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 import msgspec
 
-from boathouse.cluster import catalogue, envelope, errors, transport, wire, written
+from boathouse.cluster import catalogue, errors, transport, wire, written
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
@@ -92,7 +92,7 @@ class ApiClient:
         if continue_token:
             query["continue"] = continue_token
         answer = await self._transport.request("GET", resource.path(namespace), query=query)
-        body: envelope.ListBody[T] = _decode(answer, envelope.ListBody[resource.view])  # type: ignore[name-defined] # at run time it is a type
+        body: catalogue.ListBody[T] = _decode(answer, catalogue.ListBody[resource.view])  # type: ignore[name-defined] # at run time it is a type
         meta = body.metadata
         return Page(items=body.items, resource_version=meta.resource_version, continue_token=meta.continue_)
 
@@ -420,7 +420,7 @@ def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
 def _decode(body: bytes, shape: type[T]) -> T:
     try:
         value: T = _decoder(cast("Hashable", shape)).decode(body)
-    except envelope.MALFORMED as error:
+    except catalogue.MALFORMED as error:
         raise errors.DecodeError(f"not a {getattr(shape, '__name__', shape)}: {error}; {body[:200]!r}") from error
     return value
 

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from boathouse.cluster import kubeconfig as kubeconfigs
-from boathouse.cluster import oidc, plugins
 from boathouse.cluster.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ class ClusterConfig:
     is_verified: bool = True
     proxy_url: str | None = dataclasses.field(default=None, repr=False)
     headers: tuple[str, ...] = dataclasses.field(default=(), repr=False)
-    plugin: plugins.ExecPlugin | None = None
+    plugin: kubeconfigs.ExecPlugin | None = None
     namespace: str = "default"
 
     def ssl_context(self) -> ssl.SSLContext | None:
@@ -137,17 +136,17 @@ def of_user(kubeconfig: Path | None = None, context: str | None = None) -> Clust
     if user.get("token") or user.get("tokenFile"):  # client-go's order too
         return found
     if provider := user.get("auth-provider"):
-        token = oidc.token(provider, lambda: _renewed(kubeconfig, selected.name), selected.name)
+        token = kubeconfigs.oidc_token(provider, lambda: _renewed(kubeconfig, selected.name), selected.name)
         return dataclasses.replace(found, token=token)
     if plugin := user.get("exec"):
-        made = plugins.read(plugin, _plugins_cluster(selected), selected.user.file.parent)
+        made = kubeconfigs.exec_plugin(plugin, _plugins_cluster(selected), selected.user.file.parent)
         return dataclasses.replace(found, plugin=made)
     return found
 
 
 def _renewed(kubeconfig: Path | None, context: str) -> Mapping[str, Any]:
     """Let kubectl renew the tokens of a context; return its user's auth provider then."""
-    oidc.renew_with_kubectl(kubeconfig, context)
+    kubeconfigs.renew_with_kubectl(kubeconfig, context)
     files = [kubeconfig] if kubeconfig else kubeconfigs.user_files()
     return dict(kubeconfigs.select(files, context).user.fields["auth-provider"])
 
@@ -209,7 +208,7 @@ def _plugins_cluster(selected: kubeconfigs.Selection) -> dict[str, Any]:
         "insecure-skip-tls-verify": fields.get("insecure-skip-tls-verify"),
         "certificate-authority-data": base64.b64encode(authority.encode()).decode() if authority else None,
         "proxy-url": fields.get("proxy-url"),
-        "config": extensions.get(f"{plugins.GROUP}/exec"),
+        "config": extensions.get(f"{kubeconfigs.PLUGIN_GROUP}/exec"),
     }
     return {name: value for name, value in found.items() if value}
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pycurl
 
-from boathouse.cluster import envelope, errors
+from boathouse.cluster import catalogue, errors
 
 if TYPE_CHECKING:
     from boathouse.cluster.config import ClusterConfig
@@ -78,9 +78,9 @@ def to_error(curl: pycurl.Curl, body: bytes) -> errors.ApiError:
     """Return the error of a response with an error status."""
     status, retry_after_s = curl.getinfo(pycurl.RESPONSE_CODE), curl.getinfo(pycurl.RETRY_AFTER) or None
     try:
-        answer = msgspec.json.decode(body, type=envelope.Status)
+        answer = msgspec.json.decode(body, type=catalogue.Status)
     except (msgspec.DecodeError, msgspec.ValidationError):  # a proxy's page, or text such as "404 page not found"
-        answer = envelope.Status(message=body[:_MESSAGE_CHARS].decode(errors="replace").strip())
+        answer = catalogue.Status(message=body[:_MESSAGE_CHARS].decode(errors="replace").strip())
     if retry_after_s is None and answer.details and answer.details.retry_after_seconds:
         retry_after_s = float(answer.details.retry_after_seconds)
     return errors.from_status(status, answer.reason, answer.message, retry_after_s, is_status=answer.kind == "Status")

@@ -15,8 +15,8 @@ import logging
 import time
 from typing import TYPE_CHECKING, Any, Protocol
 
-from boathouse import buckets
-from boathouse.cluster import catalogue, errors, loops, retries, server_time
+from boathouse import fair
+from boathouse.cluster import catalogue, errors, retries, server_time
 from boathouse.cluster import written as written_objects
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class EventWriter:
         self._instance = instance
         self._window_s = window_s
         self._writers = writers
-        self._shares = buckets.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * buckets.BURST_S, clock=monotonic)
+        self._shares = fair.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * fair.BURST_S, clock=monotonic)
         self._monotonic = monotonic
         self._now = now
         self._sleep = sleep
@@ -168,7 +168,7 @@ class EventWriter:
         """Write queued events until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(self._writers):
-                group.create_task(loops.Loop("events", self._write_next).run())
+                group.create_task(retries.Loop("events", self._write_next).run())
 
     async def drain(self, timeout_s: float) -> None:
         """Wait until all queued events are written, at most `timeout_s`."""

@@ -1,18 +1,30 @@
-"""Read kubeconfig files as kubectl does: several files, and a context with its cluster and user."""
+"""Read kubeconfig files as kubectl does: contexts of several files, and credentials of exec plugins and of OIDC.
+
+Exec plugins are EKS's, GKE's, AKS's, and those that log in by OIDC. Their protocol is that of
+`client.authentication.k8s.io`:
+https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. The tokens of the
+auth provider `oidc` are renewed by kubectl itself, because it also has to store them.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import dataclasses
+import datetime as dt
+import json
 import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+from boathouse.cluster import server_time
 from boathouse.cluster.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 DEFAULT = "~/.kube/config"
 
@@ -101,3 +113,198 @@ def _named(documents: Sequence[tuple[Path, dict[str, Any]]], kind: str, name: st
     known = ", ".join(sorted({str(entry["name"]) for entry, _ in entries})) or "none"
     where = ", ".join(str(file) for file, _ in documents)
     raise ConfigError(f"the kubeconfig {where} has no {kind} {name!r}; it has: {known}")
+
+
+_EARLY_S: Final = 10
+"""How long before its expiry a token or credential is renewed, as in client-go: a request takes a while to arrive."""
+_RENEWAL_S: Final = 60
+
+
+def oidc_token(provider: Mapping[str, Any], renew: Callable[[], Mapping[str, Any]], context: str) -> str:
+    """Return the ID token of an auth provider, renewed if it has expired.
+
+    Args:
+        provider: The field `auth-provider` of a kubeconfig's user.
+        renew: Renews the tokens; returns the field as it is then.
+        context: The context, for messages.
+
+    Raises:
+        ConfigError: It is another provider, which kubectl no longer has either, or the token cannot be renewed.
+    """
+    name = provider.get("name")
+    if name != "oidc":
+        raise ConfigError(
+            f"context {context!r} uses the auth provider {name!r}, which kubectl no longer has: "
+            "write its kubeconfig anew, with an exec plugin such as gke-gcloud-auth-plugin or kubelogin"
+        )
+    found = _oidc_id_token(provider) or _oidc_id_token(renew())
+    if found is None:
+        raise ConfigError(f"the ID token of context {context!r} has expired: log in to its OIDC provider")
+    return found
+
+
+def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
+    """Let kubectl renew and store the tokens of a context, by a request that needs no right.
+
+    Raises:
+        ConfigError: kubectl is missing or fails.
+    """
+    program = shutil.which("kubectl")
+    if program is None:
+        raise ConfigError(
+            f"the ID token of context {context!r} has expired and kubectl, which renews it, is not on PATH: install it"
+        )
+    options = [f"--kubeconfig={kubeconfig}"] if kubeconfig else []
+    command = (program, *options, f"--context={context}", "get", "--raw=/version", f"--request-timeout={_RENEWAL_S}s")
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        why = next(reversed(done.stderr.strip().splitlines()), f"exit code {done.returncode}")
+        raise ConfigError(f"kubectl cannot renew the ID token of context {context!r}: {why}")
+
+
+def _oidc_id_token(provider: Mapping[str, Any]) -> str | None:
+    """Return the ID token if it is there and has not expired. The API server verifies it, this only reads it."""
+    found = (provider.get("config") or {}).get("id-token")
+    if not found:
+        return None
+    try:
+        payload = str(found).split(".")[1]
+        expires_at_s = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
+    except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
+        return None
+    return str(found) if server_time.SERVER_TIME.now_s() < expires_at_s - _EARLY_S else None
+
+
+PLUGIN_GROUP: Final = "client.authentication.k8s.io"
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """What a plugin returned. Secrets are not in its `repr`.
+
+    Attributes:
+        token: A bearer token.
+        client_pem: PEM of a client certificate followed by its key.
+        expires_at_s: Unix time; None if it does not expire while the process runs.
+    """
+
+    token: str | None = dataclasses.field(default=None, repr=False)
+    client_pem: str | None = dataclasses.field(default=None, repr=False)
+    expires_at_s: float | None = None
+
+    def is_current(self, now_s: float) -> bool:
+        """Return whether it can be used at a Unix time."""
+        return self.expires_at_s is None or now_s < self.expires_at_s - _EARLY_S
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ExecPlugin:
+    """A program that prints a credential.
+
+    Attributes:
+        command: The program's name on PATH, or its path.
+        arguments: Its arguments.
+        variables: Variables beside those of this process.
+        api_version: The version of the protocol.
+        install_hint: What the kubeconfig says to somebody who lacks the program.
+        interactive_mode: `Never`, `IfAvailable` or `Always`: whether it may, or must, talk to the user.
+        cluster: The cluster that is passed to it; None if the kubeconfig does not say so.
+    """
+
+    command: str
+    arguments: tuple[str, ...] = ()
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict, repr=False)
+    api_version: str = f"{PLUGIN_GROUP}/v1"
+    install_hint: str = ""
+    interactive_mode: str = "IfAvailable"
+    cluster: Mapping[str, Any] | None = None
+
+    def run(self) -> Credential:
+        """Run the program. Its messages go to standard error, and it may ask the user, as under kubectl.
+
+        Raises:
+            ConfigError: It is missing, fails, needs a terminal that is not there, or prints no credential.
+        """
+        is_interactive = self.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
+        if self.interactive_mode == "Always" and not is_interactive:
+            raise ConfigError(f"the plugin {self.command} asks questions: run the command in a terminal")
+        try:
+            done = subprocess.run(
+                (self.command, *self.arguments),
+                env=os.environ | self.variables | {"KUBERNETES_EXEC_INFO": self._info(is_interactive)},
+                stdin=None if is_interactive else subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                check=False,
+            )
+        except OSError as error:
+            hint = f": {self.install_hint.strip()}" if self.install_hint else ": install it, or put it on PATH"
+            raise ConfigError(f"the plugin {self.command} cannot be run ({error.strerror}){hint}") from error
+        if done.returncode:
+            raise ConfigError(
+                f"the plugin {self.command} failed with exit code {done.returncode}: log in as its messages say"
+            )
+        return self._credential(done.stdout)
+
+    def _info(self, is_interactive: bool) -> str:
+        spec: dict[str, Any] = {"interactive": is_interactive}
+        if self.cluster is not None:
+            spec["cluster"] = self.cluster
+        return json.dumps({"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec})
+
+    def _credential(self, printed: bytes) -> Credential:
+        """Return what the program printed. The text itself is a secret, so no message quotes it."""
+        try:
+            answer = json.loads(printed)
+            version, status = answer["apiVersion"], answer["status"]
+            if version != self.api_version:
+                raise ConfigError(
+                    f"the plugin {self.command} answered in version {version}, the kubeconfig says {self.api_version}: "
+                    "update the plugin, or write its kubeconfig anew"
+                )
+            certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+            made = Credential(
+                token=status.get("token"),
+                client_pem=f"{certificate}\n{key}" if certificate and key else None,
+                expires_at_s=_unix_time_s(status.get("expirationTimestamp")),
+            )
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ConfigError(f"the plugin {self.command} printed no ExecCredential: update it") from error
+        if made.token is None and made.client_pem is None:
+            raise ConfigError(f"the plugin {self.command} printed neither a token nor a certificate: log in again")
+        return made
+
+
+def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, folder: Path) -> ExecPlugin:
+    """Return the plugin of a kubeconfig's user.
+
+    Args:
+        user: The field `exec`.
+        cluster: What the plugin gets if it asks for the cluster.
+        folder: That of the kubeconfig: the base of a relative path. A bare name is looked up on PATH.
+
+    Raises:
+        ConfigError: A field is missing or invalid.
+    """
+    version, command = str(user.get("apiVersion") or ""), str(user.get("command") or "")
+    if not version.startswith(f"{PLUGIN_GROUP}/") or not command:
+        raise ConfigError(
+            f"the kubeconfig's exec plugin {command!r} has apiVersion {version!r}: use {PLUGIN_GROUP}/v1 or v1beta1"
+        )
+    try:
+        variables = {str(each["name"]): str(each["value"]) for each in user.get("env") or ()}
+        arguments = tuple(map(str, user.get("args") or ()))
+    except (KeyError, TypeError) as error:
+        raise ConfigError(f"args or env of the kubeconfig's exec plugin {command} is not a list: correct it") from error
+    return ExecPlugin(
+        command=str(folder / command) if "/" in command else command,
+        arguments=arguments,
+        variables=variables,
+        api_version=version,
+        install_hint=str(user.get("installHint") or ""),
+        interactive_mode=str(user.get("interactiveMode") or "IfAvailable"),
+        cluster=cluster if user.get("provideClusterInfo") else None,
+    )
+
+
+def _unix_time_s(text: str | None) -> float | None:
+    return dt.datetime.fromisoformat(text).timestamp() if text else None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import msgspec
 
-from boathouse.cluster import boundary, envelope, errors, retries, storage, store, wire
+from boathouse.cluster import boundary, catalogue, errors, retries, store, views, wire
 from boathouse.cluster.client import PAGE_LIMIT, Page
 
 if TYPE_CHECKING:
@@ -47,9 +47,9 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
         errors.DecodeError: The object's identity is unreadable.
     """
     try:
-        identity = msgspec.json.decode(raw, type=envelope.Identified).metadata
+        identity = msgspec.json.decode(raw, type=catalogue.Identified).metadata
         int(identity.resource_version)
-    except (*envelope.MALFORMED, ValueError) as error:
+    except (*catalogue.MALFORMED, ValueError) as error:
         raise errors.DecodeError(f"an object without an identity: {error}; {bytes(raw)[:200]!r}") from error
     metadata = wire.ObjectMeta(
         name=identity.name,
@@ -59,16 +59,16 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
     )
     if view is wire.PodView:
         return _pod(metadata, raw)
-    if view is storage.VolumeView:  # no known node can attach it
-        nowhere = storage.VolumeNodeAffinity(required=wire.NodeSelector())
-        return storage.VolumeView(metadata=metadata, spec=storage.VolumeSpec(node_affinity=nowhere))
+    if view is views.VolumeView:  # no known node can attach it
+        nowhere = views.VolumeNodeAffinity(required=wire.NodeSelector())
+        return views.VolumeView(metadata=metadata, spec=views.VolumeSpec(node_affinity=nowhere))
     return view(metadata=metadata)
 
 
 def _pod(metadata: wire.ObjectMeta, raw: msgspec.Raw | bytes) -> wire.UnreadablePod:
     try:
         place = msgspec.json.decode(raw, type=_Place)
-    except envelope.MALFORMED:
+    except catalogue.MALFORMED:
         return wire.UnreadablePod(metadata=metadata)
     spec = wire.PodSpec(node_name=place.spec.node_name, scheduler_name=place.spec.scheduler_name)
     return wire.UnreadablePod(metadata=metadata, spec=spec, status=wire.PodStatus(phase=place.status.phase))
@@ -165,7 +165,7 @@ class Reflector(Generic[T]):
         self._monotonic = monotonic
         self._sleep = sleep
         self._failures_in_a_row = 0
-        self._decoder = msgspec.json.Decoder(envelope.WatchEvent[resource.view])  # type: ignore[name-defined]
+        self._decoder = msgspec.json.Decoder(catalogue.WatchEvent[resource.view])  # type: ignore[name-defined]
         self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.view)
 
     async def run(self) -> None:
@@ -180,7 +180,7 @@ class Reflector(Generic[T]):
 
     async def differences(self) -> store.Drift:
         """LIST only the objects' identities, and compare them with the store at that revision."""
-        identities = self._resource.viewed_as(envelope.Identified)
+        identities = self._resource.viewed_as(catalogue.Identified)
         listed: dict[str, tuple[str, int]] = {}
         page = await self._page(identities, "")
         while True:
@@ -253,7 +253,7 @@ class Reflector(Generic[T]):
             errors.DecodeError: The object's identity is unreadable.
         """
         stand_in: T = of(self._resource.view, raw)
-        reason = boundary.Reason.DECODING if isinstance(error, envelope.MALFORMED) else boundary.Reason.STORING
+        reason = boundary.Reason.DECODING if isinstance(error, catalogue.MALFORMED) else boundary.Reason.STORING
         self._aside.set_aside(self._resource, stand_in.metadata, reason, error)
         with contextlib.suppress(Exception):
             return self._transformed(stand_in)
@@ -325,15 +325,15 @@ class Reflector(Generic[T]):
         Raises:
             errors.ClusterError: The line is an error, or does not identify its object.
         """
-        event = _decoded(line, envelope.RawWatchEvent)
+        event = _decoded(line, catalogue.RawWatchEvent)
         match event.type:
             case "BOOKMARK":
-                identity = _decoded(event.object, envelope.Identified)
+                identity = _decoded(event.object, catalogue.Identified)
                 self.store.bookmark(_revision(identity.metadata.resource_version))
                 self.stats.bookmarks += 1
                 return ()
             case "ERROR":
-                status = _decoded(event.object, envelope.Status)
+                status = _decoded(event.object, catalogue.Status)
                 raise errors.from_status(status.code, status.reason, status.message)
             case event_type if event_type in _ABOUT_OBJECTS and cause is not None:
                 return self._put(event_type, self._stand_in(event.object, cause))
@@ -357,5 +357,5 @@ def _revision(resource_version: str) -> int:
 def _decoded(line: bytes | msgspec.Raw, shape: type[V]) -> V:
     try:
         return msgspec.json.decode(line, type=shape)
-    except envelope.MALFORMED as error:
+    except catalogue.MALFORMED as error:
         raise errors.DecodeError(f"not a watch event: {error}; {bytes(line)[:200]!r}") from error

@@ -1,4 +1,4 @@
-"""Limit the open connections of a port, and the rate at which they begin. Pure.
+"""Limit a port's open connections, the rate at which they begin, and concurrent requests. Pure.
 
 A connection costs memory and CPU time before its client has sent a token, and some ports have no tokens. Both are
 therefore limited, in total and by address. If a limit is reached, the oldest connection without a valid token is closed
@@ -6,12 +6,13 @@ for a new one, so idle connections never keep out a client that has a request.
 """
 
 import collections
+import contextlib
 import dataclasses
 import enum
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
 from typing import Final
 
-from boathouse.buckets import ALL, Buckets
+from boathouse.fair import ALL, Buckets
 
 SCARCE: Final = 0.5
 """If less than this part of the total burst remains, only addresses with few connections may begin another."""
@@ -161,3 +162,36 @@ class Connections:
         oldest = next(iter(connections))
         self.remove(oldest)
         return oldest
+
+
+class Places:
+    """Counts requests in progress.
+
+    Args:
+        in_all: Maximum in total.
+        per_key: Maximum per key.
+    """
+
+    def __init__(self, *, in_all: int, per_key: int) -> None:
+        self._in_all = in_all
+        self._per_key = per_key
+        self._held: collections.Counter[Hashable] = collections.Counter()
+
+    @property
+    def held(self) -> int:
+        """Number of requests in progress."""
+        return self._held.total()
+
+    @contextlib.contextmanager
+    def place(self, key: Hashable) -> Iterator[bool]:
+        """Count a request during the block; yields False if the maximum is reached."""
+        if self._held[key] >= self._per_key or self.held >= self._in_all:
+            yield False
+            return
+        self._held[key] += 1
+        try:
+            yield True
+        finally:
+            self._held[key] -= 1
+            if not self._held[key]:
+                del self._held[key]

@@ -1,22 +1,59 @@
-"""Pass one request of a connection to an HTTP server, within the limits of `request_head`.
+"""Pass one request of a connection to an HTTP server, within limits of its head.
 
 aiohttp reads up to 128 headers of 8 KiB, and up to 32 further requests while it handles one. Here it gets a request
 only when its head is complete and within the limits, then its body, and never what follows it. A connection that is
-closed before the client has sent all lingers (`lingering`), because the client would lose the answer.
+closed before the client has sent all lingers (`transports`), because the client would lose the answer.
 """
 
 import asyncio
+import re
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Any, Final, cast
 
 from typing_extensions import override
 
-from boathouse.listening import lingering, request_head
+from boathouse.listening import transports
 from boathouse.listening.connections import Refusal
-from boathouse.listening.tls_transport import Tls
+from boathouse.listening.transports import Tls
 
-_OVERLAP: Final = len(request_head.END) - 1
+MAX_BYTES: Final = 16 * 1024
+"""Maximum size of a request line and headers. A pod's token has 1 to 2 KiB."""
+MAX_HEADERS: Final = 32
+END: Final = b"\r\n\r\n"
+_LENGTH: Final = re.compile(rb"[0-9]{1,18}")
+
+
+def body_bytes(head: bytes) -> int | HTTPStatus:
+    """Return the size of a request's body in bytes, or the status with which to refuse the request.
+
+    Bodies have a length: no client of the operator sends chunks, and with them the end of a request would be known only
+    after parsing its body. An HTTP parser may reject more than this function.
+
+    Args:
+        head: The request line and the headers, without the empty line.
+    """
+    request_line, *headers = head.split(b"\r\n")
+    if not request_line:
+        return HTTPStatus.BAD_REQUEST
+    if len(headers) > MAX_HEADERS:
+        return HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+    lengths = []
+    for header in headers:
+        name, _, value = header.partition(b":")
+        name = name.strip().lower()
+        if name == b"transfer-encoding":
+            return HTTPStatus.LENGTH_REQUIRED
+        if name == b"content-length":
+            lengths.append(value.strip())
+    if not lengths:
+        return 0
+    if len(lengths) > 1 or not _LENGTH.fullmatch(lengths[0]):
+        return HTTPStatus.BAD_REQUEST
+    return int(lengths[0])
+
+
+_OVERLAP: Final = len(END) - 1
 
 
 class Gate(asyncio.Protocol):
@@ -75,7 +112,7 @@ class Gate(asyncio.Protocol):
         elif isinstance(self._transport, Tls):
             self._transport.linger()
         else:
-            lingering.close(self._transport)
+            transports.close_lingering(self._transport)
 
     @override
     def eof_received(self) -> bool | None:
@@ -102,16 +139,16 @@ class Gate(asyncio.Protocol):
     def _read_head(self, data: bytes) -> None:
         assert self._transport is not None
         held = len(self._head)
-        self._head += data[: request_head.MAX_BYTES - held]
-        end = self._head.find(request_head.END, max(0, held - _OVERLAP))
+        self._head += data[: MAX_BYTES - held]
+        end = self._head.find(END, max(0, held - _OVERLAP))
         if end < 0:
-            if len(self._head) == request_head.MAX_BYTES:
+            if len(self._head) == MAX_BYTES:
                 self._refuse(HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE)
             return
-        size = end + len(request_head.END)
+        size = end + len(END)
         head, rest = bytes(self._head[:size]), data[size - held :]
         self._head = bytearray()
-        length = request_head.body_bytes(head[:end])
+        length = body_bytes(head[:end])
         if isinstance(length, HTTPStatus):
             self._refuse(length)
             return

@@ -1,6 +1,8 @@
-"""Building blocks of the custom resources' models: CEL rules, quantities, URLs, metav1.Condition."""
+"""Building blocks of the custom resources' models: CEL rules, quantities, URLs, Hadoop's settings, metav1.Condition."""
 
-from typing import Annotated, Any, Literal
+import re
+from collections.abc import Callable, Collection, Iterable
+from typing import Annotated, Any, Final, Literal
 
 import pydantic
 from pydantic import Field
@@ -122,3 +124,59 @@ class Condition(Model):
     observed_generation: int | None = Field(
         default=None, ge=0, description="Value of metadata.generation that the condition is about."
     )
+
+
+def with_immutability(
+    *rules: dict[str, Any], always_mutable: Collection[str], mutable_while_suspended: Collection[str], noun: str = "job"
+) -> Callable[[dict[str, Any]], None]:
+    """Return the `json_schema_extra` of a spec with these rules, and one for each field that may not change.
+
+    Args:
+        rules: The other rules of the spec.
+        always_mutable: Fields that may change at any time.
+        mutable_while_suspended: Fields that may change while `spec.suspend` is true.
+        noun: What messages call the object.
+    """
+
+    def apply(schema: dict[str, Any]) -> None:
+        fields = [each for each in schema["properties"] if each not in always_mutable]
+        schema[RULES] = [*_immutable(fields, mutable_while_suspended, noun), *rules]
+
+    return apply
+
+
+def _immutable(fields: Iterable[str], mutable_while_suspended: Collection[str], noun: str) -> list[dict[str, str]]:
+    found = []
+    for field in fields:
+        same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
+        if field in mutable_while_suspended:
+            message = f"spec.{field} can only be changed while the {noun} is suspended: set spec.suspend first"
+            found.append(rule(f"oldSelf.suspend || ({same})", message))
+        else:
+            message = f"spec.{field} is immutable: delete and recreate the {noun}, or create one with another name"
+            found.append(rule(same, message))
+    return found
+
+
+MAX_HADOOP_SETTINGS: Final = 256
+MAX_HADOOP_VALUE: Final = 4096
+
+_HADOOP_KEY: Final = "[A-Za-z0-9._-]{1,256}"
+_HADOOP_KEYS = rule(
+    f"self.all(key, key.matches('^{_HADOOP_KEY}$'))",
+    "a setting's name has 1 to 256 letters, digits, dots, dashes and underscores",
+)
+_HADOOP_VALUES = rule(
+    r"self.all(key, !self[key].matches('[\\x00-\\x1f\\x7f\\x{fffe}\\x{ffff}]'))",
+    "values of settings have no control characters: remove them",
+)
+HadoopSettings = Annotated[
+    dict[str, Annotated[str, Field(max_length=MAX_HADOOP_VALUE)]],
+    Field(max_length=MAX_HADOOP_SETTINGS, json_schema_extra=rules(_HADOOP_KEYS, _HADOOP_VALUES)),
+]
+"""Settings of Hadoop; those that Boathouse sets are ignored, and a condition names them."""
+
+
+def is_hadoop_setting(key: str, value: str) -> bool:
+    """Return whether Hadoop can be given a setting: the rules of `Settings`."""
+    return bool(re.fullmatch(_HADOOP_KEY, key)) and not re.search("[\x00-\x1f\x7f\ufffe\uffff]", value)

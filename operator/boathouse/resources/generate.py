@@ -9,11 +9,11 @@ import yaml
 from typing_extensions import override
 
 from boathouse.resources import crd
-from boathouse.resources.mrcluster.definition import MRCLUSTER
-from boathouse.resources.mrjob import definition
-from boathouse.resources.sparkapp.definition import SPARKAPP
+from boathouse.resources.mrcluster.status import MRCLUSTER
+from boathouse.resources.mrjob import status
+from boathouse.resources.sparkapp.status import SPARKAPP
 
-ALL = (definition.MRJOB, SPARKAPP, MRCLUSTER)
+ALL = (status.MRJOB, SPARKAPP, MRCLUSTER)
 """The custom resources of all kinds."""
 HEADER = "# Generated from operator/boathouse/resources by `make manifests`; edit the models instead.\n"
 MAX_SIZE_BYTES = 170_000

@@ -1,6 +1,11 @@
-"""Names of the API: group, labels, annotations, condition types, reasons."""
+"""Names of the API: group, labels, annotations, condition types, reasons, and those for which pods end.
+
+`status.reason` of a pod and the reason of its conditions are free text in the API. Metrics and conditions use only
+values of the closed set `POD_REASONS`.
+"""
 
 from enum import StrEnum
+from typing import Final
 
 from boathouse_task import contract
 
@@ -146,3 +151,52 @@ class Reason(StrEnum):
     KUBELETS_FAILING = "KubeletsFailing"
     PROBE_FAILED = "ProbeFailed"
     PROBE_TIMEOUT = "ProbeTimeout"
+
+
+OUT_OF_RESOURCE: Final = "OutOfResource"
+"""Replaces the kubelet's `OutOfNAME` of an extended resource, whose name is arbitrary."""
+_OUT_OF: Final = "OutOf"
+
+POD_REASONS: Final = frozenset(
+    {
+        # Rejected by the kubelet
+        "AdmissionError",
+        "AppArmor",
+        "InvalidNodeInfo",
+        "NodeAffinity",
+        "NodePorts",
+        "OutOfcpu",
+        "OutOfephemeral-storage",
+        "OutOfmemory",
+        "OutOfpods",
+        OUT_OF_RESOURCE,
+        "PodFeatureUnsupported",
+        "PodOSNotSupported",
+        "SysctlForbidden",
+        "Taint",
+        "TopologyAffinityError",
+        "UnexpectedAdmissionError",
+        "UnsupportedPod",
+        # Ended by the kubelet or the node controller
+        "DeadlineExceeded",
+        "Evicted",
+        "NodeLost",
+        "NodeShutdown",
+        "Preempting",
+        "Shutdown",
+        "Terminated",
+        # DisruptionTarget
+        "DeletionByPodGC",
+        "DeletionByTaintManager",
+        "EvictionByEvictionAPI",
+        "PreemptionByScheduler",
+        "TerminationByKubelet",
+    }
+)
+
+
+def pod_reason(reason: str, otherwise: str) -> str:
+    """Return the reason if it is in the closed set, `OUT_OF_RESOURCE` for an `OutOfNAME`, or else `otherwise`."""
+    if reason in POD_REASONS:
+        return reason
+    return OUT_OF_RESOURCE if reason.startswith(_OUT_OF) else otherwise

@@ -1,4 +1,4 @@
-"""Building blocks of the kinds' statuses.
+"""Building blocks of the kinds' statuses, and the API's RFC 3339 timestamps as epoch seconds.
 
 A status is a frozen dataclass that is also the state that the kind's planner works on: each field is declared once,
 with its bounds for the CRD, its value for the planner, and its form in JSON. `services.frame.status_codec` converts.
@@ -6,6 +6,7 @@ A field whose value is its default for "nothing" (an empty text, no elements, ze
 """
 
 import dataclasses
+import datetime as dt
 from typing import Annotated, Any, ClassVar, Final
 
 import pydantic
@@ -14,8 +15,23 @@ from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from boathouse.resources import times
 from boathouse.resources.base import Condition
+
+
+def rfc3339(epoch_s: float | None) -> str | None:
+    """Return the UTC timestamp to the second; None stays None."""
+    if epoch_s is None:
+        return None
+    return dt.datetime.fromtimestamp(int(epoch_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def epoch(timestamp: str | None) -> float | None:
+    """Return seconds since 1970; None stays None.
+
+    Raises:
+        ValueError: The text is not a timestamp.
+    """
+    return dt.datetime.fromisoformat(timestamp).timestamp() if timestamp else None
 
 
 def _alias(name: str) -> str:
@@ -29,7 +45,7 @@ def _epoch(timestamp: object) -> float:
     Raises:
         ValueError: It is none.
     """
-    found = times.epoch(timestamp) if isinstance(timestamp, str) else None
+    found = epoch(timestamp) if isinstance(timestamp, str) else None
     if found is None:
         raise ValueError("a timestamp is a text such as 2026-01-01T00:00:00Z")
     return found
@@ -45,7 +61,7 @@ def _epoch_or_none(timestamp: object) -> float | None:
 ABSENT: Final = pydantic.WrapSerializer(lambda value, serialize: serialize(value) or None)
 """Marks a field that is absent in JSON if its value is empty or zero."""
 _IN_JSON: Final = (
-    pydantic.PlainSerializer(times.rfc3339),
+    pydantic.PlainSerializer(rfc3339),
     pydantic.WithJsonSchema({"type": "string", "format": "date-time"}),
 )
 Time = Annotated[float | None, pydantic.BeforeValidator(_epoch_or_none), *_IN_JSON]

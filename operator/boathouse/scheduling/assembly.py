@@ -5,14 +5,14 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, devices, informer, loops, quotas, retries, wire
+from boathouse.cluster import boundary, catalogue, client, informer, retries, views, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import consistency, outlived, scheduler, shadow, showing, transforms, writer
 from boathouse.scheduling import gauges as scheduler_gauges
 from boathouse.scheduling.pods import facts, ownership
-from boathouse.scheduling.volumes import watches as storage_watches
-from boathouse.telemetry import gauges, health, metrics
+from boathouse.scheduling.volumes import objects as storage_watches
+from boathouse.telemetry import health, metrics
 from boathouse_policies import framework, model
 
 WATCH_SILENCE_S = 180.0
@@ -45,8 +45,8 @@ class Scheduling:
     ended: informer.Informer[facts.PodFacts]
     storage: storage_watches.StorageWatches
     namespaces: informer.Informer[wire.ObjectView]
-    quotas: informer.Informer[quotas.QuotaView]
-    devices: informer.Informer[devices.DeviceClassView]
+    quotas: informer.Informer[views.QuotaView]
+    devices: informer.Informer[views.DeviceClassView]
     aside: boundary.Boundary
     consistency: consistency.ConsistencyChecker
     outlived: outlived.OutlivedPods
@@ -82,9 +82,9 @@ class Scheduling:
             group.create_task(self.scheduler.run())
             group.create_task(self.consistency.run())
             group.create_task(
-                loops.Loop("outlived pods", self.outlived.end_due, every_s=outlived.ROUND_S).run(),
+                retries.Loop("outlived pods", self.outlived.end_due, every_s=outlived.ROUND_S).run(),
             )
-            group.create_task(loops.Loop("shown gangs", self.showing.round).run())
+            group.create_task(retries.Loop("shown gangs", self.showing.round).run())
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
@@ -119,20 +119,7 @@ def assemble(
     queue_of: ownership.QueueOf = ownership.default_queue,
     shadow_: shadow.Shadow | None = None,
 ) -> Scheduling:
-    """Return a scheduler with its watches and gauges, ready to run.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        events: Publishes events.
-        metrics_: Metrics.
-        profile: The policies: `boathouse_policies.profiles.build`.
-        queues: Existing queues.
-        on_fatal: Called with the reason when the process must exit.
-        options: Options of the scheduler.
-        queue_of: Returns the queue of a foreign pod.
-        shadow_: Compares cycles with those of another profile.
-    """
+    """Return a scheduler with its watches and gauges, ready to run."""
     aside = boundary.Boundary(events)
     storage = storage_watches.StorageWatches(api, aside)
     subject = scheduler.Scheduler(
@@ -193,11 +180,11 @@ def assemble(
             aside=aside,
         ),
         quotas=informer.Informer(
-            api, quotas.QUOTAS, on_change=subject.intake.on_quota, transform=transforms.quota, aside=aside
+            api, views.QUOTAS, on_change=subject.intake.on_quota, transform=transforms.quota, aside=aside
         ),
         devices=informer.Informer(
             api,
-            devices.DEVICE_CLASSES,
+            views.DEVICE_CLASSES,
             on_change=subject.intake.on_device_class,
             transform=transforms.device_class,
             aside=aside,
@@ -210,12 +197,12 @@ def assemble(
     )
 
 
-def _count_set_aside(target: gauges.ScrapeGauges, aside: boundary.Boundary) -> None:
+def _count_set_aside(target: metrics.ScrapeGauges, aside: boundary.Boundary) -> None:
     zeros: dict[tuple[str, ...], float] = {
         (kind, str(reason)): 0.0 for kind in ("Pod", "Node") for reason in boundary.Reason
     }
     target.add(
-        gauges.Gauge(
+        metrics.Gauge(
             name=f"{metrics.PREFIX}_objects_set_aside",
             documentation="Objects that cannot be represented and were set aside, by kind and by what failed",
             labels=("kind", "reason"),
@@ -237,22 +224,22 @@ def _first_list(watch: Watch) -> health.Probe:
     return lambda: None if watch.synced.is_set() else "not finished"
 
 
-def _watch_gauges(target: gauges.ScrapeGauges, watches: dict[str, Watch]) -> None:
-    def read(value: Callable[[Watch], float]) -> Callable[[], gauges.Reading]:
+def _watch_gauges(target: metrics.ScrapeGauges, watches: dict[str, Watch]) -> None:
+    def read(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
         return lambda: {(name,): value(one) for name, one in watches.items()}
 
-    def known(value: Callable[[Watch], float]) -> Callable[[], gauges.Reading]:
+    def known(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
         return lambda: {(name,): value(one) for name, one in watches.items() if one.synced.is_set()}
 
     prefix = f"{metrics.PREFIX}_watch_"
     target.add(
-        gauges.Gauge(
+        metrics.Gauge(
             name=f"{prefix}freshness_seconds",
             documentation="Age of the last message of a watch",
             labels=("watch",),
             read=known(lambda one: one.freshness_s()),
         ),
-        gauges.Gauge(
+        metrics.Gauge(
             name=f"{prefix}lag_seconds",
             documentation="Processing time of the last batch of events",
             labels=("watch",),
@@ -265,7 +252,7 @@ def _watch_gauges(target: gauges.ScrapeGauges, watches: dict[str, Watch]) -> Non
         ("failures", "Lists and watches that failed", lambda one: float(one.stats.failures)),
     ):
         target.add(
-            gauges.Gauge(
+            metrics.Gauge(
                 name=prefix + name, documentation=documentation, labels=("watch",), read=read(value), counts=True
             )
         )

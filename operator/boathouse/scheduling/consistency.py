@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from boathouse.cluster import errors, informer, loops, store, wire
+from boathouse.cluster import errors, informer, retries, store, wire
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import facts
 from boathouse.scheduling.state import Part
@@ -55,7 +55,7 @@ class ConsistencyChecker(Part):
                 ("comparison", self.compare, COMPARE_EVERY_S),
                 ("confirmation", self.confirm, CONFIRM_AFTER_S / 3),
             ):
-                group.create_task(loops.Loop(name, action, every_s=every_s, sleep=self._sleep).run())
+                group.create_task(retries.Loop(name, action, every_s=every_s, sleep=self._sleep).run())
 
     # The cache
 

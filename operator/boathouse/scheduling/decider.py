@@ -6,15 +6,41 @@ import time
 from collections.abc import Container, Iterator, Sequence
 from typing import TypeAlias
 
-from boathouse.scheduling import cycle, reservations, reserved_nodes
+from boathouse.scheduling import cycle, limits, reservations
 from boathouse.scheduling.pods import rows, table
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.scheduling.tenants import quotas
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
 
 log = logs.get(__name__)
+
+
+class ReservedNodes(Part):
+    """Publishes an event for each node that is newly reserved."""
+
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
+        self._known: set[tuple[model.NodeName, model.ClassId]] = set()
+
+    def report(self) -> None:
+        """Report what was reserved when the last cycle began, once for each node and owner."""
+        found = {(one.node, one.task_class): one for one in self._state.profile.reserve.reservations()}
+        for key in found.keys() - self._known:
+            self._report(found[key])
+        self._known = set(found)
+
+    def _report(self, reserved: framework.ReservedNode) -> None:
+        for job in self._jobs.gangs:
+            entry = self._jobs.entry(job)
+            if (
+                entry is not None
+                and entry.factory is not None
+                and any(one.id == reserved.task_class for one in entry.classes)
+            ):
+                note = f"{reserved.node} is reserved for its pods; predicted wait {reserved.wait_s:.0f} s"
+                self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
+
 
 CONDITIONS_EVERY_S = 0.5
 ADVISED_EVERY_S = 1.0
@@ -27,9 +53,6 @@ class PendingPods(Part):
 
     A class qualifies when it has been pending for lack of nodes for some time and none of its tasks was placed. In a
     busy cluster, where tasks are placed one after another, this avoids the second write that binds such a pod.
-
-    Args:
-        state: The state of the scheduler.
     """
 
     def __init__(self, state: ClusterState) -> None:
@@ -92,11 +115,7 @@ class PendingPods(Part):
 
 
 class Decider(Part):
-    """Runs scheduling cycles.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Runs scheduling cycles."""
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
@@ -105,7 +124,7 @@ class Decider(Part):
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
         self._advice: list[Advice] = []
-        self._reserved_nodes = reserved_nodes.ReservedNodes(state)
+        self._reserved_nodes = ReservedNodes(state)
         self._cycle_s = -math.inf
 
     def take_advice(self) -> list[Advice]:
@@ -227,7 +246,7 @@ class Decider(Part):
             return True
         may_begin = self._reservations.may_begin(decision.job.id)
         if not may_begin:
-            self._state.report_refused(decision, quotas.QUOTA_EXCEEDED)
+            self._state.report_refused(decision, limits.QUOTA_EXCEEDED)
         return may_begin
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:

@@ -15,7 +15,7 @@ from boathouse.scheduling import admitted, jobs, outcomes, reasons, writer
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import book
-from boathouse.scheduling.volumes import writer as volume_writer
+from boathouse.scheduling.volumes import objects as volume_writer
 from boathouse.telemetry import logs
 from boathouse_policies import model
 

@@ -10,7 +10,7 @@ from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
 from boathouse.suspension import keeper
 from boathouse.suspension.stages import Stage
-from boathouse.telemetry import gauges, metrics
+from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
 from boathouse_policies.profiles import guard
 
@@ -19,12 +19,7 @@ _REASONS = tuple(str(code) for code in model.Code)
 
 
 class SchedulerGauges(Part):
-    """Reads the gauges of a scheduler.
-
-    Args:
-        subject: The scheduler.
-        leader: Leadership of this process.
-    """
+    """Reads the gauges of a scheduler."""
 
     def __init__(self, subject: scheduler.Scheduler, leader: writer.Leadership) -> None:
         super().__init__(subject.state)
@@ -32,7 +27,7 @@ class SchedulerGauges(Part):
         self._leader = leader
         self._guard = guard.guard_of(subject.state.profile)
 
-    def register(self, target: gauges.ScrapeGauges) -> None:
+    def register(self, target: metrics.ScrapeGauges) -> None:
         """Expose all gauges."""
         leader = self._leader
         known: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
@@ -149,23 +144,23 @@ class SchedulerGauges(Part):
         )
         for name, documentation, labels, read in known:
             target.add(
-                gauges.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)
+                metrics.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)
             )
 
-    def _cache_size(self) -> gauges.Reading:
+    def _cache_size(self) -> metrics.Reading:
         return {
             ("nodes",): float(len(self._pods.nodes)),
             ("pods",): float(len(self._ledger)),
             ("assumed_pods",): float(sum(1 for _ in self._pods.assumed())),
         }
 
-    def _pods_by_state(self) -> gauges.Reading:
+    def _pods_by_state(self) -> metrics.Reading:
         counts = {state.value: count for state, count in self._pods.counts().items()}
         counts["suspended"] = len(self._suspended())
         counts[PodState.CONFIRMED] -= counts["suspended"]
         return {(state,): float(count) for state, count in counts.items()}
 
-    def _oldest_reserved_node(self) -> gauges.Reading:
+    def _oldest_reserved_node(self) -> metrics.Reading:
         reserved = self._state.profile.reserve.reservations()
         return {(): max((self._clock() - one.since_s for one in reserved), default=0.0)}
 
@@ -173,20 +168,20 @@ class SchedulerGauges(Part):
         """Return what the profile's policies say under a name."""
         return [value for policy in self._state.profile.figures for value in policy.of_policy().get(name, ())]
 
-    def _model_error(self) -> gauges.Reading:
+    def _model_error(self) -> metrics.Reading:
         errors = self._figures("interferenceError")
         return {(): errors[0]} if errors else {}
 
-    def _thresholds(self) -> gauges.Reading:
+    def _thresholds(self) -> metrics.Reading:
         values = self._figures("interferenceThreshold")
         known = {"min": min(values), "median": statistics.median(values), "max": max(values)} if values else {}
         return {(name,): value for name, value in known.items()}
 
-    def _parts_off(self) -> gauges.Reading:
+    def _parts_off(self) -> metrics.Reading:
         off = {} if self._guard is None else self._guard.programs_off(self._clock())
         return {(part.value,): float(off.get(part, 0)) for part in guard.Part}
 
-    def _part_effects(self) -> gauges.Reading:
+    def _part_effects(self) -> metrics.Reading:
         return {
             (part.value, name): value
             for part, effect in (self._guard.effects if self._guard is not None else {}).items()
@@ -203,13 +198,13 @@ class SchedulerGauges(Part):
 
     # Pending tasks
 
-    def _pending_pods(self) -> gauges.Reading:
+    def _pending_pods(self) -> metrics.Reading:
         states = dict.fromkeys(("active", "gated"), 0)
         for row in self._pods.waiting():
             states["gated" if row.facts is not None and row.facts.is_gated else "active"] += 1
         return {(state,): float(count) for state, count in states.items()}
 
-    def _pending_tasks(self) -> gauges.Reading:
+    def _pending_tasks(self) -> metrics.Reading:
         found: dict[tuple[str, ...], float] = {
             (str(queue), reason): 0.0 for queue in self._queue.queues for reason in ("Active", *_REASONS)
         }
@@ -223,10 +218,10 @@ class SchedulerGauges(Part):
     def _waiting(self) -> list[framework.QueuedClass]:
         return [one for entry in self._jobs.entries() for one in self._queue.classes_of(entry.job.id)]
 
-    def _reservations(self) -> gauges.Reading:
+    def _reservations(self) -> metrics.Reading:
         return {("expected_task",): float(sum(1 for _ in self._reserved()))}
 
-    def _oldest_reservation(self) -> gauges.Reading:
+    def _oldest_reservation(self) -> metrics.Reading:
         return {(): max((self._clock() - row.reserved_s for row in self._reserved()), default=0.0)}
 
     def _reserved(self) -> Iterator[rows.PodRow]:
@@ -249,11 +244,11 @@ class SchedulerGauges(Part):
             demand[str(one.job.queue)] = (cpu + count * size.cpu_milli, memory + count * size.memory_bytes)
         return demand
 
-    def _share(self) -> gauges.Reading:
+    def _share(self) -> metrics.Reading:
         view = self._ledger.snapshot(0.0)
         return {(str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._queue.queues}
 
-    def _fair(self) -> gauges.Reading:
+    def _fair(self) -> metrics.Reading:
         queues = self._queue.queues
         demand = self._demand()
         busy = {name for name in queues if demand[str(name)] != (0, 0)}
@@ -265,5 +260,5 @@ def _lent_milli(pod: facts.PodFacts) -> int:
     return 0 if pod.suspension is None else max(0, pod.suspension.cpu_request_milli - pod.resources.cpu_milli)
 
 
-def _by_queue(amounts: dict[str, tuple[int, int]], which: int, unit: float) -> gauges.Reading:
+def _by_queue(amounts: dict[str, tuple[int, int]], which: int, unit: float) -> metrics.Reading:
     return {(queue,): pair[which] / unit for queue, pair in amounts.items()}

@@ -6,12 +6,11 @@ Synchronous: each event is in the pod table and the ledger before the next await
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
-from boathouse.cluster import boundary, catalogue, devices, quotas, store, wire
+from boathouse.cluster import boundary, catalogue, store, views, wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, outcomes, reasons, rejections
+from boathouse.scheduling import jobs, outcomes, reasons, refusals
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
-from boathouse.scheduling.pods.pending import PendingReason
-from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PodState
+from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PendingReason, PodState
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import framework, model
@@ -156,7 +155,7 @@ class Intake(Part):
                     self._admit(row)
         self._wake()
 
-    def on_quota(self, change: store.Change[quotas.QuotaView]) -> None:
+    def on_quota(self, change: store.Change[views.QuotaView]) -> None:
         """Take in a change of a ResourceQuota: what gangs request together is compared with it."""
         match change:
             case store.Added() | store.Modified():
@@ -167,7 +166,7 @@ class Intake(Part):
                 assert_never(change)
         self._wake()
 
-    def on_device_class(self, change: store.Change[devices.DeviceClassView]) -> None:
+    def on_device_class(self, change: store.Change[views.DeviceClassView]) -> None:
         """Take in a change of a DeviceClass: the reasons of pods that fit no node may change."""
         match change:
             case store.Added() | store.Modified():
@@ -209,11 +208,11 @@ class Intake(Part):
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING, error)
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
-        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, jobs.problem_of(pod))
+        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, ownership.problem_of(pod))
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
         """Keep pods of a class from a node for a while whose kubelet refused one."""
-        reason = rejections.rejection(pod)
+        reason = refusals.rejection(pod)
         if reason is None:
             return
         self._counters.rejection(reason)

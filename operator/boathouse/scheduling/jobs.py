@@ -6,18 +6,16 @@ since the last cycle to it.
 
 import dataclasses
 import functools
-import hashlib
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from boathouse.cluster import catalogue, wire
-from boathouse.scheduling import admitted, gangs
-from boathouse.scheduling.pods import facts, ownership, requests, rows, table
-from boathouse.scheduling.pods.pending import PendingReason
-from boathouse.scheduling.pods.states import WITH_OPERATION, PodState
-from boathouse.scheduling.tenants import refusals, variety
+from boathouse.scheduling import admitted, gangs, refusals
+from boathouse.scheduling.limits import RECOUNT_S, ShapeLimits, Variety
+from boathouse.scheduling.pods import facts, ownership, rows, table
+from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse_policies import framework, model
 from boathouse_policies.framework import gang_minimum
 from boathouse_task import contract
@@ -173,7 +171,7 @@ class Jobs:
         clock: Callable[[], float],
         queue_of: ownership.QueueOf,
         refused: refusals.Refusals | None = None,
-        limits: variety.Limits = variety.Limits(),  # noqa: B008 - frozen
+        limits: ShapeLimits = ShapeLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.refused = refusals.Refusals(clock) if refused is None else refused
         self._queue = queue
@@ -184,9 +182,7 @@ class Jobs:
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
         self._changed: set[model.JobId] = set()
         self._changed_rows: dict[rows.PodRow, None] = {}
-        self._variety = variety.Variety(
-            limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock
-        )
+        self._variety = Variety(limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock)
         self._has_excess_pods = False
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
         self._retry_s = -math.inf
@@ -329,7 +325,7 @@ class Jobs:
             UnreadablePodError: The pod cannot be represented.
         """
         namespace = pod.metadata.namespace
-        return foreign_class(pod, job, lambda key, value: self._pods.ledger.shown(namespace, key, value))
+        return ownership.foreign_class(pod, job, lambda key, value: self._pods.ledger.shown(namespace, key, value))
 
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
@@ -514,7 +510,7 @@ class Jobs:
         now_s = self._clock()
         if now_s < self._retry_s:
             return
-        self._retry_s = now_s + variety.RECOUNT_S
+        self._retry_s = now_s + RECOUNT_S
         excess = [row for row in self._pods.waiting() if row.is_excess] if self._has_excess_pods else []
         self._has_excess_pods, full = False, set()
         for row in excess:
@@ -682,59 +678,3 @@ def _task_of(row: rows.PodRow) -> model.Task:
     assert task is not None
     is_current = task.pod_uid == row.pending_uid or not row.is_undecided
     return task if is_current else dataclasses.replace(task, pod_uid=row.pending_uid)
-
-
-def foreign_class(
-    pod: facts.PodFacts, job: model.JobId | None = None, shown: Callable[[str, str], str | None] = lambda *_: None
-) -> model.TaskClass:
-    """Return the class of a foreign pod.
-
-    Pods of one owner with equal requests and constraints have one class, if no selector tells their labels apart: pods
-    may have labels of their own, such as the index of a Job's pod.
-
-    Args:
-        pod: The pod.
-        job: The job that it belongs to; None for that of its owner.
-        shown: Returns what selectors of pods tell apart of a label (`Ledger.shown`).
-
-    Raises:
-        UnreadablePodError: The pod cannot be represented.
-    """
-    job = ownership.job_of(pod) if job is None else job
-    constraints = pod.constraints or model.UNCONSTRAINED
-    if pod.problem:
-        raise problem_of(pod)
-    if isinstance(constraints, str):
-        raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
-    own = constraints.mentions if constraints.concern_pods else frozenset()
-    labels = dict(_distinguishing_labels(pod.labels, own, shown))
-    parts = (pod.resources, constraints, tuple(sorted(labels.items()))) if labels else (pod.resources, constraints)
-    return model.TaskClass(
-        id=model.ClassId(f"{job}/{_digest(*parts)}"),
-        job=job,
-        resources=pod.resources,
-        constraints=constraints,
-        labels=labels,
-    )
-
-
-def _distinguishing_labels(
-    labels: Mapping[str, str], own: Collection[model.LabelMention], shown: Callable[[str, str], str | None]
-) -> Iterator[tuple[str, str]]:
-    """Yield the labels that own selectors or those of others depend on, as far as these tell them apart."""
-    for key, value in labels.items():
-        seen = value if (key, value) in own else shown(key, value)
-        if seen is None and (key, None) in own:
-            seen = framework.OTHER_VALUE
-        if seen is not None:
-            yield key, seen
-
-
-def problem_of(pod: facts.PodFacts) -> requests.UnreadablePodError:
-    """Return why a pod cannot be represented."""
-    return requests.UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
-
-
-@functools.lru_cache(maxsize=256)  # pods of one owner have equal requests
-def _digest(*parts: object) -> str:
-    return hashlib.blake2b(repr(parts).encode(), digest_size=6).hexdigest()

@@ -1,10 +1,12 @@
-"""Options of the scheduler."""
+"""Options of the scheduler, and what of them the configuration file says."""
 
 import dataclasses
 
-from boathouse.resources import names
-from boathouse.scheduling.tenants import variety
-from boathouse_policies import profiles
+from boathouse.cluster import wire
+from boathouse.resources import config, names, quantity
+from boathouse.scheduling import limits
+from boathouse.scheduling.pods import ownership
+from boathouse_policies import model, profiles
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,5 +57,43 @@ class Options:
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})
     stall_s: float = 60.0
     conditions_per_s: float = 50.0
-    shape_limits: variety.Limits = variety.Limits()  # noqa: RUF009 - frozen
+    shape_limits: limits.ShapeLimits = limits.ShapeLimits()  # noqa: RUF009 - frozen
     switches: profiles.Switches = profiles.Switches()  # noqa: RUF009 - frozen
+
+
+def queues(settings: config.OperatorConfig) -> list[model.Queue]:
+    """Return the queues, with their limits in base units: millicores, bytes, counts."""
+    return [_queue(one) for one in settings.queues]
+
+
+def _queue(queue_config: config.QueueConfig) -> model.Queue:
+    limits = {
+        name: quantity.milli(value) if name == "cpu" else quantity.units(value)
+        for name, value in queue_config.limits.items()
+    }
+    return model.Queue(
+        name=model.QueueName(queue_config.name),
+        weight=queue_config.weight,
+        limits=tuple(sorted(limits.items())),
+        namespaces=frozenset(queue_config.namespaces),
+        priority_classes=frozenset(queue_config.priority_classes),
+    )
+
+
+def autoscaling(settings: config.OperatorConfig) -> Autoscaling:
+    """Return whether nodes can come, and the limits of what asks for them."""
+    given = settings.autoscaling
+    return Autoscaling(
+        enabled=given.enabled,
+        max_placeholders_per_job=given.max_placeholders_per_application,
+        max_placeholders=given.max_placeholders,
+    )
+
+
+def queue_of(settings: config.OperatorConfig) -> ownership.QueueOf:
+    """Return a function that returns a foreign pod's queue: that of its label, its namespace's, or the default."""
+
+    def of(pod: wire.Pod) -> model.QueueName:
+        return model.QueueName(settings.queue_for(pod.metadata.namespace, pod.metadata.labels.get(names.LABEL_QUEUE)))
+
+    return of

@@ -9,12 +9,12 @@ import collections
 import math
 from collections.abc import Callable
 
-from boathouse import buckets
-from boathouse.cluster import boundary, catalogue, client, errors, loops, server_time, wire
+from boathouse import fair
+from boathouse.cluster import boundary, catalogue, client, errors, retries, server_time, wire
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import outcomes, writer
 from boathouse.scheduling.pods import rows
-from boathouse.scheduling.pods.pending import PendingReason, PendingReport
+from boathouse.scheduling.pods.states import PendingReason, PendingReport
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -62,7 +62,7 @@ class PodConditions:
         writes_per_s: float = WRITES_PER_S,
         aside: boundary.Boundary | None = None,
     ) -> None:
-        self.shares = buckets.Buckets(rate_per_s=writes_per_s, burst=writes_per_s * buckets.BURST_S, clock=clock)
+        self.shares = fair.Buckets(rate_per_s=writes_per_s, burst=writes_per_s * fair.BURST_S, clock=clock)
         self._api = api
         self._leader = leader
         self._events = events
@@ -170,7 +170,7 @@ class PodConditions:
         """Write conditions until cancelled."""
         async with asyncio.TaskGroup() as group:
             for _ in range(WRITERS):
-                group.create_task(loops.Loop("pod conditions", self._write_next).run())
+                group.create_task(retries.Loop("pod conditions", self._write_next).run())
 
     async def _write_next(self) -> None:
         while (row := self._next()) is None:

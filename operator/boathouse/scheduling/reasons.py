@@ -1,15 +1,67 @@
-"""Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users."""
+"""Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users.
+
+A pod that fits no node gets a reason that names the DeviceClass which offers its extended resource by dynamic resource
+allocation. kube-scheduler gives such a pod devices if its node has none of the resource in `status.allocatable`.
+Boathouse does not, and only places pods on nodes that have it there.
+"""
+
+from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from boathouse.cluster import boundary, wire
-from boathouse.scheduling import cycle, devices, jobs, pod_conditions
-from boathouse.scheduling.pods import holders, requests, rows
-from boathouse.scheduling.pods.pending import PendingReason
-from boathouse.scheduling.tenants import refusals, variety
+from boathouse.scheduling import cycle, jobs, limits, pod_conditions, refusals
+from boathouse.scheduling.pods import indexes, requests, rows
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from boathouse.cluster import views
+
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"
+"""What precedes the name of each DeviceClass in the resource that it always offers."""
+
+
+class Devices:
+    """The DeviceClasses of the cluster.
+
+    Args:
+        axis: Gets a row for each resource, so that diagnoses name it.
+    """
+
+    def __init__(self, axis: model.Axis) -> None:
+        self._axis = axis
+        self._offered: dict[str, frozenset[str]] = {}
+
+    def set(self, device_class: views.DeviceClassView) -> None:
+        """Add or replace a DeviceClass."""
+        name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
+        self._offered[name] = frozenset({_IMPLICIT + name, *([resource] if resource else [])})
+        for each in sorted(self._offered[name]):
+            self._axis.row(each)
+
+    def remove(self, name: str) -> None:
+        """Remove a DeviceClass."""
+        self._offered.pop(name, None)
+
+    def hint(self, resource: str | None) -> str:
+        """Return which DeviceClass offers a resource, and what to do; empty if none does."""
+        name = next(self._offering(resource), None)
+        if name is None:
+            return ""
+        return (
+            f" DeviceClass {name} offers {resource} by dynamic resource allocation, which Boathouse does not support: "
+            "request a resource that nodes have in status.allocatable, or name another scheduler in "
+            "spec.schedulerName."
+        )
+
+    def _offering(self, resource: str | None) -> Iterator[str]:
+        return (name for name, offered in sorted(self._offered.items()) if resource in offered)
+
 
 _WORST_FIRST = (
     model.Code.NEVER_FITS,
@@ -56,8 +108,8 @@ class JobDiagnosis:
 def diagnose(
     job: model.Job,
     found: Sequence[model.Diagnosis],
-    resource_holders: holders.Holders,
-    device_classes: devices.Devices | None = None,
+    resource_holders: indexes.Holders,
+    device_classes: Devices | None = None,
 ) -> JobDiagnosis:
     """Return the diagnosis of a job from those of its classes, with the reason of the worst class.
 
@@ -68,7 +120,7 @@ def diagnose(
         device_classes: DeviceClasses; None for none.
     """
     worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
-    held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else holders.Held()
+    held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else indexes.Held()
     waiting = sum(one.count for one in found)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
     message = _with_figures(message + _of_devices(worst, device_classes), worst, _ROUNDED_S)
@@ -80,8 +132,8 @@ def diagnose(
 def for_pod(
     found: model.Diagnosis,
     namespace: str,
-    resource_holders: holders.Holders,
-    device_classes: devices.Devices | None = None,
+    resource_holders: indexes.Holders,
+    device_classes: Devices | None = None,
     *,
     nodes_can_come: bool = False,
 ) -> PendingReason:
@@ -94,7 +146,7 @@ def for_pod(
         device_classes: DeviceClasses; None for none.
         nodes_can_come: Whether the reason is `Unschedulable` for whatever a new node could cure.
     """
-    held = resource_holders.top(found.scarce, namespace) if found.scarce else holders.Held()
+    held = resource_holders.top(found.scarce, namespace) if found.scarce else indexes.Held()
     of_devices = _of_devices(found, device_classes)
     message = found.message + _scarce(found, held) + of_devices
     code = model.Code.UNSCHEDULABLE if nodes_can_come and found.code in CURED_BY_NODES else found.code
@@ -116,7 +168,7 @@ def set_aside(error: Exception) -> PendingReason:
     """Return the reason for a pod that was set aside."""
     is_too_complex = isinstance(error, requests.UnreadablePodError) and error.is_too_complex
     return PendingReason(
-        reason=variety.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
+        reason=limits.TOO_COMPLEX if is_too_complex else pod_conditions.SET_ASIDE,
         message=f"Boathouse cannot schedule this pod: {boundary.describe(error)}. Recreate it with a valid value, or "
         "name another scheduler in spec.schedulerName",
     )
@@ -132,7 +184,7 @@ def name_taken(metadata: wire.ObjectMeta) -> PendingReason:
 
 def too_complex(why: str) -> PendingReason:
     """Return the reason for a pod that is not considered because it or its namespace has too many constraints."""
-    return PendingReason(reason=variety.TOO_COMPLEX, message=why)
+    return PendingReason(reason=limits.TOO_COMPLEX, message=why)
 
 
 def of_too_many_constraints(constraints: int) -> PendingReason:
@@ -144,7 +196,7 @@ def of_too_many_constraints(constraints: int) -> PendingReason:
     )
 
 
-def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
+def _scarce(found: model.Diagnosis, held: indexes.Held) -> str:
     if found.scarce is None:
         return ""
     asked = f" Each requests {model.readable(found.scarce, found.asked)} {found.scarce}"
@@ -158,7 +210,7 @@ def _scarce(found: model.Diagnosis, held: holders.Held) -> str:
     return f"{asked}; {', '.join(parts)}." if parts else f"{asked}; no pod holds any."
 
 
-def _of_devices(found: model.Diagnosis, device_classes: devices.Devices | None) -> str:
+def _of_devices(found: model.Diagnosis, device_classes: Devices | None) -> str:
     """Return that a DeviceClass offers a resource which no node has; else an empty text."""
     is_absent = found.code is model.Code.NEVER_FITS and not found.largest
     return device_classes.hint(found.scarce) if device_classes is not None and is_absent else ""
@@ -204,8 +256,8 @@ class Diagnoses:
     def __init__(
         self,
         book: jobs.Jobs,
-        resource_holders: holders.Holders,
-        device_classes: devices.Devices,
+        resource_holders: indexes.Holders,
+        device_classes: Devices,
         clock: Callable[[], float],
         *,
         nodes_can_come: bool = False,
@@ -279,7 +331,7 @@ class Diagnoses:
         if pending_reason is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
             pending_reason = PendingReason(reason=hold.reason, message=hold.message)
         if pending_reason is None and entry.excess:
-            pending_reason = PendingReason(reason=variety.TOO_COMPLEX, message=entry.excess)
+            pending_reason = PendingReason(reason=limits.TOO_COMPLEX, message=entry.excess)
         if pending_reason is not None:
             return JobDiagnosis(
                 job=job_id,

@@ -15,29 +15,29 @@ import contextlib
 import math
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, client, loops, server_time
+from boathouse.cluster import boundary, client, retries, server_time
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import (
+    adjuster,
     decider,
-    devices,
     executor,
+    gangs,
     intake,
     jobs,
+    limits,
     pod_conditions,
     reasons,
-    rejections,
+    refusals,
     shadow,
     transforms,
     writer,
 )
 from boathouse.scheduling import options as scheduler_options
-from boathouse.scheduling.adjusting import adjuster
-from boathouse.scheduling.pods import ownership, placeholders, table
+from boathouse.scheduling.pods import ownership, table
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.tenants import quotas, refusals
 from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes import objects as volume_writer
 from boathouse.scheduling.volumes import rules
-from boathouse.scheduling.volumes import writer as volume_writer
 from boathouse.telemetry import health, metrics
 from boathouse_policies import framework, model
 
@@ -103,7 +103,7 @@ class Scheduler:
         clock, aside = clock or steady_clock(), aside or boundary.Boundary(events)
         axis = model.Axis()
         queue, ledger = framework.SchedulingQueue(axis, queues), framework.Ledger(axis)
-        device_classes = devices.Devices(axis)
+        device_classes = reasons.Devices(axis)
         volumes = volume_book.VolumeBook(storage or rules.Storage.empty())
         pods = table.PodTable(
             ledger,
@@ -121,12 +121,12 @@ class Scheduler:
             ledger=ledger,
             queue=queue,
             pods=pods,
-            placeholders=placeholders.PlaceholderPods(),
+            placeholders=gangs.PlaceholderPods(),
             jobs=book,
             volumes=volumes,
-            quotas=quotas.Quotas(),
+            quotas=limits.Quotas(),
             devices=device_classes,
-            exclusions=rejections.Exclusions(clock),
+            exclusions=refusals.Exclusions(clock),
             diagnoses=reasons.Diagnoses(
                 book, pods.holders, device_classes, clock, nodes_can_come=options.autoscaling.enabled
             ),
@@ -195,7 +195,7 @@ class Scheduler:
             group.create_task(self.executor.run())
             group.create_task(self.adjuster.run())
             group.create_task(self.state.conditions.run())
-            group.create_task(loops.Loop("scheduling", self._round).run())
+            group.create_task(retries.Loop("scheduling", self._round).run())
 
     async def _round(self) -> None:
         """Wait until a decision is due, and decide."""

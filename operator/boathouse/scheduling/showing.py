@@ -1,5 +1,9 @@
 """Make the pods by which pending gangs show themselves to a cluster autoscaler, and delete them again.
 
+A gang that waits for nodes, or for their room, shows itself whole or not at all: part of it would buy nodes on which it
+cannot start. What it waits for otherwise (a quota, the limit of its queue, a refusal) no node would cure. Once it has
+begun, the placeholders of executors that the driver has not created remain, so that nobody removes the empty nodes.
+
 Every round compares the placeholders that exist with those that are wanted. Their names follow from the gang, so what a
 crash leaves half done is completed, and what nobody wants any more is deleted, whoever created it.
 """
@@ -9,20 +13,23 @@ import collections
 import contextlib
 import copy
 import dataclasses
-from collections.abc import Awaitable, Callable, Iterable, Iterator
-from typing import Any, Final
+import enum
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import executor, pod_conditions, reservations, shown_gangs, writer
+from boathouse.scheduling import executor, gangs, jobs, pod_conditions, reasons, reservations, writer
 from boathouse.scheduling.pods import facts
-from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
 from boathouse_policies import model
+from boathouse_policies.framework import gang_minimum
 
 log = logs.get(__name__)
+T = TypeVar("T", jobs.Entry, "Write")
 
 ROUND_S: Final = 1.0
 """Maximum time between two rounds."""
@@ -36,6 +43,142 @@ RETRY_S: Final = 15.0
 """Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
 FORGET_S: Final = reservations.RESTORE_S
 """Time in which a new leader keeps the placeholders of applications that were not submitted yet."""
+
+
+@runtime_checkable
+class ShowingFactory(jobs.PodFactory, Protocol):
+    """Builds the placeholders of a driver's job."""
+
+    def build_placeholder(self, *, is_driver: bool) -> dict[str, Any]:
+        """Return the manifest of a placeholder of the driver or of one of its executors, without a name."""
+        ...
+
+
+class Wish(enum.Enum):
+    """Whether a gang that has not begun is to show itself."""
+
+    SHOWN = enum.auto()
+    HIDDEN = enum.auto()
+    UNKNOWN = enum.auto()  # it was not judged yet
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The pods by which a gang shows itself.
+
+    Attributes:
+        entry: Its job.
+        gang: The gang.
+        placeholders: Names of its placeholders, and whether they stand for the driver.
+        creates: Whether those are created that are missing.
+        with_driver: Whether its driver's pod is created without a node.
+    """
+
+    entry: jobs.Entry
+    gang: gang_minimum.Gang
+    placeholders: Mapping[model.TaskId, bool]
+    creates: bool = False
+    with_driver: bool = False
+
+
+class ShownGangs(Part):
+    """Decides which gangs show themselves, from what is known now."""
+
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
+        self._judge = reservations.GangJudge(state)
+        self._known = state.placeholders
+        self._since_s: dict[model.JobId, float] = {}
+
+    def decide(self) -> dict[model.JobId, Shown]:
+        """Return the gangs that show themselves; all others have no placeholders."""
+        found: dict[model.JobId, Shown] = {}
+        waiting: list[jobs.Entry] = []
+        for job in self._jobs.gangs:
+            entry = self._jobs.entry(job)
+            if entry is None or entry.gang is None or not isinstance(entry.factory, ShowingFactory):
+                continue
+            if entry.has_begun and not self._known.of(job):
+                continue
+            members, entry.hidden = gangs.members(entry.gang, self._pods), ""
+            if members.has_begun:
+                found[job] = self._begun(entry, entry.gang, members)
+            elif (wish := self._wish(entry, members)) is Wish.UNKNOWN or not self._is_due(job, wish):
+                found[job] = self._as_is(entry, entry.gang)
+            elif wish is Wish.SHOWN:
+                waiting.append(entry)
+        self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
+        left = self._options.autoscaling.max_placeholders - sum(len(one.placeholders) for one in found.values())
+        # namespaces take turns, each with its job of the highest priority that waits the longest
+        waiting.sort(key=lambda one: (-one.job.priority, one.job.submitted_s, one.job.id))
+        for entry in _in_turns(waiting):
+            count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
+            entry.hidden = self._hidden(count, left)
+            if not entry.hidden:
+                found[entry.job.id], left = self._whole(entry), left - count
+        return found
+
+    def _hidden(self, count: int, left: int) -> str:
+        """Return why a gang with so many placeholders does not show itself; empty if it does."""
+        limits = self._options.autoscaling
+        if count > limits.max_placeholders_per_job:
+            return (
+                f"no nodes are requested for it, because it would need {count} placeholders, more than the limit "
+                f"{limits.max_placeholders_per_job} of an application"
+            )
+        return "no nodes are requested for it yet, because of the limit of all placeholders" if count > left else ""
+
+    def _wish(self, entry: jobs.Entry, members: gangs.Members) -> Wish:
+        if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:
+            return Wish.HIDDEN
+        if self._jobs.hold_of(members.driver) is not None:
+            return Wish.HIDDEN
+        if entry.pending_reason is not None:
+            return Wish.SHOWN if entry.lacks_nodes else Wish.HIDDEN
+        code = None if entry.gang is None else self._diagnoses.code_of(entry.gang.leader.id)
+        if code is None:
+            return Wish.UNKNOWN
+        return Wish.SHOWN if code in reasons.CURED_BY_NODES else Wish.HIDDEN
+
+    def _is_due(self, job: model.JobId, wish: Wish) -> bool:
+        """Return whether a wish holds: a gang waits for a moment before it shows itself."""
+        if wish is Wish.HIDDEN:
+            self._since_s.pop(job, None)
+            return True
+        since_s = self._since_s.setdefault(job, self._clock())
+        return self._clock() >= since_s + self._options.pending_ahead_delay_s
+
+    def _as_is(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Shown:
+        known = self._known.of(entry.job.id)
+        whole = self._whole(entry).placeholders if known else {}
+        return Shown(entry=entry, gang=gang, placeholders={name: whole[name] for name in whole if name in known})
+
+    def _whole(self, entry: jobs.Entry) -> Shown:
+        """Return all pods by which a gang shows itself."""
+        gang = entry.gang
+        assert gang is not None
+        is_sized_late = self._is_sized_late(gang)
+        found = {gangs.of_executor(task): False for task in gang.expected}
+        if is_sized_late:
+            found[gangs.of_driver(gang)] = True
+        return Shown(entry=entry, gang=gang, placeholders=found, creates=True, with_driver=not is_sized_late)
+
+    def _is_sized_late(self, gang: gang_minimum.Gang) -> bool:
+        """Return whether the memory of the executors is still to be chosen: then the driver has a placeholder too.
+
+        The pod of a driver names that memory, so it is created when that is known.
+        """
+        return gang.least(self._state.profile.sizer).executor.resources != gang.executor.resources
+
+    def _begun(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> Shown:
+        """Return the placeholders that stay of a gang that has begun: none if the quota has no room for both."""
+        self._since_s.pop(entry.job.id, None)
+        uncreated = gang_minimum.uncreated(gang, members.executors)
+        known = self._known.of(entry.job.id)
+        if known and not self._judge.has_room_for_executors(entry, gang, uncreated):
+            uncreated = 0
+        staying = map(gangs.of_executor, gang.expected[:uncreated])
+        return Shown(entry=entry, gang=gang, placeholders={name: False for name in staying if name in known})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,15 +199,7 @@ class Write:
 
 
 class Showing(Part):
-    """Shows pending gangs.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        state: The state of the scheduler.
-        pod_writer: Writes pods.
-        operations: Carries out the creation of drivers.
-    """
+    """Shows pending gangs."""
 
     def __init__(
         self,
@@ -78,7 +213,7 @@ class Showing(Part):
         self._api, self._leader = api, leader
         self._pod_writer, self._operations = pod_writer, operations
         self._known = state.placeholders
-        self._gangs = shown_gangs.ShownGangs(state)
+        self._gangs = ShownGangs(state)
         self._tried: dict[model.TaskId, float] = {}
         self._refused: dict[model.JobId, float] = {}
         self._began_s = state.clock()
@@ -113,7 +248,7 @@ class Showing(Part):
         turns = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(self._write(turns, each) for each in writes[:PER_ROUND]))
 
-    def _create_driver(self, shown: shown_gangs.Shown) -> None:
+    def _create_driver(self, shown: Shown) -> None:
         """Create a driver without a node; after a failure not at once."""
         row = self._pods.get(shown.gang.driver)
         if row is None or row.task is None or (row.failures and row.id in self._tried):
@@ -135,7 +270,7 @@ class Showing(Part):
             if (why := self._diagnoses.of_pod(row)) is not None:
                 self._conditions.set_pending(row, why)
 
-    def _deletions(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
+    def _deletions(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the deletions of placeholders, the last ones first."""
         is_settled = self._clock() >= self._began_s + FORGET_S
         for job, known in self._known:
@@ -156,7 +291,7 @@ class Showing(Part):
 
         return Write(namespace=metadata.namespace, job=job, run=delete)
 
-    def _conditions_of(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
+    def _conditions_of(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the writes of the condition by which an autoscaler knows that a placeholder needs a node."""
         for job, shown in wanted.items():
             known = self._known.of(job)
@@ -185,7 +320,7 @@ class Showing(Part):
 
         return Write(namespace=metadata.namespace, job=job, run=write)
 
-    def _creations(self, wanted: dict[model.JobId, shown_gangs.Shown]) -> Iterator[Write]:
+    def _creations(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         for job, shown in wanted.items():
             known, built = self._known.of(job), dict[bool, dict[str, Any]]()
             creates = shown.creates and job not in self._refused
@@ -223,21 +358,21 @@ class Showing(Part):
                 log.warning("a placeholder was not written", job=write.job, error=str(error))
 
 
-def _in_turns(writes: Iterable[Write]) -> list[Write]:
-    """Return writes such that namespaces take turns."""
+def _in_turns(items: Iterable[T]) -> list[T]:
+    """Return items such that namespaces take turns; those of a namespace stay in their order."""
     turns: collections.Counter[str] = collections.Counter()
-    ranked: list[tuple[int, Write]] = []
-    for write in writes:
-        ranked.append((turns[write.namespace], write))
-        turns[write.namespace] += 1
-    return [write for _, write in sorted(ranked, key=lambda one: one[0])]
+    ranked: list[tuple[int, T]] = []
+    for item in items:
+        ranked.append((turns[item.namespace], item))
+        turns[item.namespace] += 1
+    return [item for _, item in sorted(ranked, key=lambda one: one[0])]
 
 
-def _built(shown: shown_gangs.Shown, *, is_driver: bool) -> dict[str, Any] | None:
+def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:
     """Return the manifest of a placeholder without a name; None if it cannot be built."""
     factory = shown.entry.factory
     try:
-        if not isinstance(factory, shown_gangs.ShowingFactory):
+        if not isinstance(factory, ShowingFactory):
             return None
         manifest = factory.build_placeholder(is_driver=is_driver)
     except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others

@@ -4,11 +4,10 @@ import dataclasses
 from collections.abc import Callable
 
 from boathouse.cluster import boundary, catalogue, wire
-from boathouse.scheduling import devices, options, pod_conditions, reasons, rejections
+from boathouse.scheduling import gangs, limits, options, pod_conditions, reasons, refusals
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
-from boathouse.scheduling.pods import placeholders, table
-from boathouse.scheduling.tenants import quotas
+from boathouse.scheduling.pods import table
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
@@ -46,12 +45,12 @@ class ClusterState:
     ledger: framework.Ledger
     queue: framework.SchedulingQueue
     pods: table.PodTable
-    placeholders: placeholders.PlaceholderPods
+    placeholders: gangs.PlaceholderPods
     jobs: Jobs
     volumes: volume_book.VolumeBook
-    quotas: quotas.Quotas
-    devices: devices.Devices
-    exclusions: rejections.Exclusions
+    quotas: limits.Quotas
+    devices: reasons.Devices
+    exclusions: refusals.Exclusions
     diagnoses: reasons.Diagnoses
     conditions: pod_conditions.PodConditions
     counters: metrics.SchedulerMetrics
@@ -84,11 +83,7 @@ class ClusterState:
 
 
 class Part:
-    """A part of the scheduler, which works on the state and does not reference other parts.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """A part of the scheduler, which works on the state and does not reference other parts."""
 
     def __init__(self, state: ClusterState) -> None:
         self._state = state

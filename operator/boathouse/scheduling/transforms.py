@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from boathouse.cluster import devices, quotas, storage, wire
+from boathouse.cluster import views, wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import disks, facts, ownership, requests, translate
-from boathouse.suspension import record
+from boathouse.scheduling.pods import facts, ownership, requests, translate
+from boathouse.suspension import stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -32,7 +32,7 @@ POD_LABELS = frozenset({names.LABEL_JOB_UID, names.LABEL_QUEUE, names.LABEL_PROB
 POD_ANNOTATIONS = frozenset(
     {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_EXECUTOR_MEMORY, names.ANNOTATION_EXIT_CODE}
 )
-CLAIM_ANNOTATIONS = frozenset({storage.SELECTED_NODE, storage.BIND_COMPLETED, storage.CLASS_ANNOTATION})
+CLAIM_ANNOTATIONS = frozenset({views.SELECTED_NODE, views.BIND_COMPLETED, views.CLASS_ANNOTATION})
 POD_CONDITIONS = frozenset({"PodScheduled", "PodResizePending", "DisruptionTarget"})
 
 NAME_LENGTH = 253
@@ -93,7 +93,7 @@ def pods(
             resources=resources,
             host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
             claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),
-            disks=tuple(itertools.islice(disks.attached_inline(spec), MOST_VOLUMES)),
+            disks=tuple(itertools.islice(translate.attached_inline(spec), MOST_VOLUMES)),
             constraints=_constraints(pod) if is_foreign else None,
             unsupported=translate.unsupported(pod) if is_foreign else None,
             too_many_constraints=spec.too_many_constraints,
@@ -157,26 +157,26 @@ def namespace(view: wire.ObjectView) -> wire.ObjectView:
     return wire.ObjectView(metadata=msgspec.structs.replace(_metadata(view.metadata, None, frozenset()), labels=labels))
 
 
-def quota(view: quotas.QuotaView) -> quotas.QuotaView:
+def quota(view: views.QuotaView) -> views.QuotaView:
     """Keep of a quota all but its labels and annotations."""
     metadata = _metadata(view.metadata, frozenset(), frozenset())
-    return quotas.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
+    return views.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
 
 
-def device_class(view: devices.DeviceClassView) -> devices.DeviceClassView:
+def device_class(view: views.DeviceClassView) -> views.DeviceClassView:
     """Keep of a DeviceClass its name and its extended resource."""
     metadata = _metadata(view.metadata, frozenset(), frozenset())
-    return devices.DeviceClassView(metadata=metadata, spec=view.spec)
+    return views.DeviceClassView(metadata=metadata, spec=view.spec)
 
 
-def claim(view: storage.ClaimView) -> storage.ClaimView:
+def claim(view: views.ClaimView) -> views.ClaimView:
     """Remove a claim's labels and most annotations; a selector that is too long selects nothing."""
     spec, selector = view.spec, view.spec.selector
     if selector is not None and sum(map(len, _selected(selector))) > MOST_SELECTOR_LENGTH:
         nothing = wire.Requirement(key="", operator="In")
         spec = msgspec.structs.replace(spec, selector=wire.LabelSelector(match_expressions=(nothing,)))
     metadata = _metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS)
-    return storage.ClaimView(metadata=metadata, spec=spec, status=view.status)
+    return views.ClaimView(metadata=metadata, spec=spec, status=view.status)
 
 
 def _selected(selector: wire.LabelSelector) -> Iterator[str]:
@@ -276,9 +276,9 @@ def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
         return ()
 
 
-def _record(metadata: wire.ObjectMeta) -> record.SuspensionRecord | None:
+def _record(metadata: wire.ObjectMeta) -> stages.SuspensionRecord | None:
     text = metadata.annotations.get(names.ANNOTATION_SUSPENSION)
-    return None if text is None else record.parse(text)
+    return None if text is None else stages.parse(text)
 
 
 def _outlived_exit_code(pod: wire.PodView, own: frozenset[str]) -> int | None:
@@ -327,7 +327,7 @@ def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_tas
     """Return why a pending pod exceeds the limits, or an empty text. The API does not limit the length of values."""
     for what, count, most in (
         ("claims", sum([1 for _ in translate.claims_by_field(pod)]), MOST_VOLUMES),
-        ("disks", sum([1 for _ in disks.attached_inline(pod.spec)]), MOST_VOLUMES),
+        ("disks", sum([1 for _ in translate.attached_inline(pod.spec)]), MOST_VOLUMES),
         ("host ports", len(ports), MOST_HOST_PORTS),
         (
             "characters in its node selector, affinity, tolerations and topology spread constraints",

@@ -16,9 +16,9 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, retries, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import outcomes
-from boathouse.scheduling.pods import quantities, requests, rows
+from boathouse.scheduling.pods import requests, rows
 from boathouse.suspension import stages
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -116,10 +116,6 @@ class Writer:
 
     async def try_create(self, task: model.TaskId, manifest: dict[str, Any]) -> wire.PodView | outcomes.Outcome | None:
         """Let the API server admit a pod without creating it.
-
-        Args:
-            task: The task, for the log.
-            manifest: The pod, without the epoch.
 
         Returns:
             The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
@@ -229,7 +225,7 @@ class Writer:
     ) -> outcomes.Outcome:
         held_milli = 0 if row.facts is None else row.facts.cpu_request_milli
         wanted = resources.get("requests", {}).get("cpu")
-        more = 0 if wanted is None else quantities.cpu_milli(wanted) - held_milli
+        more = 0 if wanted is None else requests.cpu_milli(wanted) - held_milli
         outcome = await writing
         self._counters.resize("up" if more > 0 else "down" if more else "equal", _result(outcome))
         return outcome
@@ -348,7 +344,7 @@ def _judge_running(
         container = requests.task_container(pod)
         given = msgspec.to_builtins(container.resources) if container is not None else {}
         is_done = all(
-            quantities.nano(given.get(part, {}).get(name, "0")) == quantities.nano(amount)
+            requests.nano(given.get(part, {}).get(name, "0")) == requests.nano(amount)
             for part, wanted in resources.items()
             for name, amount in wanted.items()
         )

@@ -12,7 +12,7 @@ from typing import Final
 
 from boathouse.cluster import catalogue, server_time, wire
 from boathouse.resources import names
-from boathouse.resources.pods.storage import S3, S3_KEYS, S3_TOKEN
+from boathouse.resources.pod_environment import S3, S3_KEYS, S3_TOKEN
 from boathouse.services.frame.kind import ObjectUid
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import MOST_KILLS, MOST_TAGS, ApplicationFigures

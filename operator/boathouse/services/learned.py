@@ -18,7 +18,7 @@ import msgspec
 from boathouse import failpoints
 from boathouse.cluster import client, errors
 from boathouse.services import own_objects
-from boathouse.telemetry import gauges, logs
+from boathouse.telemetry import logs, metrics
 
 _log = logs.get(__name__)
 
@@ -147,7 +147,7 @@ class SavedState:
         """Return all parts as JSON, those of other profiles first: the order of a ConfigMap's parts is by age."""
         return msgspec.json.encode(self._unread | self._dumps)
 
-    def sizes(self) -> gauges.Reading:
+    def sizes(self) -> metrics.Reading:
         """Return the bytes of each part in the last save, and of those of other profiles together."""
         unread = sum(len(bytes(raw)) for raw in self._unread.values())
         sizes: dict[tuple[str, ...], float] = {(name,): len(bytes(raw)) for name, raw in self._dumps.items()}

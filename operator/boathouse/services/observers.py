@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from typing_extensions import override
 
-from boathouse.telemetry import gauges, logs
+from boathouse.telemetry import logs, metrics
 from boathouse_policies import framework, model
 
 _log = logs.get(__name__)
@@ -20,13 +20,13 @@ class GuardedObservers(framework.Observer):
         measure_every_s: The shortest interval of measurements that an observer requests; 0 for none.
     """
 
-    def __init__(self, observers: Iterable[framework.Observer], scrape: gauges.ScrapeGauges) -> None:
+    def __init__(self, observers: Iterable[framework.Observer], scrape: metrics.ScrapeGauges) -> None:
         self._observers = [(type(observer).__name__, observer) for observer in observers]
         self.report_every_s = _shortest(observer.report_every_s for _, observer in self._observers)
         self.measure_every_s = _shortest(observer.measure_every_s for _, observer in self._observers)
         self._failures = dict.fromkeys((name for name, _ in self._observers), 0)
         scrape.add(
-            gauges.Gauge(
+            metrics.Gauge(
                 name="boathouse_observer_failures",
                 documentation="Events for which an observer of the profile raised an error",
                 labels=("observer",),

@@ -10,7 +10,7 @@ from boathouse.cluster import client, server_time
 from boathouse.resources import names
 from boathouse.scheduling import shadow
 from boathouse.services import own_objects
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 
 EVERY_S: Final = 30.0
 SHOWN: Final = 20
@@ -31,20 +31,20 @@ class Published:
         profile: str,
         subject: shadow.Shadow,
         may_lead: Callable[[], bool],
-        scrape: gauges.ScrapeGauges,
+        scrape: metrics.ScrapeGauges,
     ) -> None:
         self._api, self._namespace, self._profile = api, namespace, profile
         self._shadow, self._may_lead = subject, may_lead
         self._written: dict[str, Any] = {}
         scrape.add(
-            gauges.Gauge(
+            metrics.Gauge(
                 name="boathouse_shadow_cycles",
                 documentation="Cycles that the shadow profile decided alike (agreed) or not (differed), or dropped",
                 labels=("result",),
                 read=lambda: {(name,): float(count) for name, count in self._counts().items()},
                 counts=True,
             ),
-            gauges.Gauge(
+            metrics.Gauge(
                 name="boathouse_shadow_failures",
                 documentation="Failures of the shadow profile; after the first it is off until the operator restarts",
                 read=lambda: {(): float(bool(self._shadow.error))},

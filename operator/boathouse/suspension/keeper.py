@@ -9,14 +9,12 @@ import enum
 import math
 from collections.abc import Container, Iterable, Iterator, Mapping
 
-from boathouse.scheduling.adjusting import resizing
+from boathouse.scheduling import resizing
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.requests import INFEASIBLE
 from boathouse.scheduling.state import Part
-from boathouse.suspension import timeouts
-from boathouse.suspension.reasons import Reason
-from boathouse.suspension.record import USER, SuspensionRecord
-from boathouse.suspension.stages import CpuSize, Stage
+from boathouse.suspension import stages
+from boathouse.suspension.stages import USER, CpuSize, Reason, Stage, SuspensionRecord
 from boathouse_policies import model
 
 UNKNOWN_SIZE = CpuSize(100, 1000)
@@ -38,11 +36,7 @@ class Action(enum.Enum):
 
 
 class Keeper(Part):
-    """Says which writes the suspensions need now.
-
-    Args:
-        state: The state of the scheduler.
-    """
+    """Says which writes the suspensions need now."""
 
     def original(self, row: rows.PodRow) -> CpuSize | None:
         """Return the CPU that a task had whose record was removed; None while its job may still be submitted."""
@@ -52,7 +46,7 @@ class Keeper(Part):
         if suspension.record is not None:
             return CpuSize(suspension.record.cpu_request_milli, suspension.record.cpu_limit_milli)
         of_class = None if entry is None else resizing.size_of(row, entry)
-        is_known = self._clock() >= suspension.since_s + timeouts.SUBMITTED_S
+        is_known = self._clock() >= suspension.since_s + stages.SUBMITTED_S
         return UNKNOWN_SIZE if of_class is None and is_known else of_class
 
     def refused(self, row: rows.PodRow) -> int:
@@ -128,8 +122,8 @@ class Keeper(Part):
         if stage is Stage.CONTINUING and self._has_room(row, ungrown):
             return Action.GROW
         is_deferred = stage is Stage.GROWING and pod.resize_problem == "Deferred"
-        if is_deferred and now_s >= suspension.since_s + timeouts.DEFERRED_S:
-            suspension.retry_s = now_s + timeouts.DEFERRED_RETRY_S
+        if is_deferred and now_s >= suspension.since_s + stages.DEFERRED_S:
+            suspension.retry_s = now_s + stages.DEFERRED_RETRY_S
             return Action.SHRINK_BACK
         return None
 
@@ -139,11 +133,11 @@ class Keeper(Part):
             return math.inf
         stage, since_s, retry_s = suspension.stage, suspension.since_s, suspension.retry_s
         if stage is Stage.ORPHAN:
-            return max(retry_s, since_s + timeouts.SUBMITTED_S)
+            return max(retry_s, since_s + stages.SUBMITTED_S)
         if pod.suspension is None or not stage.is_open:
             return math.inf
         if stage is Stage.GROWING:  # the condition may come late
-            return max(now_s + timeouts.DEFERRED_S / 4, since_s + timeouts.DEFERRED_S)
+            return max(now_s + stages.DEFERRED_S / 4, since_s + stages.DEFERRED_S)
         if stage is Stage.CONTINUING:
             return retry_s if retry_s > now_s else math.inf  # when room comes free
         return retry_s if self.reason(row) else min(pod.suspension.until_s, _lapses_s(stage, pod.suspension))
@@ -156,7 +150,7 @@ class Keeper(Part):
 
 def _lapses_s(stage: Stage, record: SuspensionRecord) -> float:
     """Return when a task continues by itself because its CPU has not shrunk; infinity once it has."""
-    return record.since_s + timeouts.LAPSES_S if stage is Stage.SHRINKING else math.inf
+    return record.since_s + stages.LAPSES_S if stage is Stage.SHRINKING else math.inf
 
 
 def _node(row: rows.PodRow) -> model.NodeName:

@@ -1,17 +1,156 @@
-"""Stages of a task's suspension, derived from its pod alone: a crash between two writes leaves one of them. Pure.
+"""A task's suspension as a value: its stages, its record, the reasons for it, and its time limits.
 
-With `o` the original CPU of the record, and (request, limit) the CPU of the task's container by the spec:
+The stages are derived from the task's pod alone: a crash between two writes leaves one of them. With `o` the original
+CPU of the record, and (request, limit) the CPU of the task's container by the spec:
 
     NONE --record--> NONE --shrink--> SHRINKING --kubelet--> SUSPENDED --continue--> CONTINUING --grow--> GROWING
      ^                                                                                                      |
      +------------------------------------------------- kubelet --------------------------------------------+
+
+The time limits, and which of them follow from others:
+
+    order ----ORDERED_WITHIN_S----> a poll takes it ----ACKNOWLEDGED_WITHIN_S----> the task has paused
+                                                                                        |
+        SHRUNK_WITHIN_S: the last request that shrinks its pod has ended <--------------+
+        LAPSES_S: the task, whose CPU limit was not lowered, continues by itself <------+
+
+The operator stops shrinking well before the task stops waiting for it: a pod that shrinks after its task continued
+would run it with 10m of CPU until the keeper sees that.
 """
 
-import dataclasses
-import enum
+from __future__ import annotations
 
-from boathouse.suspension.record import SuspensionRecord
+import dataclasses
+import datetime as dt
+import enum
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from boathouse_task import contract
 from boathouse_task.contract import SUSPENDED_LIMIT_MILLI, SUSPENDED_REQUEST_MILLI
+
+if TYPE_CHECKING:
+    from boathouse_policies import model
+
+
+class Reason(enum.StrEnum):
+    """A reason, as users see it. The metric counts each under its own name."""
+
+    # It begins
+    WAITING_FOR_MAPS = "WaitingForMaps"
+    BY_HAND = "ByHand"
+    # It is refused, or repeated later: by the operator,
+    SWITCHED_OFF = "SwitchedOff"
+    NOT_SUPPORTED = "NotSupported"
+    NOT_RUNNING = "NotRunning"
+    NOT_YET = "NotYet"
+    INFEASIBLE = "Infeasible"
+    LIMIT_RANGE = "LimitRange"
+    QUOTA = "Quota"
+    TOO_MANY = "TooMany"
+    IN_FLIGHT = "InFlight"
+    RESUMING = "Resuming"
+    NOTHING_TO_LEND = "NothingToLend"
+    # by the task (the first three are `contract.SuspendRefusal`),
+    PHASE_PASSED = "PhasePassed"
+    BUSY = "Busy"
+    NO_CGROUP = "NoCgroup"
+    NOT_POLLING = "NotPolling"
+    NOT_ACKNOWLEDGED = "NotAcknowledged"
+    TASK_ENDED = "TaskEnded"
+    # and by the course of its writes
+    TOO_SLOW = "TooSlow"
+    OUTDATED = "Outdated"
+    # It ends
+    TIME_OVER = "TimeOver"
+    ADVISED = "Advised"
+    WITHDRAWN = "Withdrawn"
+    LAPSED = "Lapsed"
+    PROFILE_CHANGED = "ProfileChanged"
+    RECORD_LOST = "RecordLost"
+    OTHER = "other"
+
+    @classmethod
+    def of(cls, text: str) -> Reason:
+        """Return the reason of this name; `OTHER` for a name that is none, such as an API server's."""
+        return cls._value2member_map_.get(text, cls.OTHER)  # type: ignore[return-value]
+
+
+ORDERED_WITHIN_S = 5.0
+"""A task that does not poll within this time after an order to it was given does not get the order."""
+_ON_THE_WAY_S = 1.0
+ACKNOWLEDGED_WITHIN_S = contract.STOPS_WITHIN_S + contract.ACKNOWLEDGES_WITHIN_S + _ON_THE_WAY_S
+"""Time from the poll to the acknowledgement: the task's threads stop, and it sends its answer."""
+LAPSES_S = contract.SHRINKS_WITHIN_S
+"""A task that does not see its CPU shrink within this time of its acknowledgement continues by itself."""
+SHRUNK_WITHIN_S = LAPSES_S - 4.0
+"""Time from the acknowledgement to the end of the writes: record and shrink. The kubelet has the rest."""
+DEFERRED_S = 2.0
+"""How long a node may defer a growth before the request is taken back, so that it keeps no room from others."""
+DEFERRED_RETRY_S = 30.0
+"""When a growth that its node deferred is tried again."""
+SUBMITTED_S = 10.0
+"""How long the job of a task without a record may take to be submitted after the task was seen."""
+BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+"""When a refused write is repeated, by refusals in a row."""
+BY_HAND_EVERY_S = 0.5
+"""How often the tasks are looked for that their author suspends."""
+BY_HAND_RETRY_S = 5.0
+"""When a task that could not be suspended for its author is asked again."""
+LIMIT_RANGE_S = 600.0
+"""How long a namespace is left alone in which the API server refused to shrink a task: LimitRanges are not watched."""
+
+
+USER = "user"
+"""Who decided a suspension that the author of a job asked for."""
+LONGEST_WHY = 160
+_LONGEST = 512
+_LARGEST_MILLI = 10**9
+_LATEST_S = dt.datetime(9999, 1, 1, tzinfo=dt.UTC).timestamp()
+
+
+class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """One suspension of a task.
+
+    Attributes:
+        cpu_request_milli: The CPU request that its container had before.
+        cpu_limit_milli: The CPU limit that its container had before; 0 for none.
+        since_s: When it acknowledged the order, in epoch seconds.
+        until_s: When it is resumed at the latest, in epoch seconds.
+        reason: Why, in CamelCase.
+        by: Who decided it: a policy's name, or `user`.
+        order: Name of the order.
+        why: What a policy said of its decision, cut.
+    """
+
+    cpu_request_milli: int
+    cpu_limit_milli: int
+    since_s: float
+    until_s: float
+    reason: str
+    by: str
+    order: str
+    why: str = ""
+
+    def text(self) -> str:
+        """Return the annotation's value."""
+        return msgspec.json.encode(self).decode()
+
+
+def parse(text: str) -> SuspensionRecord | None:
+    """Return the record in an annotation's value; None if it is none that the operator could have written."""
+    if len(text) > _LONGEST:
+        return None
+    try:
+        found = msgspec.json.decode(text, type=SuspensionRecord)
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return None
+    sizes_fit = 0 < found.cpu_request_milli <= _LARGEST_MILLI and 0 <= found.cpu_limit_milli <= _LARGEST_MILLI
+    suspended = contract.SUSPENDED_REQUEST_MILLI, contract.SUSPENDED_LIMIT_MILLI
+    sizes_fit &= (found.cpu_request_milli, found.cpu_limit_milli) != suspended
+    return found if sizes_fit and 0 <= found.since_s <= found.until_s <= _LATEST_S else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)
@@ -77,3 +216,64 @@ def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: boo
     if size == CpuSize(SUSPENDED_REQUEST_MILLI, original.limit_milli):
         return Stage.CONTINUING
     return Stage.FOREIGN
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """A suspension that is being carried out.
+
+    Attributes:
+        until_s: When the task is resumed at the latest.
+        reason: Why it is suspended.
+        by: Who decided it: a profile's name, or `stages.USER`.
+        decision: The decision of a policy; None for a user's.
+    """
+
+    until_s: float
+    reason: Reason
+    by: str
+    decision: model.Suspend | None = None
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class Suspension:
+    """The suspension of one pod, from its order until the pod has its CPU again. Its row keeps it.
+
+    Attributes:
+        stage: The stage that the pod was shown in last.
+        since_s: Since when.
+        record: The last readable record of it.
+        order: The order, while that is carried out.
+        ends: Why it is to end before its time; None if it is not.
+        charged: What the ledger charges at least for the task, because its suspension ends; None for what is shown.
+        is_actuated: Whether the time that its CPU took to be free was observed.
+        failures: Refused writes in a row.
+        retry_s: When to write again; infinity for never.
+    """
+
+    stage: Stage = Stage.NONE
+    since_s: float = 0.0
+    record: SuspensionRecord | None = None
+    order: Order | None = None
+    ends: Reason | None = None
+    charged: model.Resources | None = None
+    is_actuated: bool = False
+    failures: int = 0
+    retry_s: float = -math.inf
+
+    def show(self, stage: Stage, record: SuspensionRecord | None, now_s: float) -> None:
+        """Take over what is shown of the pod."""
+        self.record = record or self.record
+        if stage is not self.stage:
+            self.stage, self.since_s, self.failures = stage, now_s, 0
+
+    def refused(self, now_s: float) -> int:
+        """Note that a write was refused: it is repeated later. Return how often in a row."""
+        self.retry_s = now_s + BACKOFF_S[min(self.failures, len(BACKOFF_S) - 1)]
+        self.failures += 1
+        return self.failures
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing of it is left to do: the pod has its CPU, or that of another writer."""
+        return self.order is None and not self.stage.is_open

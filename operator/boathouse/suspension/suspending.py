@@ -1,24 +1,68 @@
-"""Suspend one running task: order it to pause, record what it had, and shrink its pod once it has paused.
+"""Suspend one running task, by a policy's decision or because the author of its job asks for it.
 
-The task continues by itself if it does not see its CPU shrink within `timeouts.LAPSES_S`. So a crash between any two
-steps needs no repair, and the pod is shrunk only within `timeouts.SHRUNK_WITHIN_S` of the acknowledgement.
+A task is ordered to pause; then what it had is recorded, and its pod shrinks once it has paused. The task continues by
+itself if it does not see its CPU shrink within `LAPSES_S`. So a crash between any two steps needs no repair, and the
+pod is shrunk only within `SHRUNK_WITHIN_S` of the acknowledgement.
 """
 
 import asyncio
+import math
+from collections.abc import Iterator
 
-from boathouse import failpoints
+from boathouse import failpoints, fair
+from boathouse.resources import names
 from boathouse.scheduling import outcomes, writer
-from boathouse.scheduling.adjusting import places
 from boathouse.scheduling.jobs import TaskControl
 from boathouse.scheduling.pods import facts, requests, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.suspension import stages, timeouts
-from boathouse.suspension.reasons import Reason
-from boathouse.suspension.record import LONGEST_WHY, SuspensionRecord
-from boathouse.suspension.stages import Stage
-from boathouse.suspension.state import Suspension
+from boathouse.suspension import stages
+from boathouse.suspension.stages import LONGEST_WHY, Reason, Stage, Suspension, SuspensionRecord
+from boathouse_policies import model
 from boathouse_task import contract
+
+_LASTING = {Reason.PHASE_PASSED, Reason.NOTHING_TO_LEND, Reason.NOT_SUPPORTED, Reason.SWITCHED_OFF}
+
+
+class ByHand(Part):
+    """Names the tasks that their authors suspend."""
+
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
+        self._asked_s = -math.inf
+        self._not_before_s: dict[tuple[model.TaskId, float], float] = {}
+
+    def next_s(self) -> float:
+        """Return when `wanted` may name a task though nothing happened; infinity for never."""
+        return self._asked_s + stages.BY_HAND_EVERY_S if self._jobs.by_hand else math.inf
+
+    def wanted(self) -> Iterator[tuple[rows.PodRow, float]]:
+        """Yield running reducers to suspend, and until when."""
+        now_s = self._clock()
+        if not self._jobs.by_hand or now_s < self._asked_s + stages.BY_HAND_EVERY_S:
+            return
+        self._asked_s = now_s
+        self._not_before_s = {key: due_s for key, due_s in self._not_before_s.items() if key[1] > now_s}
+        for row in self._pods.running(PodState.CONFIRMED):
+            pod, until_s = row.facts, self._until_s(row)
+            if pod is None or until_s is None or until_s <= now_s or pod.stage is not Stage.NONE:
+                continue
+            if self._not_before_s.get((row.id, until_s), 0.0) <= now_s:
+                yield row, until_s
+
+    def _until_s(self, row: rows.PodRow) -> float | None:
+        """Return until when the author of a job suspends a task of it; None if not."""
+        if row.facts is None or row.facts.task_of not in self._jobs.by_hand:
+            return None
+        if row.facts.metadata.labels.get(names.LABEL_TASK_TYPE) != model.Stage.REDUCE:
+            return None
+        entry = self._jobs.owner_of(row)
+        return None if entry is None else entry.suspend_until_s
+
+    def refused(self, row: rows.PodRow, until_s: float, reason: Reason) -> None:
+        """Note that a task was not suspended: it is asked again later, or never for this time."""
+        self._not_before_s[row.id, until_s] = math.inf if reason in _LASTING else self._clock() + stages.BY_HAND_RETRY_S
+
 
 LEAST_MILLI = contract.SUSPENDED_LIMIT_MILLI
 """A task that requests no more CPU than this has none to lend."""
@@ -35,15 +79,9 @@ def problem(pod: facts.PodFacts | None, state: PodState | None) -> Reason | None
 
 
 class Suspending(Part):
-    """Carries suspensions out.
+    """Carries suspensions out."""
 
-    Args:
-        state: The state of the scheduler.
-        pod_writer: Writes pods.
-        shared: Places of the API writes.
-    """
-
-    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: places.Places) -> None:
+    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
         super().__init__(state)
         self._writer = pod_writer
         self._places = shared
@@ -80,7 +118,7 @@ class Suspending(Part):
             why="" if order.decision is None else order.decision.reason[:LONGEST_WHY],
         )
         try:
-            async with asyncio.timeout(timeouts.SHRUNK_WITHIN_S), self._places.take(row.namespace):
+            async with asyncio.timeout(stages.SHRUNK_WITHIN_S), self._places.take(row.namespace):
                 return await self._shrink(row, suspension, record)
         except TimeoutError:  # if the pod shrinks all the same, the keeper resumes it
             return outcomes.NotDone(reason=Reason.TOO_SLOW, message="the pod was not shrunk in time")

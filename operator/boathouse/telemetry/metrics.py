@@ -1,22 +1,159 @@
-"""Metrics of the operator: one registry, the scheduler's counters and histograms, process metrics, and their page.
+"""Metrics of the operator: one registry, the scheduler's counters and histograms, gauges, process metrics, their page.
 
 Names follow kube-scheduler's where it has the same metric. Units are base units. No label contains a name of a job or
-pod, because their number is unlimited.
+pod, because their number is unlimited. Gauges are computed from the state when they are scraped, so that they always
+agree with it; only a bounded number of objects have series of their own.
 """
 
+import collections
 import contextlib
+import dataclasses
 import importlib.metadata
 import itertools
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, Generic, TypeVar
 
 import prometheus_client as prometheus
 from prometheus_client import core, registry
+from typing_extensions import override
 
-from boathouse.cluster import loops
-from boathouse.suspension.reasons import Reason
-from boathouse.telemetry import gauges
+from boathouse.cluster import retries
+from boathouse.suspension.stages import Reason
+from boathouse.telemetry import logs
+
+_log = logs.get(__name__)
+
+IN_NAMESPACE: Final = 20
+"""Maximum objects of a namespace that have series."""
+IN_ALL: Final = 200
+"""Maximum objects of a kind that have series."""
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class _Entry(Generic[V]):
+    namespace: str
+    value: V
+
+
+class BoundedSeries(Generic[K, V]):
+    """Objects by key, of which a bounded number is listed: the oldest, the first of each namespace before any second.
+
+    Args:
+        in_namespace: Maximum listed objects of a namespace.
+        in_all: Maximum listed objects.
+    """
+
+    def __init__(self, *, in_namespace: int = IN_NAMESPACE, in_all: int = IN_ALL) -> None:
+        self._in_namespace = in_namespace
+        self._in_all = in_all
+        self._entries: dict[K, _Entry[V]] = {}
+        self._listed: tuple[K, ...] | None = ()
+
+    def put(self, key: K, namespace: str, value: V) -> None:
+        """Add an object, or replace its value."""
+        if key not in self._entries:
+            self._listed = None
+        self._entries[key] = _Entry(namespace, value)
+
+    def drop(self, key: K) -> None:
+        """Drop an object, if it is known; another one may take its place."""
+        if self._entries.pop(key, None) is not None:
+            self._listed = None
+
+    def listed(self) -> Iterable[tuple[K, V]]:
+        """Return the keys and values of the objects that have series."""
+        return ((key, self._entries[key].value) for key in self._chosen())
+
+    def unlisted(self) -> int:
+        """Return the number of objects without series."""
+        return len(self._entries) - len(self._chosen())
+
+    def _chosen(self) -> tuple[K, ...]:
+        if self._listed is None:
+            older: collections.Counter[str] = collections.Counter()
+            ranked: list[tuple[int, K]] = []
+            for key, entry in self._entries.items():
+                if older[entry.namespace] < self._in_namespace:
+                    ranked.append((older[entry.namespace], key))
+                    older[entry.namespace] += 1
+            ranked.sort(key=lambda one: one[0])  # stable: the oldest of a rank first
+            self._listed = tuple(key for _, key in ranked[: self._in_all])
+        return self._listed
+
+
+Reading = Mapping[tuple[str, ...], float]
+"""Label values, in the order of the gauge's label names, to the value; an unlabelled gauge has the one key `()`."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Gauge:
+    """Name, documentation and source of a gauge.
+
+    Attributes:
+        name: Full name, in base units.
+        documentation: One line for `# HELP`.
+        labels: Label names.
+        read: Returns the current values.
+        counts: Whether it is a counter, whose name is given without `_total`.
+    """
+
+    name: str
+    documentation: str
+    labels: tuple[str, ...] = ()
+    read: Callable[[], Reading]
+    counts: bool = False
+
+
+class ScrapeGauges(registry.Collector):
+    """Gauges of all parts of the operator."""
+
+    def __init__(self) -> None:
+        self._gauges: dict[str, Gauge] = {}
+        self._failures: collections.Counter[tuple[str, ...]] = collections.Counter()
+        self.add(
+            Gauge(
+                name="boathouse_gauge_failures",
+                documentation="Scrapes without a gauge because reading it failed; the log has the error",
+                labels=("gauge",),
+                read=lambda: self._failures,
+                counts=True,
+            )
+        )
+
+    def add(self, *gauges: Gauge) -> None:
+        """Expose gauges from the next scrape on.
+
+        Raises:
+            ValueError: A name is in use.
+        """
+        for gauge in gauges:
+            if gauge.name in self._gauges:
+                raise ValueError(f"the gauge {gauge.name} exists already")
+            self._gauges[gauge.name] = gauge
+
+    def describe(self) -> list[core.Metric]:
+        """Return no metrics, so that registering the collector does not read gauges."""
+        return []
+
+    @override
+    def collect(self) -> Iterator[core.Metric]:
+        """Read all gauges, except those whose read fails."""
+        for gauge in tuple(self._gauges.values()):
+            kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
+            family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
+            try:
+                for label_values, value in sorted(gauge.read().items()):
+                    family.add_metric(label_values, value)
+            except Exception:  # noqa: BLE001 - one gauge must not hide the others
+                self._failures[gauge.name,] += 1
+                _log.exception("cannot read a gauge; other gauges are not affected", gauge=gauge.name)
+            else:
+                yield family
+
 
 PREFIX = "boathouse"
 ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
@@ -44,7 +181,7 @@ class Metrics:
 
     def __init__(self, *, profile: str = "fair") -> None:
         self.registry = registry.CollectorRegistry()
-        self.gauges = gauges.ScrapeGauges()
+        self.gauges = ScrapeGauges()
         self.registry.register(self.gauges)
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.GCCollector(registry=self.registry)
@@ -175,9 +312,9 @@ class SchedulerMetrics:
         return prometheus.Histogram(f"{PREFIX}_{name}", documentation, buckets=buckets, registry=self._registry)
 
 
-def _build_info() -> gauges.Gauge:
+def _build_info() -> Gauge:
     values = (importlib.metadata.version("boathouse"), platform.python_version())
-    return gauges.Gauge(
+    return Gauge(
         name=f"{PREFIX}_build_info",
         documentation="1, with the versions as labels",
         labels=("version", "python"),
@@ -185,13 +322,13 @@ def _build_info() -> gauges.Gauge:
     )
 
 
-def _loop_failures() -> gauges.Gauge:
-    return gauges.Gauge(
+def _loop_failures() -> Gauge:
+    return Gauge(
         name=f"{PREFIX}_loop_failures",
         documentation="Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the "
         "API server is the cause",
         labels=("loop",),
-        read=lambda: {(name,): float(count) for name, count in loops.FAILURES.items()},
+        read=lambda: {(name,): float(count) for name, count in retries.FAILURES.items()},
         counts=True,
     )
 

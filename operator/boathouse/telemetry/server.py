@@ -12,7 +12,7 @@ from aiohttp import web
 from prometheus_client import core, exposition, registry
 from typing_extensions import override
 
-from boathouse.listening import http_server
+from boathouse.listening import listener as listening
 from boathouse.listening.connections import Limits, Rate
 from boathouse.telemetry import health
 
@@ -47,7 +47,7 @@ async def serve(
     Raises:
         OSError: The port is in use.
     """
-    async with http_server.serve(application, port=port, limits=limits, host=host or "") as listener:
+    async with listening.serve(application, port=port, limits=limits, host=host or "") as listener:
         yield listener.port
 
 

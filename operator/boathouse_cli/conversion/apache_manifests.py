@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from boathouse_cli.conversion import pod_fields, pod_specs, properties, spark_versions, uris
+from boathouse_cli.conversion import pod_fields, pod_specs, properties
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
+from boathouse_cli.conversion.fields import put_version
 from boathouse_cli.conversion.properties import Properties, program
 
 if TYPE_CHECKING:
@@ -69,10 +70,10 @@ def convert(draft: Draft, spec: Fields) -> None:
     properties = Properties(draft, conf, lambda key: f'spec.sparkConf["{key}"]')
     properties.convert_pods()
     pod_fields.convert(draft, pods.mounts)
-    draft.put("mainApplicationFile", uris.main_file(draft, path, file))
+    draft.put("mainApplicationFile", pod_fields.main_file(draft, path, file))
     properties.convert_rest()
     if version:
-        spark_versions.convert(draft, "spec.runtimeVersions.sparkVersion", version)
+        put_version(draft, "spec.runtimeVersions.sparkVersion", version)
     _tolerations(draft, spec.inner("applicationTolerations"))
     pods.finish(priority_class=None)
     if (suspended := spec.take("suspend")) is not None:

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING, Final
 
 import javaproperties
 
-from boathouse_cli.conversion import pod_fields, programs, uris
-from boathouse_cli.conversion.carried import MOUNT_PATH, VOLUME
-from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
+from boathouse_cli.conversion import pod_fields, programs
+from boathouse_cli.conversion.draft import CARRIED_PATH, CARRIED_VOLUME, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from boathouse_cli.conversion.carried import Carried
+    from boathouse_cli.conversion.draft import Carried
 
 
 _EXPANSION: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|\(|[0-9@*#?$!-])|`")
@@ -245,12 +244,7 @@ class _Parsed:
 
 
 def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted]:
-    """Convert each command line of a file.
-
-    Args:
-        text: A script of a shell.
-        read: Returns the text of a file that `--properties-file` names.
-    """
+    """Convert each command line of a file."""
     for command in commands(text):
         words = [word.text for word in command.words]
         source = f"line {command.line}"
@@ -296,13 +290,13 @@ def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> C
     program(draft, "application", file, main_class=parsed.main_class)
     draft.metadata["name"] = pod_fields.object_name(re.sub(r"\.\w+$", "", posixpath.basename(file)))
     left.convert_pods()
-    draft.put("mainApplicationFile", uris.main_file(draft, "application", file))
+    draft.put("mainApplicationFile", pod_fields.main_file(draft, "application", file))
     if arguments:
         draft.put("arguments", arguments)
     left.convert_rest()
     if draft.carried is not None and draft.carried.files:
         name = draft.carried.config_map_name(draft.metadata["name"])
-        volume = {"name": VOLUME, "mountPath": MOUNT_PATH, "configMapName": name, "readOnly": True}
+        volume = {"name": CARRIED_VOLUME, "mountPath": CARRIED_PATH, "configMapName": name, "readOnly": True}
         draft.extend("volumes", [volume])
     return draft.finish()
 

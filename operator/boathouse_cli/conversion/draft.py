@@ -1,19 +1,175 @@
-"""A job while it is made of something else, and what of that has no counterpart; by default a SparkApp."""
+"""A job while it is made of something else; by default a SparkApp.
+
+Beside the object there is what has no counterpart in it, the files of the user's machine that a submission takes along
+in a ConfigMap, and keys and passwords, which are taken out: more people can read an object than the Secret that should
+have them.
+"""
 
 from __future__ import annotations
 
+import base64
 import dataclasses
+import posixpath
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
-from boathouse.resources.sparkapp.definition import SPARKAPP
-from boathouse_cli.conversion import admission, credentials
+from boathouse.resources.sparkapp.status import SPARKAPP
+from boathouse_cli.conversion import admission
+from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from boathouse.resources.crd import CustomResource
-    from boathouse_cli.conversion.carried import Carried
+
+CARRIED_PATH: Final = "/mnt/submitted"
+"""Where driver and executors have the files."""
+CARRIED_VOLUME: Final = "submitted"
+MAX_CARRIED_BYTES: Final = 900 * 1024
+"""Of all files: a ConfigMap holds 1 MiB."""
+_CARRIED_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+
+
+class Carried:
+    """The files that a submission takes along, by their names.
+
+    Args:
+        read: Returns the content of a file.
+        suffix: Ends the ConfigMap's name, so that each submission has its own.
+    """
+
+    def __init__(self, read: Callable[[str], bytes], suffix: str) -> None:
+        self._read = read
+        self._suffix = suffix
+        self._paths: dict[str, str] = {}
+        self.files: dict[str, bytes] = {}
+
+    def add(self, path: str, name: str = "") -> str:
+        """Take a file along; return its name in the ConfigMap.
+
+        Args:
+            path: On this machine, or a `file:` URI.
+            name: In the ConfigMap; the file's own by default.
+
+        Raises:
+            CommandError: There is no such file, it is too large, or another one has its name.
+        """
+        path = re.sub(r"^file:(//)?", "", path)
+        name = name or posixpath.basename(path)
+        if self._paths.get(name) == path:
+            return name
+        if name in self._paths:
+            raise CommandError(f"{path} and {self._paths[name]} have the same name: rename one", ExitCode.USAGE)
+        if _CARRIED_KEY.fullmatch(name) is None:
+            raise CommandError(f"{path}: rename it with letters, digits, -, _ and . only", ExitCode.USAGE)
+        try:
+            content = self._read(path)
+        except OSError as error:
+            raise CommandError(
+                f"{path} cannot be read on this machine ({error.strerror}): correct the path, or write local://PATH "
+                "for a file of the image",
+                ExitCode.USAGE,
+            ) from error
+        total = len(content) + sum(map(len, self.files.values()))
+        if total > MAX_CARRIED_BYTES:
+            raise CommandError(
+                f"{path}: local files of {total / 1024:.0f} KiB are too large to be taken along, at most "
+                f"{MAX_CARRIED_BYTES // 1024} KiB are: put it into a store and name its URL, such as "
+                f"s3a://BUCKET/{name}, or into the image and write local://PATH",
+                ExitCode.USAGE,
+            )
+        self.files[name], self._paths[name] = content, path
+        return name
+
+    def config_map_name(self, name: str) -> str:
+        """Return the name of the ConfigMap of an object that has this name, or one that begins so."""
+        return f"{name}-files-{self._suffix}"
+
+    def manifest(self, name: str) -> dict[str, Any]:
+        """Return the ConfigMap."""
+        text: dict[str, str] = {}
+        binary: dict[str, str] = {}
+        for key, content in self.files.items():
+            try:
+                text[key] = content.decode()
+            except UnicodeDecodeError:
+                binary[key] = base64.b64encode(content).decode()
+        data = {"data": text, "binaryData": binary}
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": self.config_map_name(name)},
+            "immutable": True,
+            **{field: values for field, values in data.items() if values},
+        }
+
+
+_USER: Final = re.compile(
+    r"""(?P<scheme>\b[A-Za-z][-+.A-Za-z0-9]*://)(?:[^/?\#\s,'"@]*:[^/?\#\s,'"@]*@"""
+    r"""|(?<=s3://)[^/?\#\s,'"@]*:[^?\#\s,'"@]*@|(?<=s3[an]://)[^/?\#\s,'"@]*:[^?\#\s,'"@]*@"""
+    r"""|(?<=https://)[^/?\#\s,'"@]+@|(?<=http://)[^/?\#\s,'"@]+@)""",
+)
+"""A user with a password before the host of a URL, or a token; keys of S3 may have slashes."""
+_SIGNED: Final = re.compile(
+    r"(?P<key>[?&](?:X-Amz-(?:Signature|Credential|Security-Token)|AWSAccessKeyId|Signature|sig|access_token|token"
+    r"|password|secret)=)[^&#\s,'\"]+",
+    re.IGNORECASE,
+)
+_SECRET_NAME: Final = re.compile(
+    r"(?:^|[._-])(?:secret[._-]?(?:access[._-]?)?key|access[._-]?key(?:[._-]?id)?|secret|pass(?:word|wd|phrase)?"
+    r"|session[._-]?token|api[._-]?key|(?:auth|access)[._-]?token|account[._-]key(?:[._-].*)?|private[._-]?key"
+    r"|awsAccessKeyId|awsSecretAccessKey)$",
+    re.IGNORECASE,
+)
+_HIDDEN: Final = "***"
+
+
+def hidden(text: str) -> str:
+    """Return a text for messages, without keys in its URLs."""
+    return _SIGNED.sub(rf"\g<key>{_HIDDEN}", _USER.sub(rf"\g<scheme>{_HIDDEN}@", text))
+
+
+def is_secret(name: str) -> bool:
+    """Return whether a property or variable of this name has a key or a password."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def take_out(draft: Draft) -> None:
+    """Remove users and passwords from all URLs of the object, and note them and what else has a key in the clear."""
+    draft.spec = _without_users(draft, draft.spec, "spec")
+    for path, name, value in _named(draft.spec, "spec"):
+        if is_secret(name) and value:
+            draft.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
+
+
+def _without_users(draft: Draft, value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_users(draft, each, f"{path}.{key}") for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_users(draft, each, f"{path}[{number}]") for number, each in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    found = _USER.sub(r"\g<scheme>", value)
+    if found != value:
+        draft.note(path, f"the user and the key in {hidden(value)} are left out: put them into a Secret")
+    elif hidden(value) != value:
+        draft.note(path, "has a signature that all who read the object can read: name the file without it")
+    return found
+
+
+def _named(value: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield variables and properties with their paths, names and values."""
+    if not isinstance(value, dict):
+        return
+    for variable in value.get("env") or ():
+        yield f"{path}.env.{variable['name']}", variable["name"], variable.get("value") or ""
+    for field in ("sparkConf", "hadoopConf", "conf", "settings"):
+        for key, text in (value.get(field) or {}).items():
+            yield f'{path}.{field}["{key}"]', key, text
+    for part in ("driver", "executor", "hadoop"):
+        yield from _named(value.get(part), f"{path}.{part}")
+
 
 DRIVER: Final = "driver"
 EXECUTOR: Final = "executor"
@@ -89,7 +245,7 @@ class Draft:
 
     def note(self, path: str, advice: str) -> None:
         """Record what has no counterpart; the same note once, and without keys of a URL."""
-        note = Note(source=self.source, path=credentials.hidden(path), advice=credentials.hidden(advice))
+        note = Note(source=self.source, path=hidden(path), advice=hidden(advice))
         if note not in self.notes:
             self.notes.append(note)
 
@@ -122,7 +278,7 @@ class Draft:
 
     def finish(self) -> Converted:
         """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
-        credentials.take_out(self)
+        take_out(self)
         fields = admission.spec_schema(self._resource)["properties"]
         manifest = {
             "apiVersion": names.API_VERSION,

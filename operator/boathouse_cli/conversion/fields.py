@@ -1,4 +1,7 @@
-"""The fields of a manifest that are not converted yet: what is left has no counterpart."""
+"""The fields of a manifest that are not converted yet, and the versions of Spark that it may name.
+
+What is left of the fields has no counterpart.
+"""
 
 from __future__ import annotations
 
@@ -109,3 +112,26 @@ def _text(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
+
+
+VERSIONS: Final = ("3.5", "4.0", "4.1", "4.2", "4.3")
+NEWEST: Final = VERSIONS[-1]
+"""That of the chart's image."""
+SINCE: Final[Mapping[str, str]] = {"driver.minMemoryOverhead": "4.0", "executor.minMemoryOverhead": "4.0"}
+"""Fields of a SparkApp that some versions do not know; a test compares with the versions' own definitions."""
+
+
+def put_version(draft: Draft, path: str, version: str) -> None:
+    """Leave out what the version does not know, and note that, and which image the application needs."""
+    minor = ".".join(version.split(".")[:2])
+    if minor not in VERSIONS:
+        known = f"{', '.join(VERSIONS[:-1])} and {NEWEST}"
+        draft.note(path, f"{version}: Spark {known} are supported: use an image of one of them")
+        return
+    if minor != NEWEST and draft.get("image") is None:
+        draft.note(path, f"{version}: the chart's image has Spark {NEWEST}: set image to one of Spark {minor}")
+    for field, since in SINCE.items():
+        if VERSIONS.index(minor) < VERSIONS.index(since) and draft.get(field) is not None:
+            role, _, name = field.partition(".")
+            del draft.spec[role][name]
+            draft.note(path, f"Spark {minor} ignores {field}, which is new in {since}: it is left out")

@@ -8,20 +8,18 @@ import re
 import shlex
 from typing import TYPE_CHECKING, Any, Final
 
-from boathouse.resources.hadoop import is_setting
-from boathouse.resources.mrjob.definition import MRJOB
-from boathouse.resources.pods.environment import literal
-from boathouse_cli.conversion import hadoop_properties as properties
-from boathouse_cli.conversion import programs, streaming_options
-from boathouse_cli.conversion.credentials import is_secret
-from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible
+from boathouse.resources.base import is_hadoop_setting
+from boathouse.resources.mrjob.status import MRJOB
+from boathouse.resources.pod_environment import literal
+from boathouse_cli.conversion import hadoop_options, programs
+from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible, is_secret
 from boathouse_cli.conversion.pod_fields import put_queue
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from boathouse_cli.conversion.carried import Carried
-    from boathouse_cli.conversion.streaming_options import Line
+    from boathouse_cli.conversion.draft import Carried
+    from boathouse_cli.conversion.hadoop_options import Line
 
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -82,7 +80,7 @@ def convert_streaming(
     """
     draft = Draft(source, MRJOB, carried)
     try:
-        return _Job(draft, streaming_options.parse(draft, words), cluster).made()
+        return _Job(draft, hadoop_options.parse(draft, words), cluster).made()
     except Unconvertible as why:
         return draft.refuse(why)
 
@@ -95,7 +93,7 @@ class _Job:
         self._line = line
         self._cluster = cluster
         self._left = dict(line.properties)
-        self._name = object_name(self._left.pop(properties.NAME, _NAME))
+        self._name = object_name(self._left.pop(hadoop_options.NAME, _NAME))
 
     def made(self) -> Converted:
         draft = self._draft
@@ -117,7 +115,7 @@ class _Job:
         files = [path for _, path in line.every("file")]
         for kind in _STAGES:
             given = [text for text in line.options.get(kind, ()) if kind != "reducer" or text != _NONE]
-            commands = [_command(f"-{kind}", streaming_options.shipped(text, files)) for text in given]
+            commands = [_command(f"-{kind}", hadoop_options.shipped(text, files)) for text in given]
             if commands:
                 draft.put(f"{kind}.command", commands[0])
         reduces = line.first("numReduceTasks")
@@ -131,7 +129,7 @@ class _Job:
             draft.put("reducer.command", ["cat"])  # IdentityReducer
 
     def _classes(self) -> None:
-        found = self._class("-inputformat", self._line.first("inputformat"), properties.INPUT_FORMATS)
+        found = self._class("-inputformat", self._line.first("inputformat"), hadoop_options.INPUT_FORMATS)
         if found is not None:
             self._draft.put("inputFormat", found)
         if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
@@ -139,23 +137,25 @@ class _Job:
         if self._line.first("inputreader") is not None:
             raise Unconvertible("-inputreader", _XML)
         self._class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
-        chosen = self._left.pop(properties.PARTITIONER_CLASS, None)
-        partitioner = self._class("-partitioner", self._line.first("partitioner") or chosen, properties.PARTITIONERS)
+        chosen = self._left.pop(hadoop_options.PARTITIONER_CLASS, None)
+        partitioner = self._class(
+            "-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS
+        )
         if partitioner is not None:
             self._draft.put("partitioner.type", partitioner)
-        fields = self._left.pop(properties.PARTITION_FIELDS, None)
+        fields = self._left.pop(hadoop_options.PARTITION_FIELDS, None)
         if partitioner != "KeyFieldBasedPartitioner":
-            self._left.pop(properties.PARTITION_OPTIONS, None)
+            self._left.pop(hadoop_options.PARTITION_OPTIONS, None)
         elif fields is not None:  # Hadoop prefers it
-            self._left[properties.PARTITION_OPTIONS] = f"-k1,{fields}"
-        comparator = self._left.pop(properties.COMPARATOR_CLASS, None)
-        if self._class(f"-D {properties.COMPARATOR_CLASS}", comparator, (properties.COMPARATOR,)) is None:
+            self._left[hadoop_options.PARTITION_OPTIONS] = f"-k1,{fields}"
+        comparator = self._left.pop(hadoop_options.COMPARATOR_CLASS, None)
+        if self._class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
             self._left.pop("mapreduce.partition.keycomparator.options", None)
 
     @staticmethod
     def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
-        if name is None or properties.short(name) in known:
-            return name and properties.short(name)
+        if name is None or hadoop_options.short(name) in known:
+            return name and hadoop_options.short(name)
         raise Unconvertible(where, f"{name} has no counterpart: there are {', '.join(known)}")
 
     def _output(self) -> None:
@@ -169,26 +169,28 @@ class _Job:
                 draft.put("keyOnlyOutput", True)
             elif kind in _BINARY | {_KEY_ONLY} and (has_reduces or key.startswith("stream.map")):
                 raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
-        compresses = self._left.pop(properties.COMPRESS, "false").lower() == "true"
-        codec = self._left.pop(properties.CODEC, "DefaultCodec")
-        if compresses and (found := properties.CODECS.get(properties.short(codec))):
+        compresses = self._left.pop(hadoop_options.COMPRESS, "false").lower() == "true"
+        codec = self._left.pop(hadoop_options.CODEC, "DefaultCodec")
+        if compresses and (found := hadoop_options.CODECS.get(hadoop_options.short(codec))):
             draft.put("outputCompression", found)
         elif compresses:
-            draft.note(f"-D {properties.CODEC}", f"{codec} has no counterpart: name {', '.join(properties.CODECS)}")
+            draft.note(
+                f"-D {hadoop_options.CODEC}", f"{codec} has no counterpart: name {', '.join(hadoop_options.CODECS)}"
+            )
         if "lazyOutput" in self._line.options:
             draft.put("lazyOutput", True)
-        if self._cluster is None and self._left.pop(properties.UBER, "false").lower() == "true":
+        if self._cluster is None and self._left.pop(hadoop_options.UBER, "false").lower() == "true":
             draft.put("uber", {})
 
     def _fields(self) -> None:
-        self._left.pop(properties.RECURSIVE, None)
-        queue = {properties.QUEUE} if self._cluster is not None else set()  # YARN's, not Boathouse's
-        for key in [key for key in self._left if key in properties.FIELDS.keys() - queue]:
-            field, read = properties.FIELDS[key]
+        self._left.pop(hadoop_options.RECURSIVE, None)
+        queue = {hadoop_options.QUEUE} if self._cluster is not None else set()  # YARN's, not Boathouse's
+        for key in [key for key in self._left if key in hadoop_options.FIELDS.keys() - queue]:
+            field, read = hadoop_options.FIELDS[key]
             text = self._left.pop(key)
             if not self._has_effect(field):
                 continue
-            if key == properties.QUEUE:
+            if key == hadoop_options.QUEUE:
                 put_queue(self._draft, self._line.where.get(key, key), text)
                 continue
             try:
@@ -311,16 +313,16 @@ class _Job:
             del self._left[key]
             self._draft.put("storage.s3.secretRef.name", SECRET)
             self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
-        endpoint = self._left.pop(properties.ENDPOINT, None)
+        endpoint = self._left.pop(hadoop_options.ENDPOINT, None)
         if endpoint is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
-            if wrong := next((key for key, value in self._left.items() if not is_setting(key, value)), None):
+            if wrong := next((key for key, value in self._left.items() if not is_hadoop_setting(key, value)), None):
                 raise Unconvertible(self._line.where.get(wrong, wrong), "has a control character: remove it")
             self._draft.merge("hadoop.settings", self._left)
             return
         for key in self._left:
-            if properties.is_of_hadoop(key):
+            if hadoop_options.is_of_hadoop(key):
                 self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
         self._draft.merge("conf", self._left)
 
@@ -339,7 +341,7 @@ def _command(option: str, text: str) -> list[str]:
     if _JAVA.fullmatch(text) or text == _AGGREGATE:
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
-        words = streaming_options.split_command(text)
+        words = hadoop_options.split_command(text)
     except ValueError as error:
         raise Unconvertible(option, f"{error}: close the quotes") from error
     if not words:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse import bounded_yaml
-from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs, spark_versions, uris
+from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
-from boathouse_cli.conversion.fields import Fields
+from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties
 
@@ -117,12 +117,7 @@ def convert_text(text: str) -> Iterator[Converted]:
 
 
 def convert(manifest: Any, number: int = 1) -> Converted:
-    """Convert one manifest.
-
-    Args:
-        manifest: Decoded YAML.
-        number: Of the document, for notes on what has no name.
-    """
+    """Convert one manifest."""
     given = Fields(manifest, "")
     given.take("status")
     kind, version = given.text("kind") or "", given.text("apiVersion") or ""
@@ -180,12 +175,7 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
 
 
 class _Application:
-    """The spec of a SparkApplication, as it is converted.
-
-    Args:
-        draft: What it becomes.
-        spec: Of the application.
-    """
+    """The spec of a SparkApplication, as it is converted."""
 
     def __init__(self, draft: Draft, spec: Fields) -> None:
         self._draft = draft
@@ -212,7 +202,7 @@ class _Application:
             pods.convert(role, fields)
         pod_fields.convert(draft, pods.mounts)
         self._config_maps()
-        draft.put("mainApplicationFile", uris.main_file(draft, "spec.mainApplicationFile", self._main_file))
+        draft.put("mainApplicationFile", pod_fields.main_file(draft, "spec.mainApplicationFile", self._main_file))
         properties.convert_rest()
         self._life()
         self._rest(pods)
@@ -359,7 +349,7 @@ class _Application:
     def _rest(self, pods: pod_specs.PodSpecs) -> None:
         draft, spec = self._draft, self._spec
         if version := spec.text("sparkVersion"):
-            spark_versions.convert(draft, "spec.sparkVersion", version)
+            put_version(draft, "spec.sparkVersion", version)
         if (mode := spec.text("mode")) not in {None, "cluster"}:
             draft.note("spec.mode", f"{mode}: the driver runs in a pod that Boathouse makes, as with cluster")
         if spec.text("pythonVersion") == "2":

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, Final
 import pydantic
 
 from boathouse.resources import names, quantity
-from boathouse.resources.sparkapp import closed_conf
+from boathouse.resources.sparkapp import fields
 from boathouse.resources.sparkapp.fields import FIELDS
-from boathouse.resources.sparkapp.sizes import SIZE_PATTERN, OverheadFactor
-from boathouse_cli.conversion import pod_fields, uris
+from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
+from boathouse_cli.conversion import pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
 
 if TYPE_CHECKING:
@@ -30,14 +30,7 @@ FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archi
 
 
 def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
-    """Return the value of a field that has one; None: the text stays a property, which may say more than the field.
-
-    Args:
-        draft: For its volumes, and for notes.
-        field: Such as `driver.memory`.
-        where: Where the text comes from.
-        text: The value of the property.
-    """
+    """Return the value of a field that has one; None: the text stays a property, which may say more than the field."""
     if field in FILES:
         return _files(draft, where, text)
     if field.endswith(".javaOptions") and "-Xmx" in text:
@@ -46,7 +39,7 @@ def of_field(draft: Draft, field: str, where: str, text: str) -> Any:
     if field.startswith("deps."):
         return _items(field, text)
     if field == "monitoring.eventLogDir":
-        return text if uris.is_loadable(text) and not text.startswith("file:") else None
+        return text if pod_fields.is_loadable(text) and not text.startswith("file:") else None
     return _BY_ENDING[field.rsplit(".", 1)[-1]](text.strip())
 
 
@@ -97,8 +90,8 @@ def _cpu(text: str) -> str | None:
 
 
 def _files(draft: Draft, where: str, text: str) -> list[str] | None:
-    found = [uris.in_pods(draft, where, item) for item in words(text)]
-    return found if 0 < len(found) <= MAX_ITEMS and all(map(uris.is_loadable, found)) else None
+    found = [pod_fields.in_pods(draft, where, item) for item in words(text)]
+    return found if 0 < len(found) <= MAX_ITEMS and all(map(pod_fields.is_loadable, found)) else None
 
 
 def _items(field: str, text: str) -> list[str] | None:
@@ -160,13 +153,7 @@ _SET_ANYWAY: Final[Mapping[str, str]] = {
 
 
 class Properties:
-    """The properties of an application that are not converted yet.
-
-    Args:
-        draft: What they become.
-        given: By key.
-        where: Says where a key comes from, for notes.
-    """
+    """The properties of an application that are not converted yet."""
 
     def __init__(self, draft: Draft, given: Mapping[str, str], where: Callable[[str], str]) -> None:
         self._draft = draft
@@ -179,10 +166,10 @@ class Properties:
     def _is_property(self, key: str, value: str) -> bool:
         """Return whether a property can be in a file of properties; those of pods are not written there."""
         where = self._where
-        if len(key) > closed_conf.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
+        if len(key) > fields.MAX_KEY or not key.isprintable() or re.search(r"[\x00\r\n]", value):
             self._draft.note(where(key), "has control characters or a line end, or a long key: correct it")
-        elif len(value) > closed_conf.MAX_VALUE:
-            self._draft.note(where(key), f"has more than {closed_conf.MAX_VALUE} characters: put it into a file")
+        elif len(value) > fields.MAX_VALUE:
+            self._draft.note(where(key), f"has more than {fields.MAX_VALUE} characters: put it into a file")
         else:
             return True
         return False
@@ -328,10 +315,10 @@ def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> pod_fie
 
 
 def _closed_group(key: str) -> str | None:
-    if not closed_conf.is_closed(key):
+    if not fields.is_closed(key):
         return None
     short = key.removeprefix("spark.")
-    found = ((group, part) for group, parts in closed_conf.CLOSED.items() for part in parts)
+    found = ((group, part) for group, parts in fields.CLOSED.items() for part in parts)
     return next(group for group, part in found if re.fullmatch(part, short))
 
 
@@ -344,7 +331,7 @@ _CLOSED_ADVICE: Final[Mapping[str, str]] = {
     "service account": "drivers have no rights on claims and no Kerberos, and Boathouse sets their account: remove it",
     "security": "Boathouse sets it: remove it",
 }
-assert _CLOSED_ADVICE.keys() == closed_conf.CLOSED.keys()  # so that a new group gets its advice
+assert _CLOSED_ADVICE.keys() == fields.CLOSED.keys()  # so that a new group gets its advice
 
 _Match = re.Match[str]
 

@@ -123,9 +123,6 @@ class Refresher:
     def update(self, wanted: Mapping[Request, Wanted]) -> bool:
         """Take results of requests and request what is missing.
 
-        Args:
-            wanted: of the daemons that run.
-
         Returns:
             Whether each of these daemons has read what it should have.
 
@@ -397,11 +394,6 @@ def addresses(name: str) -> list[str]:
 
 
 def run(agent: Agent, wait: Callable[[float], bool]) -> None:
-    """Run rounds until `wait` returns True.
-
-    Args:
-        agent: the agent.
-        wait: waits for a number of seconds, and returns whether to stop.
-    """
+    """Run rounds until `wait` returns True."""
     while not wait(agent.step()):
         pass

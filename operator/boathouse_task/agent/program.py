@@ -17,9 +17,8 @@ import msgspec
 from boathouse_task.agent import agent
 from boathouse_task.agent.agent import Agent, AgentClient
 from boathouse_task.agent.host_files import AGENT
-from boathouse_task.agent.map_reduce import MapReduce
 from boathouse_task.agent.name_node import NameNode
-from boathouse_task.agent.resource_manager import ResourceManager
+from boathouse_task.agent.resource_manager import MapReduce, ResourceManager
 from boathouse_task.agent.rest import Rest
 from boathouse_task.cluster_contract import AgentSpec
 from boathouse_task.environment import Environment

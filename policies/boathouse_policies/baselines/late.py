@@ -94,10 +94,6 @@ class Late(Controller, Observer, Follower):
     """Start second attempts of the tasks with the longest estimated time left.
 
     The state is not dumped: running tasks report again after a restart.
-
-    Args:
-        config: The constants.
-        running: What runs.
     """
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
@@ -172,14 +168,7 @@ class Late(Controller, Observer, Follower):
     def _node(
         self, slow: _Attempt, free: model.IntMatrix, progress: model.FloatVector, view: ClusterView
     ) -> int | None:
-        """Return a node that is not slow, has room, and is another; the first by name of those with most progress.
-
-        Args:
-            slow: The first attempt.
-            free: What is free of each resource on each node, and not kept for gangs.
-            progress: Of the tasks of each node; negative for slow nodes.
-            view: The cluster.
-        """
+        """Return a node that is not slow, has room, and is another; the first by name of those with most progress."""
         vector = view.axis.vector(slow.task.resources)
         fit = ((free >= vector[:, None]) | (vector[:, None] == 0)).all(axis=0) & (progress >= 0)
         fit &= np.array(view.layout.names) != slow.task.node

@@ -163,14 +163,7 @@ _COUNTED_LATER = model.Verdict(
 
 
 def build(name: str, score: Score = LEAST_LOADED, *, spread: bool = True, alone: bool = False) -> Profile:
-    """Build one of the profiles `spread-out`, `non-spread-out`, `yarn-client` and `yarn-cluster`.
-
-    Args:
-        name: Of the profile.
-        score: Ranks nodes for tasks that are no executors.
-        spread: SpreadOut or NonSpreadOut.
-        alone: Whether one Spark application runs at a time.
-    """
+    """Build one of the profiles `spread-out`, `non-spread-out`, `yarn-client` and `yarn-cluster`."""
     running, order = RunningTasks(), InTurn(spread)
     applications = (OneApplication(),) if alone else ()
     return Profile(

@@ -30,14 +30,7 @@ if TYPE_CHECKING:
 def candidates(
     sorted_classes: SortedClasses, profile: Profile, state: CycleState, freed: Collection[model.NodeName]
 ) -> Candidates:
-    """Find the nodes that the cycle looks at.
-
-    Args:
-        sorted_classes: The pending classes.
-        profile: Its sizer decides the least size of each class.
-        state: The state of the cycle.
-        freed: Where room came free since the last cycle.
-    """
+    """Find the nodes that the cycle looks at."""
     if state.view.offered is not None:
         few = state.offered_places() if state.offers <= _FEW else None
     elif sorted_classes.only_matched and len(freed) <= _FEW and profile.until_freed and profile.reserve.is_idle(state):

@@ -1,4 +1,4 @@
-"""The scheduling cycle: one pure function from what waits and what is free to what is decided.
+"""The scheduling cycle: one pure function from what waits and what is free to what is decided, and what stays pending.
 
 What a gang that has begun is short of goes first where an earlier leader had reserved room for it. The node may have
 only just as much room left, for that room was reserved. So all gangs get their former places before any of them gets
@@ -7,20 +7,255 @@ another node.
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
-from boathouse_policies.framework import plan as plans
+from boathouse_policies import model
+from boathouse_policies.framework import diagnosis
 from boathouse_policies.framework.attempt import Attempt
 from boathouse_policies.framework.cycle_state import CycleState
+from boathouse_policies.framework.queue import KeptPart
 from boathouse_policies.framework.turn_order import TurnOrder
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.cycle_state import Assignment, PendingClass
     from boathouse_policies.framework.queue import SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.view import ClusterView
+
+
+class Plan:
+    """The decisions of a cycle, in the order in which they were made, and what it leaves pending.
+
+    Args:
+        decisions: What the controllers advised.
+        turns: Whose turn it is.
+        profile: The policies.
+        state: The state of the cycle.
+
+    Attributes:
+        decisions: For the shell to assume and carry out.
+        kept: The room that is kept for a gang until more comes free.
+    """
+
+    kept: Sequence[KeptPart] = ()
+
+    def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
+        self.decisions = decisions
+        self._turns, self._profile, self._state = turns, profile, state
+        self._left: dict[model.ClassId, diagnosis.Left] = {}
+        self._undiagnosed: list[PendingClass] = []
+        self._has_news = False
+
+    # For the cycle
+
+    def leave_orphans(self, queues: Mapping[model.QueueName, model.Queue]) -> None:
+        """Drop the jobs that name a queue that does not exist, or that does not accept them."""
+        for pending in self._turns.orphans:
+            self._leave(pending, _no_queue(pending.job, queues))
+
+    def decide(self, assignments: Iterable[Assignment]) -> None:
+        """Turn placed tasks into decisions."""
+        state, names, explaining = self._state, self._state.view.layout.names, self._profile.figures
+        for assignment in assignments:
+            pending, pick, place, resources, _ = assignment
+            is_expected = pick.task.expected
+            if state.reserved and state.reserved.get(place) == pending.task_class.id:
+                state.release(place)
+                if is_expected:
+                    state.released.discard(place)  # its pod is still to come
+            if is_expected:
+                self.decisions.append(_reservation(assignment, names[place]))
+            else:
+                figures = tuple([one for each in explaining for one in each.of_placed(assignment, state)])
+                self.decisions.append(pending.queued.placement(pick, names[place], resources, figures))
+
+    def diagnose(self, attempt: Attempt) -> None:
+        """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
+        turns = self._turns
+        for pending in [member for member, _ in attempt.gang] or [attempt.pending]:
+            self._watch_pods(pending)
+        if attempt.lacks_room:
+            turns.close(attempt.pending.place)
+            self._undiagnosed.append(attempt.pending)
+        elif not self._left_for_want_of_room(attempt):
+            return
+        self._reserve(attempt.pending)
+        for pending, verdict, wait in self._profile.reserve.refused(turns.rest(), self._state):
+            turns.close(pending.place)
+            if wait is not None:
+                self._wait(wait)
+            self._leave(pending, verdict)
+
+    def _watch_pods(self, pending: PendingClass) -> None:
+        """Wake a class when pods come or go that it depends on: at once, for this cycle may place some of them.
+
+        A class without a node for other reasons is woken by a change of nodes or of their room, as any other.
+        """
+        state = self._state
+        if state.pod_counts is not None and (state.room(pending) & pending.eligibility.mask).any():
+            state.pod_counts.wait(pending)
+
+    def _left_for_want_of_room(self, attempt: Attempt) -> bool:
+        """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
+        members = [member for member, _ in attempt.gang] or [attempt.pending]
+        if attempt.kept:
+            self._profile.draining.kept = attempt.kept
+            names = self._state.view.layout.names
+            self.kept = [KeptPart(one.pending.task_class.id, names[one.node], one.amounts) for one in attempt.kept]
+        for pending in members:
+            self._turns.close(pending.place)
+            self._leave(pending, attempt.verdict(pending))
+        if attempt.wait is not None:
+            self._wait(attempt.wait)
+            return False
+        left = self._left.get(attempt.pending.task_class.id)
+        if left is None:
+            return False
+        if left.verdict.code is model.Code.GANG:
+            if self._profile.reserve.reserves_for_gangs:
+                self._reserve(attempt.pending)
+            else:
+                self._wait_for_room(attempt, left.verdict)
+        return left.verdict.code in _ROOM_IS_MISSING
+
+    def _wait_for_room(self, attempt: Attempt, why: model.Verdict) -> None:
+        """Say which of the rules for gangs holds for one, and until when."""
+        job, own = attempt.pending.job, attempt.pending.task_class
+        verdict, until_s = self._turns.explain_gang(job.id, why)
+        self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
+        for pending, _ in attempt.gang:
+            self._leave(pending, verdict)
+
+    def _reserve(self, pending: PendingClass) -> None:
+        own, state = pending.task_class.id, self._state
+        judge = None if state.pod_counts is None else state.pod_counts.judge(pending)
+        if judge is not None and judge.rules.has_own:
+            return  # pods that are placed later, its own too, may keep it from a reserved node
+        state.most_reserved = most = self._turns.most_reserved(pending)
+        if most == 0:
+            return
+        for answer in self._profile.reserve.reserve(pending, state):
+            if isinstance(answer, model.Reservation):
+                node = state.view.layout.index[answer.node]
+                owner = state.reserved.get(node)
+                if owner not in (None, own):
+                    continue  # reserved for another class before
+                if owner is None:
+                    state.reserve(node, own)
+                self._turns.reserved(pending)
+                self.decisions.append(answer)
+            else:
+                self._wait(answer)
+            self._leave(pending, answer.verdict)
+        self._turns.confine()
+
+    def _wait(self, wait: model.Wait) -> None:
+        self.decisions.append(wait)
+        for hooks in self._profile.hooks:
+            hooks.waits(wait, self._state)
+
+    def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
+        if pending.left:
+            self._left[pending.task_class.id] = diagnosis.Left(pending, verdict, pending.left)
+
+    # For the shell
+
+    @property
+    def released(self) -> Sequence[model.NodeName]:
+        """Nodes that were reserved before and are not any more, sorted."""
+        return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
+
+    @property
+    def news(self) -> Mapping[model.ClassId, diagnosis.Left]:
+        """Who had a turn, or is unschedulable for the first time.
+
+        Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
+        """
+        if self._has_news:
+            return self._left
+        self._has_news = True
+        turns, profile, state = self._turns, self._profile, self._state
+        for pending in self._undiagnosed:
+            if pending.task_class.id not in self._left:
+                self._leave(pending, diagnosis.refusal(pending, profile, state))
+        for pending in turns.rest():
+            self._leave(pending, _NOT_OFFERED)
+        for pending in turns.passed_over():
+            self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
+        for pending in turns.without_room(as_before=False):
+            self._leave(pending, diagnosis.refusal(pending, profile, state))
+        for left in self._left.values():
+            self._watch_pods(left.pending)
+        return self._left
+
+    @functools.cached_property
+    def left(self) -> Mapping[model.ClassId, diagnosis.Left]:
+        """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
+        found = dict(self.news)
+        for pending in self._turns.without_room(as_before=True):
+            if pending.left:
+                found[pending.task_class.id] = diagnosis.Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
+        return found
+
+    def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
+        """Return why a class is pending; None if it is not. Computed on request, from the cycle's last state."""
+        left = self.left.get(task_class)
+        return None if left is None else diagnosis.explain(left, self._profile, self._state)
+
+    def diagnoses(self) -> Sequence[model.Diagnosis]:
+        """Return a diagnosis for each pending class."""
+        return [diagnosis.explain(left, self._profile, self._state) for left in self.left.values()]
+
+
+def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:
+    """Ask the controllers, who look at the whole before the cycle.
+
+    A second attempt has the room that it needs, unless that is kept for a gang: then the shell refuses the decision.
+    """
+    decisions: list[model.Decision] = []
+    for controller in profile.controllers:
+        for decision in controller.advise(queue, state.view):
+            decisions.append(decision)
+            if isinstance(decision, model.Speculate) and not _is_kept(decision, queue, state):
+                state.take(decision.node, decision.resources)
+    return decisions
+
+
+def _is_kept(decision: model.Speculate, queue: SchedulingQueue, state: CycleState) -> bool:
+    free, more = state.free_on(state.view.layout.index[decision.node]), state.view.axis.amounts(decision.resources)
+    return bool(queue.kept_room.refusal(decision.node, free, more))
+
+
+def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:
+    """Return why a job may not use the queue that it names. The message omits the queue's lists, which name others."""
+    if job.queue not in queues:
+        names = ", ".join(sorted(queues)) or "none"
+        message = f"queue {job.queue!r} is not defined (defined: {names})"
+        return model.Verdict(code=model.Code.UNKNOWN_QUEUE, message=message)
+    who = f"priority class {job.priority_class!r}" if queues[job.queue].accepts(job.namespace) else "this namespace"
+    message = f"queue {job.queue!r} does not accept {who}"
+    return model.Verdict(code=model.Code.QUEUE_NOT_ALLOWED, message=message)
+
+
+def _reservation(assignment: Assignment, node: model.NodeName) -> model.Reservation:
+    message = f"room on {node} is kept until the pod comes"
+    return model.Reservation(
+        task_class=assignment.pending.task_class,
+        job=assignment.pending.job,
+        verdict=model.Verdict(code=model.Code.GANG, message=message),
+        node=node,
+        task=assignment.pick.task,
+        resources=assignment.resources,
+    )
+
+
+_ROOM_IS_MISSING = {model.Code.UNSCHEDULABLE, model.Code.JOB_ORDER, model.Code.NOT_OFFERED, model.Code.SIZING}
+_NOT_OFFERED = model.Verdict(
+    code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle, or are kept for jobs ahead"
+)
 
 
 def restored(turns: TurnOrder, profile: Profile, state: CycleState) -> Iterator[Assignment]:
@@ -42,7 +277,7 @@ def _places(pending: PendingClass, state: CycleState) -> Iterator[int]:
             yield place
 
 
-def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> plans.Plan:
+def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> Plan:
     """Place what can be placed, and say why the rest waits.
 
     Deterministic; changes neither queue nor view. Work-conserving: a class that does not fit is passed over, unless the
@@ -57,14 +292,14 @@ def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> pl
         The plan, for the shell to assume and carry out, and to settle in the scheduling queue.
     """
     state = CycleState(view, queue.reserved)
-    advice = plans.advised(queue, profile, state)
+    advice = advised(queue, profile, state)
     for hooks in profile.hooks:
         hooks.begins(queue, state)
     if not profile.reserve.reserves_for_gangs:
         profile.draining.begins(queue, state)
     # 1. Order jobs: queues and namespaces by share, then priority, then the profile's keys.
     turns = TurnOrder(queue, profile, state)
-    plan = plans.Plan(advice, turns, profile, state)
+    plan = Plan(advice, turns, profile, state)
     plan.leave_orphans(queue.queues)
     # Gangs that have begun take the places of before (`TaskClass.former_places`), ahead of all turns.
     plan.decide(list(restored(turns, profile, state)))

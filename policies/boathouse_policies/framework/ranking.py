@@ -56,13 +56,7 @@ class Ranking:
 
 
 class Rankings:
-    """The ranking of each class that had a turn.
-
-    Args:
-        candidates: The nodes.
-        profile: Asked for filters, reservations and scores.
-        state: The state of the cycle.
-    """
+    """The ranking of each class that had a turn."""
 
     def __init__(self, candidates: Candidates, profile: Profile, state: CycleState) -> None:
         self._candidates, self._profile, self._state = candidates, profile, state

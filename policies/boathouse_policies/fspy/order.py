@@ -106,9 +106,6 @@ class SubQueue:
 class SizeBased(JobOrder, Observer, Hooks, Figures):
     """FSPY's order, and the observer that keeps its fair worlds and its models.
 
-    Args:
-        config: The constants.
-
     Attributes:
         worlds: The fair worlds.
         predictor: The models.

@@ -31,8 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from boathouse_policies.framework.contest import Contest
-from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.framework.programs import Contest, Programs
 from boathouse_policies.fspy.rates import Rates
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.framework.programs import Programs
 
 
 class Rates:

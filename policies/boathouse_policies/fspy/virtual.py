@@ -268,9 +268,6 @@ Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
 class Worlds:
     """The fair worlds.
 
-    Args:
-        config: The constants.
-
     Attributes:
         jobs: The virtual jobs of all worlds that are not gone, those that finished virtually too.
     """

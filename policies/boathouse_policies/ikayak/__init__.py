@@ -5,7 +5,7 @@ D. Cheng, X. Zhou, P. Lama, J. Wu, C. Jiang, "Cross-platform Resource Scheduling
 | module | section |
 |---|---|
 | `placement` | 3.1.1, 3.1.3: Algorithms 1 and 2, executors' nodes and reservations |
-| `remaining` | 3.1.2: the self-learning fuzzy model, eqs 1-6; a reducer's lags; a model for each class of jobs |
+| `remaining`, `predictors` | 3.1.2: the self-learning fuzzy model, eqs 1-6; a reducer's lags; a model for each class |
 | `book` | the maps and reducers that run, with predicted remaining times; the share of local maps |
 | `suspension` | 3.2: reducers that wait for maps lend their CPU to them |
 | `shrinking` | 3.3: Algorithm 3, and maps where their input is |
@@ -38,11 +38,6 @@ _PAPER = Config()
 
 class Parts:
     """The pieces of one iKayak, for profiles that combine policies. They share the book, and no state with others.
-
-    Args:
-        running: Which task runs where.
-        config: The constants.
-        suspension: Makes the controller of suspensions.
 
     Attributes:
         book: Observer, after `RunningTasks`: what runs, the models, and μ.

@@ -97,10 +97,6 @@ class Columns:
 class Book(Observer, Follower):
     """Keeps account of jobs, of where maps read and when they should end, and of what reducers report.
 
-    Args:
-        config: The constants.
-        running: Which task runs where.
-
     Attributes:
         bank: What was learned.
         jobs: By id.
@@ -249,13 +245,7 @@ class Book(Observer, Follower):
         return sorted(found, key=lambda reducer: reducer.task.placed_s)
 
     def columns(self, layout: Layout, now_s: float, paused: Mapping[Reducer, float]) -> tuple[Columns, Columns]:
-        """Return the maps that run, and the reducers with their predicted remaining times (eq. 1).
-
-        Args:
-            layout: The nodes.
-            now_s: The time.
-            paused: Until when who is suspended.
-        """
+        """Return the maps that run, and the reducers with their predicted remaining times (eq. 1)."""
         tasks, ends_s = self._running.tasks, self._map_ends_s
         maps = [task for task in tasks.values() if task.task in ends_s and task.node in layout.index]
         reducers = [reducer for reducer in self.reducers.values() if reducer.task.node in layout.index]

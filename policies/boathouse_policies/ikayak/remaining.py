@@ -11,8 +11,8 @@ always before they were learned from.
 
 | predictor | what is left |
 |---|---|
-| fuzzy | the paper's, `fuzzy` |
-| phases | the present phase by its pace, those ahead as the class' reducers took: `phases` |
+| fuzzy | the paper's, `predictors.Fuzzy` |
+| phases | the present phase by its pace, those ahead as the class' reducers took: `predictors.Phases` |
 | mean | the mean time of the class' reducers, less the time so far: what is trivial |
 """
 
@@ -25,10 +25,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
 
 import numpy as np
 
-from boathouse_policies.framework.contest import Contest
-from boathouse_policies.framework.crowding import Programs
-from boathouse_policies.ikayak.fuzzy import INPUT, LAG, RAN, RULES, WIDTH, Fuzzy, Sample
-from boathouse_policies.ikayak.phases import UNKNOWN, Phases
+from boathouse_policies.framework.programs import Contest, Programs
+from boathouse_policies.ikayak.predictors import INPUT, LAG, RAN, RULES, UNKNOWN, WIDTH, Fuzzy, Phases, Sample
 from boathouse_policies.model import FloatVector, Stage, TaskClass
 
 if TYPE_CHECKING:
@@ -164,11 +162,7 @@ class Predictor(enum.IntEnum):
 
 
 class Bank:
-    """One fuzzy model for each class of jobs, and how long their tasks took: what outlasts jobs and restarts.
-
-    Args:
-        config: The constants.
-    """
+    """One fuzzy model for each class of jobs, and how long their tasks took: what outlasts jobs and restarts."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

@@ -43,12 +43,7 @@ _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their
 
 
 class Shrinking(Sizer, Filter, Hooks, Figures):
-    """Sizer and filter for maps; other stages get what they request.
-
-    Args:
-        config: The constants.
-        book: Knows μ.
-    """
+    """Sizer and filter for maps; other stages get what they request."""
 
     by_node = True
     reason = "node(s) with too little room for a map whose input is elsewhere"

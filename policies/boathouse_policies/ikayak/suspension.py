@@ -66,10 +66,6 @@ def is_in(profile: Profile) -> bool:
 class Suspension(Controller, Filter, Hooks, Figures):
     """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
 
-    Args:
-        config: The constants.
-        book: What runs.
-
     Attributes:
         paused: Until when who is suspended in this cycle, the controller's decisions included.
     """
@@ -139,14 +135,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
         waiting: Mapping[model.JobId, int],  # noqa: ARG002
         view: ClusterView,  # noqa: ARG002
     ) -> Sequence[Reducer]:
-        """Return which reducers to suspend, of those beside which a map has room: all of them, as the paper does.
-
-        Args:
-            reducers: Those that may be suspended.
-            for_s: For how long.
-            waiting: The memory of the smallest pending map of each job.
-            view: The cluster.
-        """
+        """Return which reducers to suspend, of those beside which a map has room: all of them, as the paper does."""
         return reducers
 
     def reason_for(self, reducer: Reducer) -> str:  # noqa: ARG002 - for those who compare

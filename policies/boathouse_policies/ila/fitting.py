@@ -268,13 +268,7 @@ class Choice(NamedTuple):
 
 
 def choose(candidates: Iterable[int], fit: Callable[[tuple[int, ...]], Choice], most: int) -> Choice:
-    """Add the best variable, then remove the worst, until neither pays.
-
-    Args:
-        candidates: Places of variables; ties go to the first.
-        fit: Fits with some of them.
-        most: Variables at the most.
-    """
+    """Add the best variable, then remove the worst, until neither pays."""
     pool = tuple(candidates)
     best = fit(())
     while True:
@@ -286,13 +280,7 @@ def choose(candidates: Iterable[int], fit: Callable[[tuple[int, ...]], Choice], 
 
 
 def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[int, ...] = ()) -> Choice:
-    """Remove the worst variable until that does not pay.
-
-    Args:
-        best: What to begin with.
-        fit: Fits with some of its variables.
-        keep: What is not removed.
-    """
+    """Remove the worst variable until that does not pay."""
     while len(best.chosen) > max(1, len(keep)):
         without = [tuple(c for c in best.chosen if c != variable) for variable in best.chosen if variable not in keep]
         better = min(map(fit, without), key=_COST)

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 class Thresholds:
-    """H_d of each host, from one cycle to the next.
-
-    Args:
-        config: The constants.
-    """
+    """H_d of each host, from one cycle to the next."""
 
     def __init__(self, config: Config) -> None:
         self._first = math.inf if config.threshold is None else config.threshold
@@ -134,12 +130,7 @@ class HostThresholds:
         return self.is_due.item(host) and self.idle.item(host) > 1
 
     def accept(self, host: int, slowdown: float) -> None:
-        """Update H_d for an accepted task that is not yet counted, by lines 9 to 13, and 19.
-
-        Args:
-            host: Its place.
-            slowdown: S as predicted.
-        """
+        """Update H_d for an accepted task that is not yet counted, by lines 9 to 13, and 19."""
         running, reached = self.running.item(host), self.reached.item(host)
         if not self._is_dynamic(host) or not running:  # who comes to an idle host meets nobody, whatever is predicted
             self.reached[host] = self.first
@@ -316,12 +307,7 @@ class Slowdowns:
         return self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
-        """Record a placed task: its host has one more neighbour, and perhaps another threshold.
-
-        Args:
-            node: Its place.
-            task: As its class.
-            is_judged: Whether Algorithm 1 has accepted it: only then does H_d change.
+        """Record a placed task: its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
 
         Returns:
             The predicted slowdown, and the largest that was accepted there; None for a task that was not judged.

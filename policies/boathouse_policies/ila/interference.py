@@ -27,7 +27,7 @@ from boathouse_policies.framework import (
     Score,
     Where,
 )
-from boathouse_policies.framework.contest import Contest
+from boathouse_policies.framework.programs import Contest
 from boathouse_policies.ila.iasm import Judged, Model, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.monitoring import Monitor, Running
@@ -43,9 +43,6 @@ if TYPE_CHECKING:
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
     """Predicts, judges and learns.
-
-    Args:
-        config: The constants.
 
     Attributes:
         profiles: What tasks use.

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 class Learner:
     """The model, and what it learns from.
 
-    Args:
-        config: The constants.
-
     Attributes:
         model: The current one.
         additive: The current one of another form, fitted to the same observations.
@@ -167,9 +164,6 @@ class Learner:
 
 class Learners:
     """A learner for each namespace whose maps have ended: what those of one report never reaches another's.
-
-    Args:
-        config: The constants.
 
     Attributes:
         first: What each begins as. It observes nothing.

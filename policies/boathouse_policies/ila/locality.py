@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 
 class AdaptiveDelay(Delay):
-    """Algorithm 2 for all classes: the last word on a node (Algorithm 3, lines 10 to 15).
-
-    Args:
-        config: The constants.
-    """
+    """Algorithm 2 for all classes: the last word on a node (Algorithm 3, lines 10 to 15)."""
 
     def __init__(self, config: Config) -> None:
         super().__init__((config.node_delay_s, config.delay_s, config.delay_s))

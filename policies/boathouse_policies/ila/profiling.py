@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.framework.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -179,11 +179,7 @@ class ClassProfile:
 
 
 class Profiles:
-    """The profile of each class of the jobs that are not over, and the demand of the programs seen.
-
-    Args:
-        config: The constants.
-    """
+    """The profile of each class of the jobs that are not over, and the demand of the programs seen."""
 
     def __init__(self, config: Config) -> None:
         self._config = config

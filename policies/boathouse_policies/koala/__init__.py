@@ -5,8 +5,8 @@ Systems", MTAGS 2012.
 
 | module | section |
 |---|---|
-| `growers` | IV.C: the ratio F, GSP, GGP, GGDP; VI.C: static clusters, and the constants (`config`) |
 | `cluster` | IV.A, IV.B: core and transient nodes; what a policy sees and answers; what the MR-Runner monitors |
+| | IV.C: the ratio F, GSP, GGP, GGDP; VI.C: static clusters, and the constants (`config`) |
 | `controller` | IV.B, IV.C: offers by Equipartition, reclaims; the two levels together, as a controller of the cycle |
 
 Each module lists its deviations with their reasons. Nodes that were given back leave once their tasks, and the jobs
@@ -19,10 +19,9 @@ from __future__ import annotations
 import dataclasses
 
 from boathouse_policies.framework import Profile, Score, questions
-from boathouse_policies.koala.cluster import Change, Cluster, Kind
+from boathouse_policies.koala.cluster import Change, Cluster, Grower, Kind, grower, load
 from boathouse_policies.koala.config import Config, Partition, Policy, Reading
 from boathouse_policies.koala.controller import Koala, Terms
-from boathouse_policies.koala.growers import Grower, grower, load
 
 __all__ = [
     "ADDED",

@@ -1,20 +1,40 @@
-"""A dynamic cluster as its policy sees it, what the policy may answer, and what the cluster's master reports.
+"""A dynamic cluster as its policy sees it; F, its load; and how it answers offers and reclaims (Koala, IV.B, IV.C).
 
 In the paper the MR-Runner counts jobs and tasks of its cluster (Koala, IV.B). Here the master's pod reports: the fields
 of `Cluster` but its name are the counters of its `Progress` events.
+
+The answers are those of GSP, GGP, GGDP and static clusters. What the paper leaves open, and how it is read here:
+
+* GSP gives nodes back by itself while F is below its minimum, at the times of offers; a reclaim it meets with S- nodes
+  unless that alone would lift F above its maximum ("maintains the value of F to be between a minimum and a maximum").
+* The greedy policies "accept every resource offer, and shrink only when the workload execution is completed"; but GGDP
+  declines all shrinks, as its nodes hold data (readings). A workload that is over takes nothing more: else GGP would
+  grow and shrink for ever.
+* No policy ever gives core nodes back; so none falls below its first ones.
+
+The paper: "the ratio F of the number of running tasks and the number of available slots". With slots taken or not,
+that never exceeds 1, and GSP grows above 1.5. Two readings:
+
+* WAITING: (running + runnable waiting tasks) / all slots, above 1.5 when half a wave of tasks waits.
+* FREE: running / free slots, above 1.5 when 60 % of the slots are busy, below 0.25 when 20 % are.
+
+Deviation: nodes that were taken and are not up yet count with their slots, free ones; else a cluster that boots slower
+than it is offered nodes takes them again for the same tasks.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import enum
+import math
 from typing import TYPE_CHECKING
+
+from boathouse_policies.koala.config import Config, Policy, Reading
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from boathouse_policies import model
-
 
 UNBOUNDED = 1 << 30
 """More nodes than any cluster has."""
@@ -100,3 +120,112 @@ def read(job: model.JobId, counters: Mapping[str, float]) -> Cluster | None:
     if not counters.keys() >= set(_COUNTERS):
         return None
     return Cluster(name=job, **{name: int(counters[name]) for name in _COUNTERS})
+
+
+def load(cluster: Cluster, reading: Reading, *, less: int = 0) -> float:
+    """Return F.
+
+    Args:
+        cluster: Its state.
+        reading: What F is.
+        less: As it would be with so many nodes fewer.
+
+    Returns:
+        At least 0; infinite where tasks find no slot at all.
+    """
+    slots = cluster.slots + (cluster.pending_nodes - less) * cluster.node_slots
+    tasks = cluster.running_tasks
+    if reading is Reading.WAITING:
+        tasks += cluster.runnable_tasks
+    else:
+        slots -= cluster.running_tasks
+    if slots > 0:
+        return tasks / slots
+    return math.inf if tasks else 0.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Grower:
+    """A cluster's own policy: pure functions of its state; None stays as it is. This one is static: it keeps its size.
+
+    Attributes:
+        config: The constants.
+        every_s: Between two offers to it (T).
+        most: Nodes of an offer to it, at most.
+    """
+
+    config: Config
+    every_s: float
+    most: int
+
+    def offered(self, cluster: Cluster, nodes: int) -> Change | None:  # noqa: ARG002  the protocol's
+        """Return the answer to an offer of so many nodes."""
+        return None
+
+    def reclaimed(self, cluster: Cluster, nodes: int) -> Change | None:  # noqa: ARG002  the protocol's
+        """Return the answer to a request to give so many nodes back."""
+        return None
+
+    def unasked(self, cluster: Cluster) -> Change | None:  # noqa: ARG002  the protocol's
+        """Return what it gives back by itself."""
+        return None
+
+
+class GrowShrink(Grower):
+    """GSP: keeps F between two thresholds with transient nodes."""
+
+    def offered(self, cluster: Cluster, nodes: int) -> Change | None:
+        """Return the answer: up to S+ nodes while F is above its maximum."""
+        found, most = load(cluster, self.config.reading), self.config.grow_above
+        count = min(nodes, self.most, cluster.growth)
+        if count < 1 or found <= most:
+            return None
+        return Change(nodes=count, reason=f"GSP: F = {found:.2f} is above {most:g}")
+
+    def reclaimed(self, cluster: Cluster, nodes: int) -> Change | None:
+        """Return the answer: up to S- nodes, unless F would then be above its maximum."""
+        count = min(nodes, self.config.shrink_by, cluster.spare_nodes)
+        after = load(cluster, self.config.reading, less=count)
+        if count < 1 or after > self.config.grow_above:
+            return None
+        return Change(nodes=-count, reason=f"GSP: reclaimed; F = {after:.2f} then")
+
+    def unasked(self, cluster: Cluster) -> Change | None:
+        """Return the answer: up to S- nodes while F is below its minimum."""
+        found, least = load(cluster, self.config.reading), self.config.shrink_below
+        count = min(self.config.shrink_by, cluster.spare_nodes)
+        if count < 1 or found >= least:
+            return None
+        return Change(nodes=-count, reason=f"GSP: F = {found:.2f} is below {least:g}")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Greedy(Grower):
+    """GGP, with transient nodes, and GGDP, with core nodes: it takes every offer and declines every reclaim."""
+
+    policy: Policy
+
+    def offered(self, cluster: Cluster, nodes: int) -> Change | None:
+        """Return the answer: all of it, until the workload is over."""
+        count = min(nodes, self.most, cluster.growth)
+        if count < 1 or cluster.workload_ended:
+            return None
+        kind = Kind.CORE if self.policy is Policy.GGDP else Kind.TRANSIENT
+        return Change(nodes=count, kind=kind, reason=f"{self.policy.upper()}: every offer is taken")
+
+    def unasked(self, cluster: Cluster) -> Change | None:
+        """Return the answer: all transient nodes that it need not keep, once the workload is over; GGDP has none."""
+        if not cluster.workload_ended or not cluster.spare_nodes:
+            return None
+        return Change(nodes=-cluster.spare_nodes, reason=f"{self.policy.upper()}: the workload is over")
+
+
+def grower(policy: Policy, config: Config) -> Grower:
+    """Return a policy with its constants."""
+    match policy:
+        case Policy.STATIC:
+            return Grower(config, config.gsp_every_s, 0)
+        case Policy.GSP:
+            return GrowShrink(config, config.gsp_every_s, config.grow_by)
+        case Policy.GGP | Policy.GGDP:
+            return Greedy(config, config.greedy_every_s, config.offer_nodes, policy)

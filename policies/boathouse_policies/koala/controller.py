@@ -29,9 +29,8 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Controller, Observer
-from boathouse_policies.koala.cluster import Change, Cluster, Kind, read
+from boathouse_policies.koala.cluster import Change, Cluster, Grower, Kind, grower, read
 from boathouse_policies.koala.config import Config, Partition, Policy
-from boathouse_policies.koala.growers import Grower, grower
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -55,12 +54,7 @@ class Pool:
 
 
 def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> list[Pool]:
-    """Return the pools where a cluster may use either all or none of a site.
-
-    Args:
-        idle: Idle nodes by site.
-        sites: Where each cluster may have nodes.
-    """
+    """Return the pools where a cluster may use either all or none of a site."""
     return [
         Pool(
             site=site, nodes=nodes, users=frozenset(cluster.name for cluster, usable in sites.items() if site in usable)
@@ -195,9 +189,6 @@ class Koala(Controller, Observer):
     """A controller, and the observer that feeds it.
 
     It dumps nothing: masters report again, and offers begin a new period.
-
-    Args:
-        config: The constants.
 
     Attributes:
         report_every_s: How often masters should report.

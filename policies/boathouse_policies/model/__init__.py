@@ -57,7 +57,7 @@ from boathouse_policies.model.node import (
     Toleration,
     TolerationOperator,
 )
-from boathouse_policies.model.resources import (
+from boathouse_policies.model.values import (
     CPU,
     EPHEMERAL_STORAGE,
     LARGEST,
@@ -67,13 +67,19 @@ from boathouse_policies.model.resources import (
     Amounts,
     Axis,
     BoolVector,
+    ClassId,
     FloatVector,
     IntMatrix,
     IntVector,
+    JobId,
+    NamespaceName,
+    NodeName,
+    PodUid,
+    QueueName,
     Resources,
+    TaskId,
     readable,
 )
-from boathouse_policies.model.values import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
 from boathouse_policies.model.work import UNKNOWN, Distance, Estimates, Fixed, Job, Queue, Stage, Task, TaskClass
 
 __all__ = [

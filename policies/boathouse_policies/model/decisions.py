@@ -9,8 +9,7 @@ from boathouse_policies.model.values import value
 from boathouse_policies.model.work import Distance, Job, Task, TaskClass
 
 if TYPE_CHECKING:
-    from boathouse_policies.model.resources import Resources
-    from boathouse_policies.model.values import ClassId, JobId, NodeName, TaskId
+    from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId
 
 
 class Code(enum.StrEnum):

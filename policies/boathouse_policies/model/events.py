@@ -15,8 +15,7 @@ if TYPE_CHECKING:
 
     from boathouse_policies.model.decisions import Decision
     from boathouse_policies.model.node import Node
-    from boathouse_policies.model.resources import Resources
-    from boathouse_policies.model.values import ClassId, JobId, NodeName, TaskId
+    from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId
     from boathouse_policies.model.work import Distance, Job, TaskClass
 
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-    from boathouse_policies.model.resources import Resources
-    from boathouse_policies.model.values import NodeName
+    from boathouse_policies.model.values import NodeName, Resources
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"

@@ -13,8 +13,16 @@ from boathouse_policies.model.values import value
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_policies.model.resources import Resources
-    from boathouse_policies.model.values import ClassId, JobId, NamespaceName, NodeName, PodUid, QueueName, TaskId
+    from boathouse_policies.model.values import (
+        ClassId,
+        JobId,
+        NamespaceName,
+        NodeName,
+        PodUid,
+        QueueName,
+        Resources,
+        TaskId,
+    )
 
 
 _NO_NAMESPACE = values.NamespaceName("")

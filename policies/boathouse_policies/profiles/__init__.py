@@ -15,12 +15,11 @@ from boathouse_policies.baselines import (
     MemoryHeld,
     delay,
     late,
-    orders,
+    plain,
     spark,
     yarn,
 )
 from boathouse_policies.profiles import boathouse
-from boathouse_policies.profiles.switches import Switches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,6 +27,27 @@ if TYPE_CHECKING:
     from boathouse_policies.framework import Profile, Score
 
 __all__ = ["Switches", "build", "names", "placements"]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Switches:
+    """Which decisions a profile may take. A policy whose switch is off does not decide at all.
+
+    Attributes:
+        suspend: Suspend reducers that lack map output (iKayak).
+        resize: Give tasks less CPU or memory than requested (iKayak, YARN-ME).
+        speculate: Start second attempts of slow tasks (LATE).
+        scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
+        per_site: Divide the idle nodes of each zone over clusters on its own (Koala).
+        probe: Run a job on a sample of its input to predict its size (FSPY).
+    """
+
+    suspend: bool = True
+    resize: bool = True
+    speculate: bool = False
+    scale: bool = False
+    per_site: bool = False
+    probe: bool = True
 
 
 def _boathouse(score: Score, switches: Switches) -> Profile:
@@ -53,8 +73,8 @@ def _partitioned(config: koala.Config, switches: Switches) -> koala.Config:
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "capacity": functools.partial(yarn.build, "capacity", Fifo()),
     "delay": delay.build,
-    "fair": functools.partial(orders.build, "fair", FairShare()),
-    "fifo": functools.partial(orders.build, "fifo", Fifo()),
+    "fair": functools.partial(plain.build, "fair", FairShare()),
+    "fifo": functools.partial(plain.build, "fifo", Fifo()),
     "iao": ila.build_iao,
     "ila": ila.build,
     **{  # static thresholds (ILA, Figure 12)
@@ -67,11 +87,11 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "late": late.build,
     "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
     "spread-out": functools.partial(spark.build, "spread-out"),
-    "srjf": orders.build_srjf,
+    "srjf": plain.build_srjf,
     "yarn": functools.partial(yarn.build, "yarn", MemoryHeld()),
     "yarn-client": functools.partial(spark.build, "yarn-client", alone=True),
     "yarn-cluster": functools.partial(spark.build, "yarn-cluster"),
-    "yarn-no-reservations": functools.partial(orders.build, "yarn-no-reservations", MemoryHeld()),
+    "yarn-no-reservations": functools.partial(plain.build, "yarn-no-reservations", MemoryHeld()),
 }
 
 _SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {

@@ -30,13 +30,232 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
-from boathouse_policies.framework import PREDICATES, Profile, ReservationAge, RunningTasks, Score
+from boathouse_policies.framework import (
+    PREDICATES,
+    Filter,
+    Hooks,
+    Profile,
+    ReservationAge,
+    Reserve,
+    ReservedNode,
+    RunningTasks,
+    Score,
+    Sizer,
+)
+from boathouse_policies.framework.queue import NO_CLASSES
+from boathouse_policies.ikayak import SPARK
 from boathouse_policies.profiles.guard import Guard
-from boathouse_policies.profiles.sharing import Ahead, ByStage, OneOfTwo, Unhindered
 from boathouse_policies.profiles.worth import Growing, Lending, Prices, Refusing, Smaller
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
+    from boathouse_policies.fspy import AgeingReserve, SizeBased
+    from boathouse_policies.ikayak.placement import Executors
+    from boathouse_policies.ikayak.shrinking import Shrinking
+    from boathouse_policies.ila import Interference, Retry
+    from boathouse_policies.yarn_me import Passing
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Unhindered(Score):
+    """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
+
+    Attributes:
+        interference: The predicted slowdown, negated (ILA).
+        shrinking: Knows which maps must be shrunk.
+    """
+
+    interference: Interference
+    shrinking: Shrinking
+
+    def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
+        """Return the scores; the highest wins."""
+        score: model.FloatVector = -1.0 / self.interference.score(pending, state, where)
+        if pending.task_class.stage is model.Stage.MAP:
+            score -= ~self.shrinking.whole(pending, state, where)
+        return score
+
+    def score_on(self, pending: PendingClass, state: CycleState, node: int) -> float:
+        """Return the score of one node."""
+        score = -1.0 / self.interference.score_on(pending, state, node)
+        if pending.task_class.stage is _MAP and not self.shrinking.whole(pending, state, node):
+            score -= 1.0
+        return score
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class OneOfTwo(Sizer, Filter):
+    """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
+
+    Attributes:
+        memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
+        cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
+    """
+
+    memory: Sizer
+    cpu: Shrinking
+
+    by_node = True
+    reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
+
+    def concerns(self, pending: PendingClass) -> bool:
+        """Return whether the class has maps."""
+        return pending.task_class.stage is model.Stage.MAP
+
+    def least(self, task_class: model.TaskClass) -> model.Resources:
+        """Return the least of each resource; the mask excludes nodes without more than that of both."""
+        ideal = task_class.resources
+        return model.Resources(
+            cpu_milli=self.cpu.least(task_class).cpu_milli,
+            memory_bytes=self.memory.least(task_class).memory_bytes,
+            ephemeral_storage_bytes=ideal.ephemeral_storage_bytes,
+            extended=ideal.extended,
+        )
+
+    def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized | model.Verdict:
+        """Size memory first; CPU where nothing was taken of memory."""
+        sized = self.memory.size(pending, node, state)
+        return self.cpu.size(pending, node, state) if sized is pending.ideal else sized
+
+    def size_together(self, pending: PendingClass, state: CycleState) -> Sized | None:
+        """Shrink memory: no gang has less CPU."""
+        return self.memory.size_together(pending, state)
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Return where all memory or all CPU is free; with all memory, where the CPU's sizer agrees."""
+        if pending.task_class.stage is not model.Stage.MAP:
+            return None
+        ideal = pending.task_class.resources
+        memory: model.BoolVector = state.free[model.MEMORY, where] >= ideal.memory_bytes
+        cpu: model.BoolVector = state.free[model.CPU, where] >= ideal.cpu_milli
+        if cpu.all():
+            return None
+        passed = self.cpu.mask(pending, state, where)
+        return cpu | memory if passed is None else cpu | (memory & passed)
+
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
+        """Return whether all memory or all CPU is free on one node; with all memory, the CPU's answer."""
+        ideal, free = pending.task_class.resources, state.free_on(node)
+        if pending.task_class.stage is not _MAP or free[model.CPU] >= ideal.cpu_milli:
+            return True
+        return free[model.MEMORY] >= ideal.memory_bytes and self.cpu.passes(pending, state, node)
+
+
+class Ahead(Hooks):
+    """Who may use a reserved node because its job goes before the owner's.
+
+    The order decides as if no node were reserved, for tasks whose run time is known. The older a reservation, the
+    smaller must a job be to pass it: after `_PASSED_FOR_S` nobody does, so that an owner waits for a bounded time.
+    """
+
+    def __init__(self, order: SizeBased) -> None:
+        self._order = order
+        self._classes = NO_CLASSES
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
+        """Begin a cycle: note its classes, to find the owners' jobs."""
+        self._classes = queue.sorted_classes()
+
+    def mask(self, pending: PendingClass, state: CycleState) -> model.BoolVector:
+        """Return the reserved nodes that a class may use, shape [N]."""
+        mask = np.zeros(len(state.offered), np.bool_)
+        if state.reserved and self._ends_s(pending) < _PASSED_FOR_S:
+            mask[[node for node in state.reserved if self.passes(pending, state, node)]] = True
+        return mask
+
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
+        """Return whether a class may use one reserved node."""
+        owner, now_s = state.reserved[node], state.view.now_s
+        place = self._classes.places.get(owner)
+        since_s = state.reserved_since_s(node, owner)
+        left = 1.0 - (0.0 if since_s is None else now_s - since_s) / _PASSED_FOR_S
+        if place is None or left * _PASSED_FOR_S <= self._ends_s(pending):
+            return False
+        return self._order.goes_before(pending.job, self._classes.queued[place].job, state, left)
+
+    @staticmethod
+    def _ends_s(pending: PendingClass) -> float:
+        seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
+        return math.inf if seconds is None or pending.task_class.stage in SPARK else seconds
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ByStage(Reserve):
+    """Reserve nodes by stage, closed to all but a few others.
+
+    A reserved node is open to its owner's job, to tasks that end before it could start, and to tasks of jobs that go
+    before the owner: a reservation is worth what its owner is worth in the order, and more with its age.
+
+    Attributes:
+        executors: Reserves nodes for drivers and executors (iKayak).
+        aged: Reserves a node for whoever waited too long (FSPY).
+        retry: Sees at once whom no node takes (ILA); asked while nobody is aged.
+        passing_early: Says who ends in time (YARN-ME).
+        ahead: Says who goes before the owner.
+    """
+
+    executors: Executors
+    aged: AgeingReserve
+    retry: Retry
+    passing_early: Passing
+    ahead: Ahead
+
+    by_node = True
+    reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
+
+    def is_idle(self, state: CycleState) -> bool:
+        """Return whether no node is reserved, nor will be."""
+        return self.executors.is_idle(state) and self.aged.is_idle(state)
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Return the nodes that are reserved for no class or that the class may pass, shape [N]; None for all."""
+        in_time, own = self.passing_early.mask(pending, state, where), self.executors.mask(pending, state, where)
+        if in_time is None or own is None:
+            return None
+        passed = in_time | own
+        if not passed.all():
+            passed |= self.ahead.mask(pending, state)[where]
+        return passed
+
+    def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
+        """Return whether one node is reserved for no class, or the class may pass there."""
+        if node not in state.reserved:
+            return True
+        return (
+            self.passing_early.passes(pending, state, node)
+            or self.executors.passes(pending, state, node)
+            or self.ahead.passes(pending, state, node)
+        )
+
+    def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
+        """Reserve nodes for a class that found none."""
+        if pending.task_class.stage in SPARK:
+            return self.executors.reserve(pending, state)
+        return [*self.aged.reserve(pending, state), *self.retry.reserve(pending, state)]
+
+    def reservations(self) -> Sequence[ReservedNode]:
+        """Return those for executors and drivers."""
+        return self.executors.reservations()
+
+    def refused(
+        self, pending_classes: Iterable[PendingClass], state: CycleState
+    ) -> Iterable[tuple[PendingClass, model.Verdict, model.Wait | None]]:
+        """Return the classes that no node takes, with the reason."""
+        return self.retry.refused(pending_classes, state) if self.aged.order.nobody_aged else ()
+
+
+_PASSED_FOR_S = 300.0
+"""Age of a reservation from which on nobody passes its owner."""
+_MAP = model.Stage.MAP  # to look into an enum each time is slow
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -162,15 +162,7 @@ class Guard(Observer, Figures):
         return found
 
     def acted(self, part: Part, task: model.TaskId, job: model.Job, predicted_s: float, measure: Measure) -> None:
-        """Record a decision about a task; it is measured once the task has succeeded.
-
-        Args:
-            part: Who decided.
-            task: The task.
-            job: Its job.
-            predicted_s: What the decision is to save.
-            measure: Says what the decision was worth.
-        """
+        """Record a decision about a task; it is measured once the task has succeeded."""
         self._acted[task] = _Decision(key_of(part, job), job.id, predicted_s, measure)
 
     def undone(self, task: model.TaskId) -> None:

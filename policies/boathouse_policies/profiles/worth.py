@@ -20,7 +20,7 @@ not act.
 | less memory (`Smaller`) | memory-seconds left to others, at their price | longer CPU-seconds, at theirs |
 | suspend a reducer (`Lending`) | CPU-seconds lent, at their price | output copied later, and the latency |
 
-The fourth, reservations, are worth what their owner is worth in the order, and more with their age (`sharing.Ahead`).
+The fourth, reservations, are worth what their owner is worth in the order, and more with their age (`boathouse.Ahead`).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import dataclasses
 import math
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeGuard, TypeVar
 
-from boathouse_policies.framework import crowding
+from boathouse_policies.framework import programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def add(table: Table[_Added], kind: type[_Added], key: str, seconds: float, inpu
     known = table.pop(key, None)
     table[key] = kind.first(seconds, input_bytes) if known is None else known.after(seconds, input_bytes)
     if known is None:
-        _bound(table, crowding.group_of(key))
+        _bound(table, programs.group_of(key))
 
 
 def raise_to(table: Maxima, key: str, size: float) -> None:
@@ -58,7 +58,7 @@ def raise_to(table: Maxima, key: str, size: float) -> None:
     is_new = key not in table
     table[key] = max(table.pop(key, 0.0), min(size, MAX_BYTES))
     if is_new:
-        _bound(table, crowding.group_of(key))
+        _bound(table, programs.group_of(key))
 
 
 def dump(table: Table[_Added]) -> dict[str, list[float]]:
@@ -73,7 +73,7 @@ def load(dumped: object, kind: type[_Added]) -> Table[_Added]:
         sums = kind.restored([float(value) for value in values]) if _is_key(key) and _are_numbers(values) else None
         if sums is not None:
             table[key] = sums
-            _bound(table, crowding.group_of(key))
+            _bound(table, programs.group_of(key))
     return table
 
 
@@ -98,11 +98,11 @@ def _are_numbers(values: object) -> TypeGuard[list[float]]:
 
 def _bound(table: dict[str, _Kept], namespace: str) -> None:
     """Drop the least recently updated key of a namespace with too many, then of the namespace with the most."""
-    own = [key for key in table if crowding.group_of(key) == namespace]
+    own = [key for key in table if programs.group_of(key) == namespace]
     if len(own) > NAMESPACE_KEPT:
         del table[own[0]]
     if len(table) > PROGRAMS_KEPT:
-        del table[crowding.crowded_out(table)]
+        del table[programs.crowded_out(table)]
 
 
 MAX_WEIGHT: Final = 64

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import crowding
+from boathouse_policies.framework import programs
 from boathouse_policies.run_times import fit
 from boathouse_policies.yarn_me import penalty
 
@@ -140,7 +140,7 @@ class Learner:
             self._learn_less(stage, seconds, input_bytes, used)
         fit.add(self._less if less else self._full, fit.Runs, stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
-            namespace = crowding.group_of(stage.key)
+            namespace = programs.group_of(stage.key)
             rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, fit.MAX_BYTES))
             self._keep_rate(namespace, rate)
         if used.peak_bytes > 0:
@@ -232,7 +232,7 @@ class Learner:
         own = self._spills.get(stage.key)
         if own is not None and own.weight >= LEAST_RUNS:
             return _rounded(own.input_bytes / own.seconds)
-        rate = self._spill_rates.get(crowding.group_of(stage.key))
+        rate = self._spill_rates.get(programs.group_of(stage.key))
         return None if rate is None else _rounded(rate / 2)  # what is written is read again
 
     # State

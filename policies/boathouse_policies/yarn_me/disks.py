@@ -81,12 +81,7 @@ class Disks(Observer):
         return bool(self._rates) or self._first.usual() is not None
 
     def budget(self, namespace: model.NamespaceName, node: model.NodeName) -> float:
-        """Return how many bytes a second all elastic tasks of a node may spill together; infinite if not known.
-
-        Args:
-            namespace: Whose tasks measured the disks.
-            node: The node.
-        """
+        """Return how many bytes a second all elastic tasks of a node may spill together; infinite if not known."""
         rates = self._rates.get(namespace, self._first)
         rate = rates.by_node[node] if node in rates.by_node else rates.usual()
         return math.inf if rate is None else rate * self._config.disk_share - self._others.get(node, 0.0)

@@ -24,9 +24,6 @@ End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 class Outlook(Observer, Follower):
     """Keeps account of jobs, and of when running tasks will end.
 
-    Args:
-        running: Which task runs where.
-
     Attributes:
         jobs: As they were submitted, by id.
         classes: The classes of those jobs.

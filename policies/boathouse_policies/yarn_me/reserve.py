@@ -107,9 +107,6 @@ class _Columns:
 
     They last from cycle to cycle; at the first question of a cycle they are mended where anything differs.
 
-    Args:
-        outlook: What runs until when.
-
     Attributes:
         until_s: When the owner has room there; infinite where there is none, shape [N].
     """

@@ -2,10 +2,9 @@
 
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, LiveRun, Pod, Report
-from boathouse_sim.live.heartbeats import LiveHeartbeats
+from boathouse_sim.live.knowledge import TaskRecord
 from boathouse_sim.live.mapreduce import MapReduce
-from boathouse_sim.live.recording import TaskRecord
-from boathouse_sim.live.shell import Live
+from boathouse_sim.live.shell import Live, LiveHeartbeats
 from boathouse_sim.live.spark import DynamicAllocation, Spark, SparkStage
 from boathouse_sim.live.world import LiveWorld
 

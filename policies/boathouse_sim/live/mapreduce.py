@@ -19,10 +19,10 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_sim.base_world import MB, Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.jobs import Submission
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, Report
-from boathouse_sim.live.gate import Gate
+from boathouse_sim.live.rates import Gate
+from boathouse_sim.work import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

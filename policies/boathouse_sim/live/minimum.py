@@ -24,13 +24,6 @@ _RESERVED = "reserved:"
 class Minimum:
     """Places that are reserved for the expected executors of an application, and what it is short of.
 
-    Args:
-        world: The world.
-        run: The application.
-        driver: The driver's class, and its task.
-        executor: The class of the executors.
-        count: The minimum.
-
     Attributes:
         requested: The executors that the driver has requested: it requests them all at once.
         short: What goes before all others: executors and expected ones that have no place.
@@ -81,11 +74,7 @@ class Minimum:
         self.short = [other for other in self.short if other.id != task.id]
 
     def settle(self, running: Collection[model.TaskId]) -> list[model.Create]:
-        """Return the executors that get places now, and note what the application is then short of.
-
-        Args:
-            running: The executors that have a node.
-        """
+        """Return the executors that get places now, and note what the application is then short of."""
         places = [gang_minimum.Place(task, place.node) for task, place in self._places.items()]
         nodes = {node.name: node for node in self._world.nodes}
         found = gang_minimum.seat(self._gang, self._executors(running), places, nodes, self._world.clock.now_s)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from boathouse_sim.clock import Priority
-from boathouse_sim.contention import DISK, KINDS, NETWORK, POOL
+from boathouse_sim.conditions import DISK, KINDS, NETWORK, POOL
 from boathouse_sim.live.rates import NOTHING, whole_ms
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from boathouse_sim.clock import Clock
-    from boathouse_sim.contention import Contention
+    from boathouse_sim.conditions import Contention
     from boathouse_sim.live.rates import Activity, Four
     from boathouse_sim.topology import Host
     from boathouse_sim.work import Pool
@@ -46,12 +46,6 @@ class _Domain:
 
 class SharedRates:
     """See the module's docstring.
-
-    Args:
-        clock: Virtual time.
-        hosts: All of them.
-        contention: What sharing costs.
-        pools: Shared capacities.
 
     Attributes:
         done_ms: Work of all activities that came to their end.
@@ -137,11 +131,6 @@ class SharedRates:
         domain = self._domains[self._host_at[activity.host]]
         since_ms = max(domain.since_ms, activity.since_ms)
         return float(self._left[activity.slot] - self._speed[activity.slot] * (now_ms - since_ms))
-
-    def set_pool(self, name: str, mb_per_s: float) -> None:
-        """Set the capacity of a pool."""
-        self._pools[self._pool_at[name]] = mb_per_s
-        self._touch(self._domains[0])
 
     def _write(self, activity: Activity) -> None:
         slot = activity.slot

@@ -21,11 +21,11 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.jobs import Submission
-from boathouse_sim.live import doing
+from boathouse_sim.live import sizes
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course
 from boathouse_sim.live.minimum import Minimum
+from boathouse_sim.work import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -390,7 +390,7 @@ class SparkCourse(Course):
             world.record_inner(pod, activity, index, began_ms)
             self._task_over(one)
 
-        luck = doing.luck_of(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
+        luck = sizes.luck_of(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
         source = world.source(pod.node, locations, name)
         one.idle_since += 1
         one.busy[index] = world.do(pod, stage.work, ended, distance=distance, source=source, luck=luck)

@@ -15,23 +15,22 @@ from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, Told
-from boathouse_sim.errors import Errors
-from boathouse_sim.live import doing, recording
+from boathouse_sim.live import knowledge, sizes
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.knowledge import Knowledge
 from boathouse_sim.live.rates import Activity, Rates
 from boathouse_sim.live.shared import SharedRates
 from boathouse_sim.live.sizes import Sizes
 from boathouse_sim.topology import DISK_MB_PER_S, Machine
+from boathouse_sim.workload import Errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from boathouse_policies import framework
     from boathouse_sim.live.course import Course
-    from boathouse_sim.live.gate import Gate
-    from boathouse_sim.live.rates import Progressing
-    from boathouse_sim.live.recording import TaskRecord
+    from boathouse_sim.live.knowledge import TaskRecord
+    from boathouse_sim.live.rates import Gate, Progressing
     from boathouse_sim.work import Container, Segment
     from boathouse_sim.workload import Spec, Workload
 
@@ -125,18 +124,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         gang_min: int = 0,
         known: bool = True,
     ) -> model.TaskClass:
-        """Make a class of equal tasks.
-
-        Args:
-            run: Its job.
-            kind: As in its name.
-            stage: The kind of work.
-            container: What each asks for and does.
-            tasks: How many.
-            step: Step of the job.
-            gang_min: How many must start together.
-            known: Whether policies are told how long one runs alone.
-        """
+        """Make a class of equal tasks."""
         size = model.Resources(cpu_milli=round(container.cores * 1000), memory_bytes=container.mem_mb * MB)
         one = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
@@ -220,12 +208,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.place(create, first)
 
     def place(self, decision: model.Placement, rival: Pod | None = None) -> None:
-        """Carry a decision out: the task is on its way.
-
-        Args:
-            decision: What was decided.
-            rival: The first attempt of which this is the second.
-        """
+        """Carry a decision out: the task is on its way."""
         self.ledger.assume(decision)
         run, task = self.runs[decision.job.id], decision.task
         pod = Pod(
@@ -265,7 +248,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         pod.started_ms = self.clock.now_ms
         given_mb, ideal_mb = pod.resources.memory_bytes // MB, pod.container.mem_mb
         attempt = self.attempts.get(pod.id, 0)
-        pod.luck = doing.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
+        pod.luck = sizes.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
         pod.penalty = pod.container.penalty.run_time_ms(_FINE, given_mb, ideal_mb) / _FINE if ideal_mb else 1.0
         is_new = attempt == 0 and not pod.is_second
         self.tally.tasks += is_new
@@ -279,13 +262,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
-        """Do the rest of a container's segments, one after the other.
-
-        Args:
-            pod: Where.
-            done: Called at the end of the last.
-            gate: What the first segment waits for.
-        """
+        """Do the rest of a container's segments, one after the other."""
         segments = pod.container.segments
         while pod.segment < len(segments) and not segments[pod.segment].work_ms and (gate is None or pod.segment):
             pod.segment += 1
@@ -328,15 +305,15 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             luck: What chance makes it longer by; None for the pod's own.
         """
         luck = pod.luck if luck is None else luck
-        stretch = doing.stretches(segment, pod, distance, self.conditions.reading, luck)
+        stretch = sizes.stretches(segment, pod, distance, self.conditions.reading, luck)
         activity = Activity(
             pod.machine.server or pod.machine.name,
-            doing.work_ms(segment),
+            sizes.work_ms(segment),
             stretch,
-            doing.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
+            sizes.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
             lambda: self._ended(pod, activity, segment, ended),
             pool=segment.pool,
-            far=doing.far(segment, source, distance, stretch, self.conditions.reading, luck),
+            far=sizes.far(segment, source, distance, stretch, self.conditions.reading, luck),
             gate=gate,
         )
         activity.segment, activity.distance, activity.luck = segment, distance, luck
@@ -361,8 +338,8 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
         if self.profile.observers:
             # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
-            at_disk_rate_mb = doing.spill_ms(pod) / 1000 * DISK_MB_PER_S
-            spilled_mb = doing.spilled_mb(pod) if self.conditions.spills_load_disks else at_disk_rate_mb
+            at_disk_rate_mb = sizes.spill_ms(pod) / 1000 * DISK_MB_PER_S
+            spilled_mb = sizes.spilled_mb(pod) if self.conditions.spills_load_disks else at_disk_rate_mb
             counters = work.counters(pod.container.segments, spilled_mb=spilled_mb, remote=remote)
             self.notify(model.Finished(**self.about(pod), duration_s=worked_ms / 1000, counters=counters))
         for run in self.knowledge.learn(pod, worked_ms):
@@ -411,13 +388,13 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.tally.mb_ms += pod.resources.memory_bytes // MB * ran_ms
         self.tally.core_ms += pod.asked.cpu_milli * (ran_ms - pod.suspended_ms) // 1000
         if self.conditions.records:
-            self.records.append(recording.of_pod(pod, self.conditions.reading, now_ms=now_ms, lost=lost))
+            self.records.append(knowledge.of_pod(pod, self.conditions.reading, now_ms=now_ms, lost=lost))
         return ran_ms
 
     def record_inner(self, pod: Pod, activity: Activity, index: int, began_ms: int) -> None:
         """Keep a record of a task inside an executor."""
         if self.conditions.records:
-            self.records.append(recording.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
+            self.records.append(knowledge.of_inner(pod, activity, index, began_ms=began_ms, now_ms=self.clock.now_ms))
 
 
 _MOST_LOST = 1000

@@ -6,7 +6,7 @@ from boathouse.resources import names
 from boathouse.scheduling.pods import facts, ownership, rows, table
 from boathouse.scheduling.pods.states import ASSUMED, WITH_OPERATION, PodState, after
 from boathouse.scheduling.volumes import book, rules
-from boathouse.suspension import record as suspension_record
+from boathouse.suspension import stages as suspension_record
 from boathouse_policies import framework, model
 from tests.builders import manifests
 

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BOUNDED = {
-    "boathouse.buckets.Buckets._levels": 10_000,
+    "boathouse.fair.Buckets._levels": 10_000,
     "boathouse.cluster.client._decoder()": 64,  # one for each type of answers
     "boathouse.cluster.events.EventWriter._last_events": 8192,
     "boathouse.scheduling.shadow.Difference.real": 50 * 5,
@@ -22,8 +22,8 @@ BOUNDED = {
     "boathouse.services.frame.work_queue.WorkQueue._rest_until": 1024,
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
     "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
-    "boathouse_policies.framework.contest.Contest._standings": 3 * 256,
-    "boathouse_policies.framework.crowding.Programs.items": 11 * 257,
+    "boathouse_policies.framework.programs.Contest._standings": 3 * 256,
+    "boathouse_policies.framework.programs.Programs.items": 11 * 257,
     "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
     "boathouse_policies.fspy.rates.Rates._sums": 256,
     "boathouse_policies.fspy.virtual.World.queue": 2048,
@@ -41,7 +41,7 @@ BY_TIME = {
     "boathouse.cluster.store.Store._gone": "until the next list or bookmark",
     "boathouse.scheduling.showing.Showing._refused": "15 s",
     "boathouse.scheduling.showing.Showing._tried": "15 s",
-    "boathouse.scheduling.tenants.variety.Variety._used": "60 s",
+    "boathouse.scheduling.limits.Variety._used": "60 s",
     "boathouse.services.progress.limits._Senders._sent": "60 s, and until the next request",
     "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",
 }
@@ -64,13 +64,13 @@ HELD = (
     "boathouse.scheduling.shadow.Difference",
     "boathouse.services.frame.related_objects._Entry",
     "boathouse.services.progress.auth.Caller",
-    "boathouse.scheduling.tenants.variety._Used",
+    "boathouse.scheduling.limits._Used",
     "boathouse_policies.framework.eligibility.Eligibility",
     "boathouse_policies.fspy.jobs.",
     "boathouse_policies.fspy.virtual.",
-    "boathouse_policies.framework.contest.Standing",
-    "boathouse_policies.ikayak.fuzzy.Fuzzy",
-    "boathouse_policies.ikayak.phases.Phases",
+    "boathouse_policies.framework.programs.Standing",
+    "boathouse_policies.ikayak.predictors.Fuzzy",
+    "boathouse_policies.ikayak.predictors.Phases",
     "boathouse_policies.ikayak.remaining.Mean",
     "boathouse_policies.ila.exponential.",
     "boathouse_policies.ila.profiling.Demand",

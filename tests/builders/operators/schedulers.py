@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import assembly, configured, scheduler
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling import assembly, scheduler
+from boathouse.scheduling import options as scheduling_options
+from boathouse.scheduling.pods import requests as pods_requests
 from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
@@ -100,7 +101,7 @@ class RunningScheduler:
             name=f"{namespace}/{job}",
             namespace=model.NamespaceName(namespace),
         )
-        size = model.Resources(cpu_milli=quantities.cpu_milli(cpu), memory_bytes=quantities.size_bytes(memory))
+        size = model.Resources(cpu_milli=pods_requests.cpu_milli(cpu), memory_bytes=pods_requests.size_bytes(memory))
         task_class = model.TaskClass(
             id=model.ClassId(f"{job}/map"), job=one.id, resources=size, stage=stage, labels=labels or {}
         )
@@ -155,9 +156,9 @@ def over_committed(api: fake_api.FakeApi) -> list[str]:
     for pod in api.objects("pods").values():
         if pod["status"]["phase"] not in {"Succeeded", "Failed"}:
             requests = pod["spec"]["containers"][0]["resources"]["requests"]
-            used[pod["spec"].get("nodeName", "")] += quantities.cpu_milli(requests["cpu"])
+            used[pod["spec"].get("nodeName", "")] += pods_requests.cpu_milli(requests["cpu"])
     nodes = api.objects("nodes")
-    return [name for name in nodes if used[name] > quantities.cpu_milli(nodes[name]["status"]["allocatable"]["cpu"])]
+    return [name for name in nodes if used[name] > pods_requests.cpu_milli(nodes[name]["status"]["allocatable"]["cpu"])]
 
 
 @contextlib.asynccontextmanager
@@ -193,10 +194,10 @@ async def scheduling(
             figures,
             profile=profile or profiles.build("fair"),
             shadow_=shadow,
-            queues=configured.queues(config),
+            queues=scheduling_options.queues(config),
             on_fatal=fatal.append,
             options=scheduler.Options(**settings),
-            queue_of=configured.queue_of(config),
+            queue_of=scheduling_options.queue_of(config),
         )
         config.follow(parts.queue_of_namespace)
         made = RunningScheduler(api=api, parts=parts, leader=leader, figures=figures, fatal=fatal, now_s=time.time())

@@ -5,7 +5,7 @@ from typing import Any
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.suspension import record as suspension_record
+from boathouse.suspension import stages as suspension_record
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators import desks

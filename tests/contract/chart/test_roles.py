@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 import yaml
 
-from boathouse_cli.enable_spark import enable_spark
+from boathouse_cli.changing import enable_spark
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CLUSTER_WIDE = {

@@ -8,10 +8,9 @@ import dataclasses
 import time
 from typing import TYPE_CHECKING, Any
 
-from boathouse.cluster import catalogue, client, errors, storage
+from boathouse.cluster import catalogue, client, errors, views
 from boathouse.cluster import events as event_writer
-from boathouse.scheduling import assembly
-from boathouse.scheduling.tenants import variety
+from boathouse.scheduling import assembly, limits
 from boathouse.telemetry import metrics
 from boathouse_policies import model, profiles
 from tests.contract.predicates import generator
@@ -115,7 +114,7 @@ class Comparison:
         """Make the nodes, the volumes and the pods that are there."""
         nodes = catalogue.NODES.untyped()
         await all_of(self._api.create(nodes, one) for case in self._cases for one in case.nodes)
-        csi_nodes = storage.CSI_NODES.untyped()
+        csi_nodes = views.CSI_NODES.untyped()
         await all_of(self._api.create(csi_nodes, one) for case in self._cases for one in case.csi_nodes)
         await all_of(self._bind(case) for case in self._cases if case.volume is not None)
         await all_of(self._hold(one) for case in self._cases for one in case.held)
@@ -125,11 +124,11 @@ class Comparison:
         assert case.volume is not None
         assert case.claim is not None
         name = case.volume["metadata"]["name"]
-        await self._api.create(storage.VOLUMES.untyped(), case.volume)
-        await self._api.create(storage.CLAIMS.untyped(), case.claim, self._namespace)
+        await self._api.create(views.VOLUMES.untyped(), case.volume)
+        await self._api.create(views.CLAIMS.untyped(), case.claim, self._namespace)
         deadline = time.monotonic() + PATIENCE_S
         while True:
-            if (await self._api.get(storage.CLAIMS, name, self._namespace)).is_bound:
+            if (await self._api.get(views.CLAIMS, name, self._namespace)).is_bound:
                 return
             assert time.monotonic() < deadline, f"the volume controller did not bind {name}"
             await asyncio.sleep(0.1)
@@ -174,7 +173,7 @@ class Comparison:
                     continue
                 if pod.spec.node_name:
                     found[pod.metadata.name] = ""
-                elif refused is not None and refused.status == "False" and refused.reason != variety.TOO_COMPLEX:
+                elif refused is not None and refused.status == "False" and refused.reason != limits.TOO_COMPLEX:
                     found[pod.metadata.name] = f"{refused.reason}: {refused.message}"
             if len(found) == count:
                 return found
@@ -195,15 +194,13 @@ class Comparison:
         await all_of(self._remove(one.metadata.name) for one in page.items)
         await all_of(self._api.delete(catalogue.NODES, node) for case in self._cases for node in _names(case))
         await all_of(
-            self._api.delete(storage.CSI_NODES, one["metadata"]["name"])
-            for case in self._cases
-            for one in case.csi_nodes
+            self._api.delete(views.CSI_NODES, one["metadata"]["name"]) for case in self._cases for one in case.csi_nodes
         )
         for case in self._cases:
             if case.volume is not None:
                 name = case.volume["metadata"]["name"]
-                await self._api.delete(storage.CLAIMS, name, self._namespace)
-                await self._api.delete(storage.VOLUMES, name)
+                await self._api.delete(views.CLAIMS, name, self._namespace)
+                await self._api.delete(views.VOLUMES, name)
 
 
 def _names(case: generator.Case) -> list[str]:

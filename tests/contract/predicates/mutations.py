@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from boathouse.scheduling.pods import disks, requests, translate
+from boathouse.scheduling.pods import requests, translate
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
@@ -49,8 +49,8 @@ BROKEN = {
     "host-ports": Mutation(("ports",), model.HostPort, "conflicts", lambda *_: False),
     "init-containers-and-sidecars": Mutation(("init",), requests, "_include_init_containers", lambda *_, **__: None),
     "pod-level-requests": Mutation(("pod-level",), requests, "_override_by_pod_level", lambda *_, **__: None),
-    "disks": Mutation(("disks",), disks, "unshared", lambda _: ()),
-    "disks-of-csi-drivers": Mutation(("attached",), disks, "attached", lambda *_, **__: None),
+    "disks": Mutation(("disks",), translate, "unshared", lambda _: ()),
+    "disks-of-csi-drivers": Mutation(("attached",), translate, "attached", lambda *_, **__: None),
     "limits-of-csi-drivers": Mutation(("attached",), rules.Judge, "too_many", lambda *_: False),
     "node-affinity-of-volumes": Mutation(("volume",), rules, "reaches", lambda *_: True),
     "zones-of-volumes": Mutation(("zone",), rules, "_in_zone", lambda *_: True),

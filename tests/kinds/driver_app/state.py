@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from boathouse.resources import base, times
+from boathouse.resources import base, statuses
 
 TERMINAL = frozenset({"Succeeded", "Failed"})
 
@@ -33,7 +33,7 @@ def to_status(state):
         "starts": state.starts,
         "executors": state.executors,
         "conditions": [condition.model_dump(by_alias=True, exclude_none=True) for condition in state.conditions],
-        "completionTime": times.rfc3339(state.completion_s),
+        "completionTime": statuses.rfc3339(state.completion_s),
     }
 
 
@@ -49,5 +49,5 @@ def from_status(status):
         starts=status.get("starts", 1),
         executors=status.get("executors", 0),
         conditions=tuple(base.Condition.model_validate(each) for each in status.get("conditions") or ()),
-        completion_s=times.epoch(status.get("completionTime")),
+        completion_s=statuses.epoch(status.get("completionTime")),
     )

@@ -3,7 +3,7 @@ import types
 
 import pytest
 
-from boathouse_cli import gateway, kubectl_complete, options
+from boathouse_cli import __main__, gateway, options
 from boathouse_cli.errors import CommandError
 from tests.builders import cli
 
@@ -56,7 +56,7 @@ def test_a_cluster_that_does_not_answer_completes_nothing(monkeypatch):
     ],
 )
 def test_kubectl_gets_the_completions_and_whether_files_may_follow(monkeypatch, capsys, words, lines):
-    monkeypatch.setattr(kubectl_complete.os, "environ", dict(kubectl_complete.os.environ))
+    monkeypatch.setattr(__main__.os, "environ", dict(__main__.os.environ))
     monkeypatch.setattr(sys, "argv", ["kubectl_complete-boathouse", *words])
-    kubectl_complete.main()
+    __main__.complete()
     assert capsys.readouterr().out.splitlines() == lines

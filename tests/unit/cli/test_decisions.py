@@ -5,7 +5,7 @@ import json
 import pytest
 
 from boathouse.resources import names
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_cli import decisions, explain, model, mrjobs, sparkapps
 from boathouse_policies import fspy, ila
 from boathouse_policies.ikayak.remaining import Predictor

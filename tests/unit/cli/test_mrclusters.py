@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from boathouse_cli import explain_cluster, kinds, model, mrclusters, tables
+from boathouse_cli import explain, kinds, model, mrclusters, tables
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.printing_logs import Selection
 from tests.builders import cli
@@ -24,7 +24,7 @@ def cluster(*conditions, **status):
 def explained(*conditions, pods=(), others=(), **status):
     found = cluster(*conditions, **status)
     pods = [model.task_pod(pod) for pod in pods]
-    return explain_cluster.explain_cluster(found, pods, None, others, now_s=NOW_S)
+    return explain.explain_cluster(found, pods, None, others, now_s=NOW_S)
 
 
 def headline(*conditions, **status):
@@ -108,7 +108,7 @@ def test_figures_are_those_of_the_report():
 def test_a_cluster_that_is_not_used_says_when_it_is_deleted():
     raw = cli.mrcluster(conditions=[condition("Idle", "True", "NoApplications")], lastActiveTime=cli.time(590))
     raw["spec"]["ttlSecondsAfterIdle"] = 60
-    rows = dict(explain_cluster.explain_cluster(mrclusters.read(raw), [], None, [], now_s=NOW_S).details)
+    rows = dict(explain.explain_cluster(mrclusters.read(raw), [], None, [], now_s=NOW_S).details)
     assert rows["idle"] == "is deleted in 50s unless it is used"
 
 

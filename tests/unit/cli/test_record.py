@@ -5,7 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from boathouse_cli import commands, kinds, record_file, record_keeping, record_lines, record_workload
+from boathouse_cli import commands, kinds, record_keeping, record_lines, record_workload
 from boathouse_cli.errors import CommandError
 from tests.builders import cli, manifests, recordings
 from tests.builders.recordings import START_S, begin, job, mark, node, pod
@@ -111,9 +111,9 @@ def file(tmp_path):
 
 def kept(file, *sights, max_bytes=1 << 20):
     """A keeper after it has seen (plural, object, whether it is gone), one after the other."""
-    with record_file.appending(file) as appender:
+    with record_keeping.appending(file) as appender:
         keeper = record_keeping.Keeper(appender, max_bytes, lambda: START_S + 500.0)
-        for line, length in record_file.read(file):
+        for line, length in record_keeping.read_lines(file):
             keeper.load(line, length)
         keeper.begin(begin())
         for plural, raw, is_gone in sights:
@@ -146,9 +146,9 @@ def test_after_a_stop_nothing_is_written_twice(file):
 
 def test_what_went_while_nobody_looked_has_no_known_end(file):
     kept(file, ("pods", cli.running_pod(cli.task_pod(), since_s=1), False), ("mrjobs", cli.mrjob(), False))
-    with record_file.appending(file) as appender:
+    with record_keeping.appending(file) as appender:
         keeper = record_keeping.Keeper(appender, 1 << 20, lambda: START_S + 900.0)
-        for line, length in record_file.read(file):
+        for line, length in record_keeping.read_lines(file):
             keeper.load(line, length)
         keeper.synced("pods", set())
         keeper.synced("mrjobs", set())
@@ -332,7 +332,7 @@ def test_what_is_wrong_with_a_command_is_named(tmp_path, monkeypatch, words, mes
 
 
 def test_a_workload_that_is_written_says_what_it_is_of(file, tmp_path):
-    with record_file.appending(file) as appender:
+    with record_keeping.appending(file) as appender:
         for line in (
             begin(profile="fair", unread=("nodes",)),
             job(),

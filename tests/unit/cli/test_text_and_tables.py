@@ -1,6 +1,6 @@
 import pytest
 
-from boathouse_cli import kinds, mrjobs, tables, text, watching
+from boathouse_cli import kinds, model, mrjobs, tables, watching
 from boathouse_cli.errors import CommandError, ExitCode
 from tests.builders import cli
 from tests.builders.cli import printed
@@ -8,17 +8,17 @@ from tests.builders.cli import printed
 
 @pytest.mark.parametrize(("seconds", "expected"), [(0, "0s"), (59.6, "1m0s"), (200, "3m20s"), (90061, "1d1h")])
 def test_durations_have_two_units(seconds, expected):
-    assert text.duration(seconds) == expected
+    assert model.duration(seconds) == expected
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(-1, "0s"), (59, "59s"), (200, "3m"), (90061, "1d")])
 def test_ages_have_one_unit(seconds, expected):
-    assert text.ago(seconds) == expected
+    assert model.ago(seconds) == expected
 
 
 @pytest.mark.parametrize(("size_bytes", "expected"), [(0, "0 B"), (1536, "1.5 KiB"), (3 * 2**40, "3.0 TiB")])
 def test_sizes_have_binary_units(size_bytes, expected):
-    assert text.size(size_bytes) == expected
+    assert model.size(size_bytes) == expected
 
 
 @pytest.mark.parametrize("written", ["mrjob/a", "mrj/a", "mrjobs/a", "a"])

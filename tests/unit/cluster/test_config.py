@@ -7,8 +7,9 @@ import time
 import pytest
 import yaml
 
-from boathouse.cluster import config, plugins
+from boathouse.cluster import config
 from boathouse.cluster.errors import ConfigError
+from boathouse.cluster.kubeconfig import ExecPlugin
 
 
 def kubeconfig(folder, *, user=None, cluster=None, **top):
@@ -241,18 +242,18 @@ def test_a_token_of_the_kubeconfig_comes_before_its_plugin(tmp_path):
 def test_a_plugin_without_a_credential_says_what_to_do(tmp_path, text, says):
     script(tmp_path, text)
     with pytest.raises(ConfigError, match=says) as raised:
-        plugins.ExecPlugin(command=f"{tmp_path}/login", api_version=V1BETA1).run()
+        ExecPlugin(command=f"{tmp_path}/login", api_version=V1BETA1).run()
     assert "secret" not in str(raised.value)
 
 
 def test_a_missing_plugin_is_explained_in_the_kubeconfigs_words():
     with pytest.raises(ConfigError, match=r"absent-plugin cannot be run .*: see the handbook"):
-        plugins.ExecPlugin(command="absent-plugin", install_hint="see the handbook\n").run()
+        ExecPlugin(command="absent-plugin", install_hint="see the handbook\n").run()
 
 
 def test_a_plugin_that_must_ask_needs_a_terminal():
     with pytest.raises(ConfigError, match="run the command in a terminal"):
-        plugins.ExecPlugin(command="true", interactive_mode="Always").run()
+        ExecPlugin(command="true", interactive_mode="Always").run()
 
 
 # kubectl's provider of OIDC

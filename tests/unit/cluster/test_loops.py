@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from boathouse.cluster import errors, loops
+from boathouse.cluster import errors, retries
 
 pytestmark = pytest.mark.looptime
 
@@ -29,19 +29,19 @@ async def run_loop(rounds: Rounds, *, for_s: float, name: str = "test", **option
     clock = asyncio.get_running_loop().time
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(for_s):
-            await loops.Loop(name, rounds.once, monotonic=clock, **options).run()
+            await retries.Loop(name, rounds.once, monotonic=clock, **options).run()
 
 
 async def test_a_round_that_fails_is_counted_and_followed_by_the_next():
     rounds = Rounds(None, KeyError("x"), KeyError("y"), None)
     await run_loop(rounds, for_s=45, name="counted", every_s=10)
-    assert (len(rounds.began_s), loops.FAILURES["counted"]) == (4, 2)
+    assert (len(rounds.began_s), retries.FAILURES["counted"]) == (4, 2)
 
 
 async def test_a_loop_without_an_interval_backs_off_while_it_fails():
     rounds = Rounds(*[KeyError("x")] * 5)
     with pytest.raises(KeyError):
-        await loops.Loop("backs off", rounds.once, limit=loops.Limit(failures=5)).run()
+        await retries.Loop("backs off", rounds.once, limit=retries.FailureLimit(failures=5)).run()
     steps = [after - before for before, after in zip(rounds.began_s, rounds.began_s[1:], strict=False)]
     assert all(0.05 * 2**i <= step <= 0.1 * 2**i for i, step in enumerate(steps))
 
@@ -50,7 +50,7 @@ async def test_ten_failures_within_ten_minutes_end_a_loop():
     rounds = Rounds(*[KeyError("x")] * 20)
     clock = asyncio.get_running_loop().time
     with pytest.raises(KeyError):
-        await loops.Loop("ends", rounds.once, every_s=1, monotonic=clock).run()
+        await retries.Loop("ends", rounds.once, every_s=1, monotonic=clock).run()
     assert len(rounds.began_s) == 10
 
 
@@ -76,5 +76,5 @@ async def test_a_round_may_be_a_plain_function():
     calls = []
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(2.5):
-            await loops.Loop("plain", lambda: calls.append(1), every_s=1).run()
+            await retries.Loop("plain", lambda: calls.append(1), every_s=1).run()
     assert len(calls) == 2

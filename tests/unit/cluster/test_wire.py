@@ -5,7 +5,7 @@ import re
 import msgspec
 import pytest
 
-from boathouse.cluster import catalogue, devices, quotas, storage, wire, written
+from boathouse.cluster import catalogue, views, wire, written
 from boathouse.services.mrjob.model import MRJOBS
 from tests.builders import manifests
 
@@ -147,10 +147,7 @@ def test_of_too_many_constraints_only_the_first_terms_of_required_anti_affinity_
 
 
 RESOURCES = [
-    found
-    for module in (catalogue, devices, quotas, storage)
-    for found in vars(module).values()
-    if isinstance(found, catalogue.Resource)
+    found for module in (catalogue, views) for found in vars(module).values() if isinstance(found, catalogue.Resource)
 ]
 
 

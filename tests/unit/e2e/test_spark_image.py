@@ -9,12 +9,12 @@ import zipfile
 
 import pytest
 
-from boathouse_cli.conversion import spark_versions
+from boathouse_cli.conversion import fields
 from tests.builders import sparkapps
 
 FOLDER = pathlib.Path(__file__).resolve().parents[3] / "images" / "spark"
 VERSIONS = FOLDER / "versions"
-of_each_version = pytest.mark.parametrize("version", spark_versions.VERSIONS)
+of_each_version = pytest.mark.parametrize("version", fields.VERSIONS)
 EXECUTOR = {
     "SPARK_EXECUTOR_MEMORY": "512m",
     "SPARK_DRIVER_URL": "spark://CoarseGrainedScheduler@10.0.0.1:7078",
@@ -144,12 +144,12 @@ def test_an_image_has_spark_of_its_version_and_jars_for_the_same_scala(version):
 
 
 def test_images_recordings_and_conversion_know_the_same_versions_of_spark():
-    assert sorted(folder.name for folder in VERSIONS.iterdir()) == list(spark_versions.VERSIONS)
-    assert list(spark_versions.VERSIONS) == sparkapps.VERSIONS
-    assert f"ARG VERSION={spark_versions.NEWEST}\n" in (FOLDER / "Dockerfile").read_text()
+    assert sorted(folder.name for folder in VERSIONS.iterdir()) == list(fields.VERSIONS)
+    assert list(fields.VERSIONS) == sparkapps.VERSIONS
+    assert f"ARG VERSION={fields.NEWEST}\n" in (FOLDER / "Dockerfile").read_text()
     makefile = (FOLDER.parents[1] / "Makefile").read_text()
-    assert f"SPARKS := {' '.join(spark_versions.VERSIONS)}\n" in makefile
-    assert f"SPARK ?= {spark_versions.NEWEST}\n" in makefile
+    assert f"SPARKS := {' '.join(fields.VERSIONS)}\n" in makefile
+    assert f"SPARK ?= {fields.NEWEST}\n" in makefile
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import datetime as dt
 
 import pytest
 
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_e2e import invariants
 
 NODES = {"n": {"cpu": "2", "memory": "1Gi", "pods": "9"}}

@@ -14,7 +14,7 @@ import tracemalloc
 import pytest
 from aiohttp import web
 
-from boathouse.listening import http_server
+from boathouse.listening import listener
 from boathouse.listening.connections import Refusal
 from boathouse.services.progress import certificates
 from boathouse.services.progress import server as progress_server
@@ -66,7 +66,7 @@ class Served:
         application = web.Application()
         application.router.add_get("/", self._page)
         options = {"context": context, "rejected": self.refusals.append, "host": "127.0.0.1", "port": 0}
-        async with http_server.serve(application, limits=limits, **options) as self.listener:
+        async with listener.serve(application, limits=limits, **options) as self.listener:
             yield self
             self._ends.set()
             for writer in self._clients:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from boathouse.listening import request_head
+from boathouse.listening import gate
 from boathouse.listening.connections import Refusal
 from boathouse.listening.gate import Gate
 
@@ -118,7 +118,7 @@ async def test_a_head_of_the_maximum_is_accepted_and_one_of_a_byte_more_is_not()
     empty = len(b"GET / HTTP/1.1\r\nX: \r\n\r\n")
     for more, told in ((0, "began"), (1, Refusal.TOO_LARGE_HEAD)):
         connected = Connected()
-        value = b"x" * (request_head.MAX_BYTES - empty + more)
+        value = b"x" * (gate.MAX_BYTES - empty + more)
         connected.send(b"GET / HTTP/1.1\r\nX: " + value + b"\r\n\r\n", piece=1000)
         assert connected.told == [told]
 

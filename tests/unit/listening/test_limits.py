@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from boathouse.listening.budget import Places
-from boathouse.listening.connections import Connections, Limits, Rate, Refusal
+from boathouse.listening.connections import Connections, Limits, Places, Rate, Refusal
 from boathouse.services.progress import server as progress_server
 from boathouse.telemetry import server as telemetry_server
 from tests.builders import clocks

@@ -11,7 +11,8 @@ import ssl
 import pytest
 from aiohttp import web
 
-from boathouse.listening import http_server, lingering
+from boathouse.listening import listener as listening
+from boathouse.listening import transports
 from boathouse.listening.connections import Refusal
 from boathouse.services.progress import server as progress_server
 from tests.unit.listening.test_floods import tls_contexts
@@ -64,7 +65,7 @@ async def serving(context=None, client=None, **limits):
     application, refusals = web.Application(), []
     application.router.add_post("/", refuse)
     options = {"limits": dataclasses.replace(progress_server.LIMITS, **limits), "host": "127.0.0.1", "port": 0}
-    async with http_server.serve(application, context=context, rejected=refusals.append, **options) as listener:
+    async with listening.serve(application, context=context, rejected=refusals.append, **options) as listener:
         served = Served(listener, refusals, client or {})
         yield served
     await eventually(lambda: listener.open == 0)
@@ -75,7 +76,7 @@ async def serving(context=None, client=None, **limits):
 @pytest.fixture
 def patient(monkeypatch):
     """Let connections linger until their clients close them."""
-    monkeypatch.setattr(lingering, "LINGER_S", 1e6)
+    monkeypatch.setattr(transports, "LINGER_S", 1e6)
 
 
 @pytest.mark.usefixtures("patient")
@@ -116,7 +117,7 @@ async def test_a_client_that_sends_without_end_is_reset(contexts):
 
 @pytest.mark.parametrize("contexts", [(None, None), TLS], ids=["plain", "tls"])
 async def test_a_client_that_does_not_close_is_closed_in_time(contexts, monkeypatch):
-    monkeypatch.setattr(lingering, "LINGER_S", 0.05)
+    monkeypatch.setattr(transports, "LINGER_S", 0.05)
     async with serving(*contexts) as served:
         await served.answer(CHUNKED)
         await eventually(lambda: served.listener.open == 0)

@@ -4,7 +4,7 @@ from http import HTTPStatus
 
 import pytest
 
-from boathouse.listening import request_head
+from boathouse.listening import gate
 
 GET = b"GET / HTTP/1.1\r\nHost: x"
 
@@ -24,15 +24,15 @@ GET = b"GET / HTTP/1.1\r\nHost: x"
     ],
 )
 def test_a_head_says_how_long_its_body_is(headers, length):
-    assert request_head.body_bytes(GET + headers) == length
+    assert gate.body_bytes(GET + headers) == length
 
 
 def test_a_head_has_at_most_32_headers():
-    headers = [b"\r\nX-%d: 1" % number for number in range(request_head.MAX_HEADERS)]
-    assert request_head.body_bytes(GET + b"".join(headers[1:])) == 0
-    assert request_head.body_bytes(GET + b"".join(headers)) is HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+    headers = [b"\r\nX-%d: 1" % number for number in range(gate.MAX_HEADERS)]
+    assert gate.body_bytes(GET + b"".join(headers[1:])) == 0
+    assert gate.body_bytes(GET + b"".join(headers)) is HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
 
 
 def test_a_head_without_a_request_line_is_refused():
-    assert request_head.body_bytes(b"\r\nGET / HTTP/1.1") is HTTPStatus.BAD_REQUEST
-    assert request_head.body_bytes(b"") is HTTPStatus.BAD_REQUEST
+    assert gate.body_bytes(b"\r\nGET / HTTP/1.1") is HTTPStatus.BAD_REQUEST
+    assert gate.body_bytes(b"") is HTTPStatus.BAD_REQUEST

@@ -8,11 +8,11 @@ import ssl
 
 import pytest
 
-from boathouse.listening import tls_transport
+from boathouse.listening import transports
 from boathouse.services.progress import certificates
 
 NOW = dt.datetime.now(dt.UTC)
-MODULES = sorted(pathlib.Path(tls_transport.__file__).parent.glob("*.py"))
+MODULES = sorted(pathlib.Path(transports.__file__).parent.glob("*.py"))
 
 
 class Socket(asyncio.Transport):
@@ -80,7 +80,7 @@ class Pair:
 
     def __init__(self, authority, context):
         self.socket, self.application = Socket(), Application()
-        self.server = tls_transport.Tls(self.application, context)
+        self.server = transports.Tls(self.application, context)
         self.server.connection_made(self.socket)
         self._in, self._out = ssl.MemoryBIO(), ssl.MemoryBIO()
         self.client = ssl.create_default_context(cadata=authority.pem).wrap_bio(
@@ -147,7 +147,7 @@ async def test_what_is_sent_arrives_in_both_directions(pair):
 
 async def test_a_piece_of_data_is_no_larger_than_a_record(pair):
     pair.shake_hands().send(b"x" * 1_000_000)
-    assert max(map(len, pair.application.received)) <= tls_transport.PLAIN_BYTES
+    assert max(map(len, pair.application.received)) <= transports.PLAIN_BYTES
 
 
 async def test_the_protocol_is_connected_after_the_handshake(pair):

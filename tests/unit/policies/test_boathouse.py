@@ -6,7 +6,7 @@ import pytest
 from boathouse_policies import framework, fspy, ila, model, profiles
 from boathouse_policies.ikayak import suspension
 from boathouse_policies.ila import profiling
-from boathouse_policies.profiles.sharing import OneOfTwo
+from boathouse_policies.profiles.boathouse import OneOfTwo
 from tests.builders import core
 from tests.builders.core_elastic import SIZE, ElasticShell
 from tests.builders.core_ila import linear

@@ -5,7 +5,7 @@ import math
 
 import pytest
 
-from boathouse_policies.framework.contest import FEW, MOST, Contest
+from boathouse_policies.framework.programs import FEW, MOST, Contest
 
 
 def judged(errors, times=FEW) -> Contest:

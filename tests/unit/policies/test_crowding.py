@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from boathouse_policies import model
-from boathouse_policies.framework.crowding import Programs
+from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ikayak.config import Config
 from boathouse_policies.ikayak.remaining import Bank
 from boathouse_policies.ila import config as ila

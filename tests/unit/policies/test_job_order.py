@@ -5,7 +5,7 @@ import types
 import pytest
 
 from boathouse_policies import model
-from boathouse_policies.baselines import orders
+from boathouse_policies.baselines import plain
 from boathouse_policies.framework import JobOrder
 from tests.builders import core
 
@@ -45,7 +45,7 @@ def test_an_order_that_does_not_last_needs_no_key():
 
 
 def test_shortest_remaining_forgets_a_job_that_ended():
-    order, job = orders.ShortestRemaining(), core.job()
+    order, job = plain.ShortestRemaining(), core.job()
     task_class = core.task_class(job, estimates=model.Fixed(seconds=10.0))
     state = types.SimpleNamespace(view=types.SimpleNamespace(by_class={}), placed=lambda _: 0)
     order.observe(core.submitted(job, task_class, count=3))

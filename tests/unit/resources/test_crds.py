@@ -6,7 +6,7 @@ import pathlib
 import pydantic
 import pytest
 
-from boathouse.resources import generate, schema
+from boathouse.resources import crd, generate
 from tests.builders.crds import schema_nodes, schema_rules, spec_schema, structural_schema
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -124,4 +124,4 @@ def test_a_union_of_two_types_is_refused_with_its_path():
         field: int | str
 
     with pytest.raises(ValueError, match=r"Bad\.field"):
-        schema.structural(Bad)
+        crd.structural_schema(Bad)

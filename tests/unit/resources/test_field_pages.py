@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from boathouse.resources import names
-from boathouse.scheduling.tenants import refusals, variety
+from boathouse.scheduling import limits, refusals
 from boathouse_policies import model
 from boathouse_task import contract
 from tests.builders.crds import field_rows, spec_schema, value_fields
@@ -58,7 +58,7 @@ def test_the_invalid_value_of_a_row_is_json_and_is_about_its_field(kind, others)
 def test_the_reasons_are_those_that_conditions_have():
     later = MRJOB_PAGE.read_text().split("## Detected after creation")[1]
     named = set(re.findall(r"\| `([A-Z][A-Za-z]+)` \|", later))
-    scheduling = (*refusals.REASONS, model.Code.NEVER_FITS, variety.TOO_COMPLEX)
+    scheduling = (*refusals.REASONS, model.Code.NEVER_FITS, limits.TOO_COMPLEX)
     reasons = {str(reason) for reason in (*names.Reason, *contract.Reason, *scheduling)}
     assert len(named) > 15
     assert named <= reasons

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.resources.sparkapp import closed_conf, fields
+from boathouse.resources.sparkapp import fields
 from boathouse.resources.sparkapp.status import SparkApp
 from tests.builders.crds import SPARK_KUBERNETES_KEYS, complete_key, spec_schema
 
@@ -56,7 +56,7 @@ def test_each_key_of_sparks_kubernetes_module_is_open_or_closed_on_purpose():
         return key in OPEN if rest == key else rest not in CLOSED_OF_EXECUTORS
 
     assert len(SPARK_KUBERNETES_KEYS) > 100
-    found = [key for key in SPARK_KUBERNETES_KEYS if closed_conf.is_closed(complete_key(key)) is is_open(key)]
+    found = [key for key in SPARK_KUBERNETES_KEYS if fields.is_closed(complete_key(key)) is is_open(key)]
     assert found == []
 
 
@@ -64,11 +64,11 @@ def test_each_key_of_sparks_kubernetes_module_is_open_or_closed_on_purpose():
     "key", ["spark.sql.shuffle.partitions", "spark.executor.memory", "spark.ui.port", "spark.masterful", "spark.jars"]
 )
 def test_other_keys_are_open(key):
-    assert not closed_conf.is_closed(key)
+    assert not fields.is_closed(key)
 
 
 def test_no_property_that_a_field_says_is_closed():
-    assert [key for key in fields.FIELDS.values() if closed_conf.is_closed(key)] == []
+    assert [key for key in fields.FIELDS.values() if fields.is_closed(key)] == []
 
 
 def test_every_field_that_is_a_property_exists():

@@ -2,19 +2,19 @@
 
 import dataclasses
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import views, wire
 from boathouse.scheduling.volumes import rules
 
 from .test_volumes import claim, judge, limits, volume
 
 
-def attached(*volumes: str, attacher: str = "d") -> dict[str, storage.AttachmentView]:
+def attached(*volumes: str, attacher: str = "d") -> dict[str, views.AttachmentView]:
     """Attachments of volumes to n1."""
     return {
-        name: storage.AttachmentView(
+        name: views.AttachmentView(
             metadata=wire.ObjectMeta(name=name),
-            spec=storage.AttachmentSpec(
-                attacher=attacher, node_name="n1", source=storage.AttachmentSource(persistent_volume_name=name)
+            spec=views.AttachmentSpec(
+                attacher=attacher, node_name="n1", source=views.AttachmentSource(persistent_volume_name=name)
             ),
         )
         for name in volumes

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from boathouse.cluster import boundary, errors, storage, wire
+from boathouse.cluster import boundary, errors, views, wire
 from boathouse.resources import names
 from boathouse.scheduling import executor
 from boathouse.scheduling.pods.states import PodState
@@ -130,20 +130,20 @@ async def test_a_pod_that_turns_out_to_have_no_node_is_not_asked_for_again_and_a
         assert await desk.decide() == [("bind", "uid-t n1")]
 
 
-def claim(revision: int, *, bound: bool) -> storage.ClaimView:
-    annotations = {storage.SELECTED_NODE: "n1"} | ({storage.BIND_COMPLETED: "yes"} if bound else {})
+def claim(revision: int, *, bound: bool) -> views.ClaimView:
+    annotations = {views.SELECTED_NODE: "n1"} | ({views.BIND_COMPLETED: "yes"} if bound else {})
     meta = wire.ObjectMeta(
         name="c", namespace="demo", uid="c", resource_version=str(revision), annotations=annotations if revision else {}
     )
-    return storage.ClaimView(
-        metadata=meta, spec=storage.ClaimSpec(storage_class_name="late", volume_name="v" if bound else "")
+    return views.ClaimView(
+        metadata=meta, spec=views.ClaimSpec(storage_class_name="late", volume_name="v" if bound else "")
     )
 
 
 MOUNTS = (wire.Volume(name="v", persistent_volume_claim=wire.ClaimSource(claim_name="c")),)
 
 
-def provisioning() -> tuple[dict[str, storage.ClaimView], Desk]:
+def provisioning() -> tuple[dict[str, views.ClaimView], Desk]:
     """Return the claims, of which one is not provisioned yet, and a desk that knows them."""
     claims = {"demo/c": claim(0, bound=False)}
     classes = {"late": manifests.storage_class_view(provisioner="d")}

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from boathouse.cluster import devices, store, wire
+from boathouse.cluster import store, views, wire
 from boathouse.resources import names
 from boathouse.scheduling import gauges, reservations
 from boathouse_policies import model
@@ -532,8 +532,8 @@ async def test_a_gang_starts_when_a_quota_that_it_exceeds_is_deleted():
 
 async def test_a_gang_that_requests_what_only_dynamic_allocation_offers_says_so():
     async with desk() as world:
-        gpus = devices.DeviceClassView(
-            metadata=wire.ObjectMeta(name="gpu"), spec=devices.DeviceClassSpec(extended_resource_name="example.com/gpu")
+        gpus = views.DeviceClassView(
+            metadata=wire.ObjectMeta(name="gpu"), spec=views.DeviceClassSpec(extended_resource_name="example.com/gpu")
         )
         world.scheduler.intake.on_device_class(store.Added(key="gpu", new=gpus))
         app = App(minimum=1, extended={"example.com/gpu": 1})

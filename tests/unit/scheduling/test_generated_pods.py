@@ -10,8 +10,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from boathouse.cluster import storage, wire
-from boathouse.scheduling import jobs, transforms
+from boathouse.cluster import views, wire
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import facts, ownership, translate
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import framework, model, profiles
@@ -64,16 +64,14 @@ def probe_of(case: generator.Case) -> facts.PodFacts:
 
 def volumes_of(case: generator.Case, pods: list[facts.PodFacts]) -> book.VolumeBook:
     """The volumes, as the volume controller leaves them, and those that pods mount."""
-    known = {
-        "csi_nodes": {one["metadata"]["name"]: msgspec.convert(one, storage.CsiNodeView) for one in case.csi_nodes}
-    }
+    known = {"csi_nodes": {one["metadata"]["name"]: msgspec.convert(one, views.CsiNodeView) for one in case.csi_nodes}}
     if case.claim is not None and case.volume is not None:
         name = case.claim["metadata"]["name"]
-        metadata = {"name": name, "namespace": NAMESPACE, "annotations": {storage.BIND_COMPLETED: "yes"}}
+        metadata = {"name": name, "namespace": NAMESPACE, "annotations": {views.BIND_COMPLETED: "yes"}}
         known["claims"] = {
-            f"{NAMESPACE}/{name}": msgspec.convert({**case.claim, "metadata": metadata}, storage.ClaimView)
+            f"{NAMESPACE}/{name}": msgspec.convert({**case.claim, "metadata": metadata}, views.ClaimView)
         }
-        known["volumes"] = {name: msgspec.convert(case.volume, storage.VolumeView)}
+        known["volumes"] = {name: msgspec.convert(case.volume, views.VolumeView)}
     found = book.VolumeBook(dataclasses.replace(rules.Storage.empty(), **known))
     for pod in pods:
         if pod.claims:
@@ -93,7 +91,7 @@ def asked(case: generator.Case) -> tuple[framework.PendingClass, list[set[str]]]
     for pod in pods:
         ledger.observe(ownership.of(pod))
     probe = probe_of(case)
-    one = jobs.foreign_class(probe, shown=lambda _, value: value)
+    one = ownership.foreign_class(probe, shown=lambda _, value: value)
     job = model.Job(id=one.job, queue=model.QueueName("default"), submitted_s=0.0, namespace=NAMESPACE)
     queue.submit(job, [one], [model.Task(id=probe.id, task_class=one.id, pod_uid=model.PodUid("u"))])
     state = framework.CycleState(ledger.snapshot(0.0))

@@ -1,7 +1,7 @@
 """Tasks behind a refusal neither wait for room nor take any; one at a time finds out when the API server takes pods."""
 
 from boathouse.cluster import errors
-from boathouse.scheduling.tenants import refusals
+from boathouse.scheduling import refusals
 from tests.builders.operators.desks import Desk, foreign_pod, settle, task_pod
 
 QUOTA = errors.Forbidden(403, "Forbidden", "exceeded quota: small")

@@ -7,7 +7,7 @@ import pytest
 from boathouse.cluster import errors, wire
 from boathouse.scheduling import pod_conditions
 from boathouse.scheduling.pods import rows
-from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse.telemetry import metrics
 from boathouse_policies import model
 from tests.builders.manifests import TRANSFORM_POD, pod_view

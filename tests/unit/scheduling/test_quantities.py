@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.scheduling.pods import quantities
+from boathouse.scheduling.pods import requests
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ from boathouse.scheduling.pods import quantities
     ],
 )
 def test_cpu_is_rounded_up_to_the_next_thousandth(text, expected_milli):
-    assert quantities.cpu_milli(text) == expected_milli
+    assert requests.cpu_milli(text) == expected_milli
 
 
 @pytest.mark.parametrize(
@@ -56,17 +56,17 @@ def test_cpu_is_rounded_up_to_the_next_thousandth(text, expected_milli):
     ],
 )
 def test_memory_is_rounded_up_to_the_next_byte(text, expected_bytes):
-    assert quantities.size_bytes(text) == expected_bytes
+    assert requests.size_bytes(text) == expected_bytes
 
 
 @pytest.mark.parametrize("text", ["", "m", ".", "1 Gi", "1GiB", "1mi", "1K", "0x10", "1e", "NaN", "--1"])
 def test_what_is_no_quantity_is_refused_with_an_example(text):
     with pytest.raises(ValueError, match="such as 500m"):
-        quantities.nano(text)
+        requests.nano(text)
 
 
 @given(st.decimals(0, 10**6, allow_nan=False, places=4), st.sampled_from(["m", "", "k", "M", "Ki", "Mi", "Gi"]))
 def test_parsing_agrees_with_exact_fractions(number, suffix):
     scale = {"m": Fraction(1, 1000), "": 1, "k": 10**3, "M": 10**6, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30}[suffix]
     exact = Fraction(number) * scale
-    assert 0 <= Fraction(quantities.nano(f"{number}{suffix}"), 10**9) - exact < Fraction(1, 10**9)
+    assert 0 <= Fraction(requests.nano(f"{number}{suffix}"), 10**9) - exact < Fraction(1, 10**9)

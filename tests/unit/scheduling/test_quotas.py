@@ -2,8 +2,8 @@
 
 import pytest
 
-from boathouse.cluster import quotas, wire
-from boathouse.scheduling.tenants.quotas import Quotas
+from boathouse.cluster import views, wire
+from boathouse.scheduling.limits import Quotas
 from boathouse_policies import model
 
 GIB = 1 << 30
@@ -13,11 +13,11 @@ FOUR = model.Resources(cpu_milli=4000, memory_bytes=8 * GIB).by_name | {"pods": 
 def known(*, used: dict[str, str] | None = None, name: str = "q", **spec) -> Quotas:
     """The quotas of the namespace `team`: one."""
     found = Quotas()
-    spec = quotas.QuotaSpec(**spec)
-    view = quotas.QuotaView(
+    spec = views.QuotaSpec(**spec)
+    view = views.QuotaView(
         metadata=wire.ObjectMeta(name=name, namespace="team"),
         spec=spec,
-        status=quotas.QuotaStatus(hard=spec.hard, used=used or {}),
+        status=views.QuotaStatus(hard=spec.hard, used=used or {}),
     )
     found.set(view)
     return found
@@ -72,8 +72,8 @@ def test_what_other_drivers_were_promised_counts_as_used():
 def test_a_quota_with_scopes_concerns_the_pods_that_match(spec, concerns):
     if selector := spec.get("scope_selector"):
         scope, operator, values = selector
-        one = quotas.ScopeRequirement(scope_name=scope, operator=operator, values=values)
-        spec = {"scope_selector": quotas.ScopeSelector(match_expressions=(one,))}
+        one = views.ScopeRequirement(scope_name=scope, operator=operator, values=values)
+        spec = {"scope_selector": views.ScopeSelector(match_expressions=(one,))}
     assert (reason(known(hard={"cpu": "1"}, **spec), priority_class="high") == "ExceedsQuota") is concerns
 
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.cluster import devices as device_views
+from boathouse.cluster import views as device_views
 from boathouse.cluster import wire
-from boathouse.scheduling import devices, reasons
-from boathouse.scheduling.pods import holders
+from boathouse.scheduling import reasons
+from boathouse.scheduling.pods import indexes
 from boathouse_policies import model
 
 JOB = model.Job(
@@ -43,14 +43,14 @@ def size(cpu_milli: int) -> model.Resources:
     return model.Resources(cpu_milli=cpu_milli, memory_bytes=3 << 29)
 
 
-def held(namespace: str = "demo", who: holders.Holders | None = None, **pods: tuple[str, str]) -> holders.Holders:
-    who = who or holders.Holders()
+def held(namespace: str = "demo", who: indexes.Holders | None = None, **pods: tuple[str, str]) -> indexes.Holders:
+    who = who or indexes.Holders()
     for owner, cpu in pods.values():
         who.add(namespace, owner, size(int(cpu)), +1)
     return who
 
 
-def largest(who: holders.Holders, namespace: str = "demo") -> list[tuple[str, int]]:
+def largest(who: indexes.Holders, namespace: str = "demo") -> list[tuple[str, int]]:
     return list(who.top("cpu", namespace).named)
 
 
@@ -131,8 +131,8 @@ def test_of_other_namespaces_a_line_has_the_total_only():
 GPU = "example.com/gpu"
 
 
-def offering(name: str = "gpu", resource: str = GPU) -> devices.Devices:
-    found = devices.Devices(model.Axis())
+def offering(name: str = "gpu", resource: str = GPU) -> reasons.Devices:
+    found = reasons.Devices(model.Axis())
     spec = device_views.DeviceClassSpec(extended_resource_name=resource)
     found.set(device_views.DeviceClassView(metadata=wire.ObjectMeta(name=name), spec=spec))
     return found
@@ -174,8 +174,8 @@ def test_holders_are_forgotten_with_their_last_pod():
     who.add("demo", "x", size(100), -1)
     assert largest(who) == [("x", 200)]
     who.add("demo", "x", size(200), -1)
-    assert who.top("cpu", "demo") == holders.Held()
-    assert who.top("cpu", "other") == holders.Held()
+    assert who.top("cpu", "demo") == indexes.Held()
+    assert who.top("cpu", "other") == indexes.Held()
 
 
 def test_equal_holders_are_named_in_alphabetical_order():
@@ -193,7 +193,7 @@ changes = st.lists(
 @settings(max_examples=100, deadline=None)
 @given(changes)
 def test_holders_equal_recomputed_sums_after_any_changes(course):
-    who, pods = holders.Holders(), {}
+    who, pods = indexes.Holders(), {}
     for pod, owner, cpu in course:
         if pod in pods:
             former, was = pods.pop(pod)
@@ -206,4 +206,4 @@ def test_holders_equal_recomputed_sums_after_any_changes(course):
         named[owner] += cpu if pod.startswith("a/") else 0
     expected = sorted(((owner, cpu) for owner, cpu in named.items() if cpu), key=lambda one: (-one[1], one[0]))
     elsewhere = sum(cpu for pod, (_, cpu) in pods.items() if pod.startswith("b/"))
-    assert who.top("cpu", "a") == holders.Held(named=tuple(expected), elsewhere=elsewhere)
+    assert who.top("cpu", "a") == indexes.Held(named=tuple(expected), elsewhere=elsewhere)

@@ -2,10 +2,9 @@
 
 import pytest
 
-from boathouse.scheduling import outcomes
+from boathouse.scheduling import outcomes, refusals
 from boathouse.scheduling.pods import rows
-from boathouse.scheduling.tenants import refusals
-from boathouse.scheduling.tenants.refusals import Scope, Verb
+from boathouse.scheduling.refusals import Scope, Verb
 from boathouse_policies import model
 from tests.builders.operators.desks import operation
 

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse.cluster import errors
-from boathouse.scheduling import jobs
-from boathouse.scheduling.tenants import refusals
+from boathouse.scheduling import jobs, refusals
 from tests.builders.operators.desks import Desk, task_pod
 from tests.builders.operators.refusing import EVENTS, QUOTA, REFUSALS, SUBMITTED, play
 

@@ -3,7 +3,7 @@
 import pytest
 
 from boathouse.cluster import wire
-from boathouse.scheduling import rejections
+from boathouse.scheduling import refusals
 from boathouse_policies import framework, model, profiles
 from tests.builders.manifests import container_status, pod_view
 
@@ -16,13 +16,13 @@ def failed(reason: str, *statuses: wire.ContainerStatus) -> wire.PodView:
 
 @pytest.mark.parametrize("reason", ["OutOfcpu", "OutOfmemory", "OutOfpods", "NodeAffinity", "NodePorts"])
 def test_a_kubelets_reasons_are_recognized(reason):
-    assert rejections.rejection(failed(reason)) == reason
+    assert refusals.rejection(failed(reason)) == reason
 
 
 def test_a_container_that_failed_by_itself_is_no_rejection():
-    assert rejections.rejection(failed("", RAN)) is None
-    assert rejections.rejection(failed("Terminated", RAN)) is None
-    assert rejections.rejection(pod_view(statuses=(container_status(actuated=None),))) is None
+    assert refusals.rejection(failed("", RAN)) is None
+    assert refusals.rejection(failed("Terminated", RAN)) is None
+    assert refusals.rejection(pod_view(statuses=(container_status(actuated=None),))) is None
 
 
 class World:
@@ -30,7 +30,7 @@ class World:
 
     def __init__(self) -> None:
         self.now_s = 100.0
-        self.exclusions = rejections.Exclusions(lambda: self.now_s)
+        self.exclusions = refusals.Exclusions(lambda: self.now_s)
         axis = model.Axis()
         self.ledger = framework.Ledger(axis)
         self.ledger.set_node(model.Node(name=model.NodeName("n1"), allocatable=model.Resources(cpu_milli=4000)))

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.cluster import wire
-from boathouse.scheduling.pods import quantities, requests
+from boathouse.scheduling.pods import requests
 from tests.builders.manifests import container, container_status, pod_view, sidecar
 
 INFEASIBLE = wire.Condition(type="PodResizePending", status="True", reason="Infeasible")
@@ -15,7 +15,7 @@ DEFERRED = wire.Condition(type="PodResizePending", status="True", reason="Deferr
 
 
 def cpu(of: wire.PodView) -> int:
-    return quantities.milli(requests.pod_requests(of).get("cpu", 0))
+    return requests.milli(requests.pod_requests(of).get("cpu", 0))
 
 
 def test_containers_add_up():
@@ -56,12 +56,12 @@ def test_overhead_is_added_to_the_requests():
 def test_pod_level_requests_replace_those_of_containers_for_the_resources_they_name():
     level = wire.ResourceRequirements(requests={"cpu": "4"})
     asked = requests.pod_requests(pod_view(containers=(container(cpu="1", memory="1Gi"),), resources=level))
-    assert (quantities.milli(asked["cpu"]), quantities.ones(asked["memory"])) == (4000, 1 << 30)
+    assert (requests.milli(asked["cpu"]), requests.ones(asked["memory"])) == (4000, 1 << 30)
 
 
 def test_extended_resources_are_counted():
     asked = requests.pod_requests(pod_view(containers=(wire.Container(name="g", resources=gpu(2)),)))
-    assert quantities.ones(asked["example.com/gpu"]) == 2
+    assert requests.ones(asked["example.com/gpu"]) == 2
 
 
 def gpu(count: int) -> wire.ResourceRequirements:

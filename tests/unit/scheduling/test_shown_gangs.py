@@ -5,9 +5,8 @@ import dataclasses
 import pytest
 
 from boathouse.cluster import store
-from boathouse.scheduling import shown_gangs
+from boathouse.scheduling import gangs, showing
 from boathouse.scheduling.options import Autoscaling
-from boathouse.scheduling.pods import placeholders
 from boathouse_policies import model
 from tests.builders import core_elastic
 from tests.builders.operators.applications import App, DriverDesk
@@ -20,7 +19,7 @@ class ShowingDesk(DriverDesk):
 
     def __init__(self, **options):
         super().__init__(**options)
-        self.shown = shown_gangs.ShownGangs(self.scheduler.state)
+        self.shown = showing.ShownGangs(self.scheduler.state)
 
     def counts(self):
         """Return the number of placeholders by job, without jobs that have none."""
@@ -204,4 +203,4 @@ async def test_a_new_leader_keeps_placeholders_until_their_gang_is_judged(desk):
 
 
 def test_a_placeholder_has_a_name_that_follows_from_the_executor_for_which_it_stands():
-    assert placeholders.of_executor(model.TaskId("demo/a#7")) == "demo/a-placeholder-7"
+    assert gangs.of_executor(model.TaskId("demo/a#7")) == "demo/a-placeholder-7"

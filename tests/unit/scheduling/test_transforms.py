@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import views, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import jobs, transforms
+from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import ownership, requests, translate
 from boathouse.scheduling.volumes import rules as volumes_
 from boathouse.services.mrjob import attempt_pods
@@ -249,7 +249,7 @@ def test_a_reduced_pod_records_that_it_had_too_many_constraints():
 def test_a_pod_over_the_limits_of_constraints_is_too_complex(which):
     small = transform(LARGE[which])
     with pytest.raises(requests.UnreadablePodError, match="at most") as refused:
-        jobs.foreign_class(small)
+        ownership.foreign_class(small)
     assert refused.value.is_too_complex
 
 
@@ -259,7 +259,7 @@ def test_the_error_of_unrepresentable_constraints_is_truncated(label):
     assert small.resources.cpu_milli == 1000
     assert len(small.constraints) <= transforms.MESSAGE_LENGTH
     with pytest.raises(requests.UnreadablePodError, match="not a valid TaintEffect" if len(label) < KIB else "x"):
-        jobs.foreign_class(small)
+        ownership.foreign_class(small)
 
 
 def test_an_undecodable_pod_keeps_its_node_and_scheduler():
@@ -275,7 +275,7 @@ def test_the_requests_of_a_pod_are_summed_once(monkeypatch):
     whole = requests.pod_requests
     monkeypatch.setattr(requests, "pod_requests", lambda pod: sums.append(pod) or whole(pod))
     small = manifests.pod_facts()
-    jobs.foreign_class(small)
+    ownership.foreign_class(small)
     ownership.of(small)
     assert len(sums) == 1
 
@@ -302,19 +302,19 @@ def test_a_reduced_node_has_the_address_of_its_kubelet():
 
 def test_a_claim_with_a_too_long_selector_selects_nothing():
     labels = {f"label-{i}": "x" * 60 for i in range(3000)}
-    spec = storage.ClaimSpec(selector=wire.LabelSelector(match_labels=labels))
-    small = transforms.claim(storage.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
+    spec = views.ClaimSpec(selector=wire.LabelSelector(match_labels=labels))
+    small = transforms.claim(views.ClaimView(metadata=wire.ObjectMeta(name="c"), spec=spec))
     assert size_of(small) < 4 * KIB
     assert not volumes_._selects(small.spec.selector, labels)
 
 
 def test_a_reduced_claim_has_its_binding():
-    annotations = {storage.BIND_COMPLETED: "yes", storage.SELECTED_NODE: "n1", "note": "x" * 200 * KIB}
-    whole = storage.ClaimView(
+    annotations = {views.BIND_COMPLETED: "yes", views.SELECTED_NODE: "n1", "note": "x" * 200 * KIB}
+    whole = views.ClaimView(
         metadata=wire.ObjectMeta(name="c", annotations=annotations, labels={"a": "b"}),
-        spec=storage.ClaimSpec(volume_name="v"),
+        spec=views.ClaimSpec(volume_name="v"),
     )
     small = transforms.claim(whole)
     assert small.is_bound
-    assert small.metadata.annotations[storage.SELECTED_NODE] == "n1"
+    assert small.metadata.annotations[views.SELECTED_NODE] == "n1"
     assert size_of(small) < 4 * KIB

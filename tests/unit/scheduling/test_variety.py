@@ -5,12 +5,12 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.tenants import variety
+from boathouse.scheduling import limits as namespace_limits
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.desks import Desk
 
-TWO = variety.Limits(shapes=2)
+TWO = namespace_limits.ShapeLimits(shapes=2)
 
 
 def shape(number: int, constraints: int = 0, like: int | None = None) -> model.TaskClass:
@@ -26,10 +26,10 @@ def shape(number: int, constraints: int = 0, like: int | None = None) -> model.T
 class Book:
     """Variety, what waits, and a clock."""
 
-    def __init__(self, limits: variety.Limits = TWO, nodes: int = 1) -> None:
+    def __init__(self, limits: namespace_limits.ShapeLimits = TWO, nodes: int = 1) -> None:
         self.now_s = 0.0
         self.waiting: dict[model.ClassId, model.TaskClass] = {}
-        self.variety = variety.Variety(
+        self.variety = namespace_limits.Variety(
             limits, waiting=lambda _: self.waiting.values(), nodes=lambda: nodes, clock=lambda: self.now_s
         )
 
@@ -52,25 +52,25 @@ def test_when_a_shape_waits_no_more_another_is_considered():
     for number in range(2):
         book.admits(shape(number))
     book.waiting.pop(shape(0).id)
-    book.now_s += variety.RECOUNT_S
+    book.now_s += namespace_limits.RECOUNT_S
     assert book.admits(shape(2))
     assert not book.admits(shape(3))
 
 
 def test_constraints_of_all_shapes_together_have_a_limit():
-    book = Book(variety.Limits(constraints=10))
+    book = Book(namespace_limits.ShapeLimits(constraints=10))
     assert book.admits(shape(1, constraints=6))
     assert not book.admits(shape(2, constraints=5))
     assert book.admits(shape(3, constraints=4))
 
 
 def test_equal_constraints_of_several_shapes_count_once():
-    book = Book(variety.Limits(constraints=10))
+    book = Book(namespace_limits.ShapeLimits(constraints=10))
     assert all(book.admits(shape(number, constraints=6, like=1)) for number in range(100))
 
 
 def test_new_constraints_are_evaluated_a_few_at_a_time_where_there_are_many_nodes():
-    book = Book(variety.Limits(), nodes=1000)
+    book = Book(namespace_limits.ShapeLimits(), nodes=1000)
     admitted = [book.admits(shape(number, constraints=5)) for number in range(100)]
     assert 30 <= admitted.count(True) <= 40
     for number, waited_s, expected in ((100, 1.0, range(6, 8)), (200, 10.0, range(33, 34))):  # a twentieth of the time
@@ -79,7 +79,7 @@ def test_new_constraints_are_evaluated_a_few_at_a_time_where_there_are_many_node
 
 
 def test_sizes_without_constraints_are_not_slowed_down():
-    book = Book(variety.Limits(), nodes=1000)
+    book = Book(namespace_limits.ShapeLimits(), nodes=1000)
     assert all(book.admits(shape(number)) for number in range(500))
 
 
@@ -87,7 +87,7 @@ def test_what_waits_no_more_is_forgotten():
     book = Book()
     book.admits(shape(1))
     book.waiting.clear()
-    book.now_s += variety.FORGET_S
+    book.now_s += namespace_limits.FORGET_S
     book.variety.sweep()
     assert not book.variety._used
 
@@ -95,7 +95,7 @@ def test_what_waits_no_more_is_forgotten():
 def test_values_of_an_expression_count_by_tens():
     values = tuple(map(str, range(25)))
     term = model.AffinityTerm(expressions=(model.Expression(key="k", operator=model.Operator.IN, values=values),))
-    assert variety.count(model.Constraints(affinity=(term,))) == 1 + 1 + 2
+    assert namespace_limits.count(model.Constraints(affinity=(term,))) == 1 + 1 + 2
 
 
 # In the scheduler
@@ -187,4 +187,4 @@ def test_a_pod_cannot_claim_to_have_too_many_constraints():
 )
 def test_a_term_about_pods_of_other_namespaces_counts_as_ten(pods, counted):
     term = model.PodTerm(topology_key="zone", pods=pods)
-    assert variety.count(model.Constraints(pod_affinity=(term,)), "demo") == counted
+    assert namespace_limits.count(model.Constraints(pod_affinity=(term,)), "demo") == counted

@@ -5,10 +5,11 @@ import dataclasses
 import pytest
 from msgspec import structs
 
-from boathouse.cluster import errors, storage
+from boathouse.cluster import errors, views
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules, writer
+from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes.objects import FAILED, PROVISIONING_FAILED, VolumeWriter
 from tests.builders import manifests
 
 N1 = "n1"
@@ -39,13 +40,13 @@ def promise(*, volume: str = "", provision: bool = False) -> volume_book.Promise
     return volume_book.Promise(node=N1, claims=("demo/c",), bindings=bindings)
 
 
-def writing(server: PatchServer, *objects) -> writer.VolumeWriter:
+def writing(server: PatchServer, *objects) -> VolumeWriter:
     known = dataclasses.replace(
         rules.Storage.empty(),
-        claims={one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)},
-        volumes={one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)},
+        claims={one.metadata.key: one for one in objects if isinstance(one, views.ClaimView)},
+        volumes={one.metadata.name: one for one in objects if isinstance(one, views.VolumeView)},
     )
-    return writer.VolumeWriter(server, server, volume_book.VolumeBook(known))
+    return VolumeWriter(server, server, volume_book.VolumeBook(known))
 
 
 async def test_claims_that_are_bound_need_no_write():
@@ -71,7 +72,7 @@ async def test_a_volume_is_given_to_its_claim():
     ((plural, name, patch, namespace),) = server.patches
     assert (plural, name, namespace) == ("persistentvolumes", "v", ())
     assert patch == {
-        "metadata": {"resourceVersion": "4", "annotations": {storage.BOUND_BY_CONTROLLER: "yes"}},
+        "metadata": {"resourceVersion": "4", "annotations": {views.BOUND_BY_CONTROLLER: "yes"}},
         "spec": {
             "claimRef": {
                 "apiVersion": "v1",
@@ -103,7 +104,7 @@ async def test_a_claim_is_provisioned_for_the_node():
     server = PatchServer(9)
     found = await writing(server, manifests.claim_view(revision=3)).prepare(promise(provision=True))
     assert found == {("claim", "demo/c"): 9}
-    patch = {"metadata": {"resourceVersion": "3", "annotations": {storage.SELECTED_NODE: N1}}}
+    patch = {"metadata": {"resourceVersion": "3", "annotations": {views.SELECTED_NODE: N1}}}
     assert server.patches == [("persistentvolumeclaims", "c", patch, ("demo",))]
 
 
@@ -117,7 +118,7 @@ async def test_a_claim_that_is_provisioned_for_the_node_already_is_not_written_a
 async def test_a_claim_that_was_deleted_is_an_outcome(fields):
     found = await writing(PatchServer()).prepare(promise(**fields))
     assert isinstance(found, outcomes.NotDone)
-    assert (found.reason, "deleted" in found.message) == (writer.FAILED, True)
+    assert (found.reason, "deleted" in found.message) == (FAILED, True)
 
 
 async def test_a_refused_write_is_an_outcome():
@@ -132,10 +133,10 @@ async def test_a_refused_write_is_an_outcome():
     [
         (manifests.claim_view(node=N1, revision=9), None),
         (manifests.claim_view(revision=8), None),  # older than the write
-        (manifests.claim_view(revision=9), writer.PROVISIONING_FAILED),
-        (manifests.claim_view(node="n2", revision=9), writer.PROVISIONING_FAILED),
+        (manifests.claim_view(revision=9), PROVISIONING_FAILED),
+        (manifests.claim_view(node="n2", revision=9), PROVISIONING_FAILED),
         (manifests.claim_view(volume="v", revision=9), None),
-        (None, writer.FAILED),
+        (None, FAILED),
     ],
 )
 def test_a_claim_that_is_not_provisioned_for_the_node_any_more_fails(claim, reason):

@@ -6,8 +6,8 @@ import datetime as dt
 import msgspec
 import pytest
 
-from boathouse.cluster import storage, wire
-from boathouse.scheduling.pods import disks
+from boathouse.cluster import views, wire
+from boathouse.scheduling.pods import translate
 from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
@@ -19,44 +19,44 @@ def node(name: str, **labels: str) -> model.Node:
     return model.Node(name=model.NodeName(name), allocatable=model.Resources(), labels=known)
 
 
-def on(host: str) -> storage.VolumeNodeAffinity:
+def on(host: str) -> views.VolumeNodeAffinity:
     here = wire.Requirement(key="kubernetes.io/hostname", operator="In", values=(host,))
     term = wire.NodeSelectorTerm(match_expressions=(here,))
-    return storage.VolumeNodeAffinity(required=wire.NodeSelector(node_selector_terms=(term,)))
+    return views.VolumeNodeAffinity(required=wire.NodeSelector(node_selector_terms=(term,)))
 
 
 def claim(
     name: str, *, volume: str = "", by: str = "late", size: str = "1Gi", selected: str = "", mode="ReadWriteOnce"
 ):
-    annotations = {storage.BIND_COMPLETED: "yes"} if volume else {}
-    annotations |= {storage.SELECTED_NODE: selected} if selected else {}
+    annotations = {views.BIND_COMPLETED: "yes"} if volume else {}
+    annotations |= {views.SELECTED_NODE: selected} if selected else {}
     meta = wire.ObjectMeta(name=name, namespace="ns", uid=name, annotations=annotations)
     asked = wire.ResourceRequirements(requests={"storage": size})
-    spec = storage.ClaimSpec(volume_name=volume, storage_class_name=by, access_modes=(mode,), resources=asked)
-    return storage.ClaimView(metadata=meta, spec=spec)
+    spec = views.ClaimSpec(volume_name=volume, storage_class_name=by, access_modes=(mode,), resources=asked)
+    return views.ClaimView(metadata=meta, spec=spec)
 
 
 def volume(name: str, *, size: str = "1Gi", host: str = "", labels=None, for_claim: str = "", driver: str = ""):
-    reference = storage.ClaimReference(namespace="ns", name=for_claim) if for_claim else None
-    spec = storage.VolumeSpec(
+    reference = views.ClaimReference(namespace="ns", name=for_claim) if for_claim else None
+    spec = views.VolumeSpec(
         capacity={"storage": size},
         access_modes=("ReadWriteOnce",),
         storage_class_name="late",
         node_affinity=on(host) if host else None,
         claim_ref=reference,
-        csi=storage.CsiSource(driver=driver, volume_handle=name) if driver else None,
+        csi=views.CsiSource(driver=driver, volume_handle=name) if driver else None,
     )
     meta = wire.ObjectMeta(name=name, labels=labels or {})
-    return storage.VolumeView(metadata=meta, spec=spec, status=storage.Phase(phase="Available"))
+    return views.VolumeView(metadata=meta, spec=spec, status=views.Phase(phase="Available"))
 
 
-def judge(*objects, provisioner: str = storage.NO_PROVISIONER, taken=None, csi_nodes=None) -> rules.Judge:
-    late = storage.ClassView(
+def judge(*objects, provisioner: str = views.NO_PROVISIONER, taken=None, csi_nodes=None) -> rules.Judge:
+    late = views.ClassView(
         metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
     )
     known = rules.Storage(
-        claims={one.metadata.key: one for one in objects if isinstance(one, storage.ClaimView)},
-        volumes={one.metadata.name: one for one in objects if isinstance(one, storage.VolumeView)},
+        claims={one.metadata.key: one for one in objects if isinstance(one, views.ClaimView)},
+        volumes={one.metadata.name: one for one in objects if isinstance(one, views.VolumeView)},
         classes={"late": late},
         csi_nodes=csi_nodes or {},
         drivers={},
@@ -79,7 +79,7 @@ def unknown(operator: str = "Near") -> wire.NodeSelector:
 
 def test_a_volume_that_cannot_be_represented_fits_nothing_and_keeps_no_other_from_a_claim():
     odd = volume("odd")
-    elsewhere = msgspec.structs.replace(odd.spec, node_affinity=storage.VolumeNodeAffinity(required=unknown()))
+    elsewhere = msgspec.structs.replace(odd.spec, node_affinity=views.VolumeNodeAffinity(required=unknown()))
     poison = (
         volume("a-size", size="much"),
         msgspec.structs.replace(odd, metadata=wire.ObjectMeta(name="b-operator"), spec=elsewhere),
@@ -152,13 +152,13 @@ def test_a_claim_whose_volume_is_gone_or_that_is_not_there_fits_nowhere():
     assert judge().bindings(["ns/c"], node("n1")) == rules.NO_SUCH_CLAIM
 
 
-def limits(**drivers: int) -> dict[str, storage.CsiNodeView]:
+def limits(**drivers: int) -> dict[str, views.CsiNodeView]:
     """The limits of drivers on n1; underscores stand for dots."""
     known = [
-        storage.NodeDriver(name=name.replace("_", "."), allocatable=storage.VolumeCount(count=count))
+        views.NodeDriver(name=name.replace("_", "."), allocatable=views.VolumeCount(count=count))
         for name, count in drivers.items()
     ]
-    return {"n1": storage.CsiNodeView(spec=storage.CsiNodeSpec(drivers=tuple(known)))}
+    return {"n1": views.CsiNodeView(spec=views.CsiNodeSpec(drivers=tuple(known)))}
 
 
 def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
@@ -169,7 +169,7 @@ def test_a_volume_that_is_mounted_already_counts_once_against_the_limit():
     assert not asked.too_many(["ns/b"], "another", {"ns/a"})
 
 
-def of_a_kind(name: str, kind: str, source: wire.Disk, **fields) -> storage.VolumeView:
+def of_a_kind(name: str, kind: str, source: wire.Disk, **fields) -> views.VolumeView:
     """A volume that names no CSI driver."""
     plain = volume(name, **fields)
     return msgspec.structs.replace(plain, spec=msgspec.structs.replace(plain.spec, **{kind: source}))
@@ -216,10 +216,10 @@ GCE = {"gce_persistent_disk": wire.Disk(pd_name="d")}
     ],
 )
 def test_a_disk_has_the_name_that_its_driver_gives_it(source, zones, handle):
-    assert disks.attached(wire.DiskSource(**source), zones) == handle
+    assert translate.attached(wire.DiskSource(**source), zones) == handle
     if not zones:
         inline = wire.PodSpec(volumes=(wire.Volume(name="v", **source),))
-        assert [disks.handle_of(key) for key in disks.attached_inline(inline)] == ([handle] if handle else [])
+        assert [translate.handle_of(key) for key in translate.attached_inline(inline)] == ([handle] if handle else [])
 
 
 def test_a_volume_promised_to_two_pods_by_one_claim_stays_promised_when_one_is_released():
@@ -272,10 +272,10 @@ def mounting(*, is_ephemeral: bool = False):
 
 
 OURS = wire.OwnerReference(api_version="v1", kind="Pod", name="p", uid="uid-p", controller=True)
-IMMEDIATE = storage.ClassView(metadata=wire.ObjectMeta(name="late"), provisioner="d")
+IMMEDIATE = views.ClassView(metadata=wire.ObjectMeta(name="late"), provisioner="d")
 
 
-def changed(claim: storage.ClaimView, **fields) -> storage.ClaimView:
+def changed(claim: views.ClaimView, **fields) -> views.ClaimView:
     return msgspec.structs.replace(claim, metadata=msgspec.structs.replace(claim.metadata, **fields))
 
 
@@ -304,7 +304,7 @@ def changed(claim: storage.ClaimView, **fields) -> storage.ClaimView:
         ),
         (
             False,
-            msgspec.structs.replace(manifests.claim_view(volume="v"), status=storage.Phase(phase="Lost")),
+            msgspec.structs.replace(manifests.claim_view(volume="v"), status=views.Phase(phase="Lost")),
             None,
             'has lost its volume "v"',
         ),

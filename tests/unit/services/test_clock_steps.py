@@ -13,7 +13,7 @@ from boathouse.cluster import events, server_time, store
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
-from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse.services import hadoop
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.status_codec import stripped

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.resources.pods.environment import literal
+from boathouse.resources.pod_environment import literal
 from boathouse.services.sparkapp import objects
 from boathouse_task import contract
 from boathouse_task.contract import TaskType

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from boathouse import reload
+from boathouse import options
 from boathouse.resources import config
 
 STARTED = config.OperatorConfig.model_validate({"queues": [{"name": "default"}]})
@@ -30,7 +30,9 @@ def path(tmp_path):
 
 
 async def test_another_queue_is_a_change(path):
-    await reload.changed(path, STARTED, sleep=Edits(path, '{"queues": [{"name": "default"}, {"name": "nightly"}]}'))
+    await options.file_changed(
+        path, STARTED, sleep=Edits(path, '{"queues": [{"name": "default"}, {"name": "nightly"}]}')
+    )
 
 
 SAME = '{"queues": [ {"name": "default"} ]}'
@@ -39,18 +41,18 @@ SAME = '{"queues": [ {"name": "default"} ]}'
 @pytest.mark.parametrize("text", [SAME, '{"queues": []}', "not JSON", ""], ids=["same", "bad", "broken", "away"])
 async def test_an_equal_or_invalid_file_is_no_change(path, text):
     with pytest.raises(asyncio.CancelledError):
-        await reload.changed(path, STARTED, sleep=Edits(path, text, text))
+        await options.file_changed(path, STARTED, sleep=Edits(path, text, text))
 
 
 async def test_a_valid_change_after_one_that_was_not_valid_counts(path):
-    await reload.changed(path, STARTED, sleep=Edits(path, '{"profile": "none"}', '{"profile": "fifo"}'))
+    await options.file_changed(path, STARTED, sleep=Edits(path, '{"profile": "none"}', '{"profile": "fifo"}'))
 
 
 async def test_a_change_before_the_first_read_counts(path):
     path.write_text('{"profile": "fifo"}')  # the process has read the file before
-    await reload.changed(path, STARTED, sleep=Edits(path, '{"profile": "fifo"}'))
+    await options.file_changed(path, STARTED, sleep=Edits(path, '{"profile": "fifo"}'))
 
 
 async def test_a_file_that_is_empty_at_the_first_read_is_read_again(path):
     path.write_text("")
-    await reload.changed(path, STARTED, sleep=Edits(path, "", '{"profile": "fifo"}'))
+    await options.file_changed(path, STARTED, sleep=Edits(path, "", '{"profile": "fifo"}'))

@@ -1,6 +1,6 @@
 """The retries and writes of statuses that a namespace may cause in a second."""
 
-from boathouse import buckets
+from boathouse import fair
 from boathouse.services.mrjob import submission
 from boathouse.services.mrjob.settle import Attempt
 from tests.builders import mrjobs
@@ -12,8 +12,8 @@ class Limits:
 
     def __init__(self, retries_per_second: float = 2.0) -> None:
         self.now_s = 0.0
-        burst = retries_per_second * buckets.BURST_S
-        self.buckets = buckets.Buckets(rate_per_s=retries_per_second, burst=burst, clock=lambda: self.now_s)
+        burst = retries_per_second * fair.BURST_S
+        self.buckets = fair.Buckets(rate_per_s=retries_per_second, burst=burst, clock=lambda: self.now_s)
 
     def admit(self, waiting, granted=frozenset(), namespace="demo"):
         return submission.admit(self.buckets, namespace, waiting, granted)

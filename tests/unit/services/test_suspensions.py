@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from boathouse.resources import times
+from boathouse.resources import statuses
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import conditions, job_state
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model
 from tests.builders import mrjobs
 from tests.builders.frame import condition_of
@@ -49,7 +49,7 @@ def test_suspended_reduces_are_counted_and_named():
     state = next_state(suspended_pod("r-0"), suspended_pod("r-1"))
     message = state.condition(SUSPENDED).message
     assert (condition_of(state, SUSPENDED), state.suspended_reduces) == (("True", "WaitingForMaps"), 2)
-    assert message.startswith(f"2 reduces (r-00000, r-00001) suspended until {times.rfc3339(NOW_S + 60)}")
+    assert message.startswith(f"2 reduces (r-00000, r-00001) suspended until {statuses.rfc3339(NOW_S + 60)}")
     status = job_state.to_status(state)
     assert (status["reduces"]["suspended"], status["maps"]["suspended"]) == (2, 0)
 
@@ -100,7 +100,7 @@ def annotated_job(text):
 
 def test_the_author_suspends_until_a_time_within_an_hour():
     for ahead_s, wanted in ((60, NOW_S + 60), (3600, NOW_S + 3600), (3601, None), (0, None), (-60, None)):
-        job = annotated_job(times.rfc3339(NOW_S + ahead_s))
+        job = annotated_job(statuses.rfc3339(NOW_S + ahead_s))
         assert conditions.suspended_until_s(job, NOW_S) == wanted
     assert conditions.suspended_until_s(mrjobs.job(), NOW_S) is None
 
@@ -113,7 +113,7 @@ def test_an_annotation_without_effect_is_explained(text):
 
 
 def test_an_annotation_that_the_chart_gives_no_effect_is_explained():
-    job = annotated_job(times.rfc3339(NOW_S + 60))
+    job = annotated_job(statuses.rfc3339(NOW_S + 60))
     assert condition_of(next_state(job=job), SUSPENDED) is None
     state = next_state(job=job, may_suspend=False)
     assert condition_of(state, SUSPENDED) == ("False", "SwitchedOff")

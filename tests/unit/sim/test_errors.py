@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boathouse_sim.errors import Errors, Truth
+from boathouse_sim.workload import Errors, Truth
 from tests.builders import simulations
 
 NODE_MB = 10_000

@@ -6,8 +6,8 @@ import pytest
 
 from boathouse_policies import framework, model, profiles
 from boathouse_sim import simulation
-from boathouse_sim.errors import Errors
 from boathouse_sim.simulation import Instant
+from boathouse_sim.workload import Errors
 from tests.builders import simulations
 
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from boathouse.suspension import keeper, timeouts
+from boathouse.suspension import keeper, stages
 from boathouse.suspension.keeper import Action
-from boathouse.suspension.reasons import Reason
+from boathouse.suspension.stages import Reason
 from boathouse_policies import model, profiles
 from tests.builders.operators.suspensions import CONTINUED, SHRUNK, SINCE_S, TASK, UNTIL_S, WHOLE, TaskDesk, record
 
@@ -44,17 +44,17 @@ def test_a_suspended_task_is_left_alone_until_its_time_is_over():
 def test_a_task_whose_cpu_does_not_shrink_in_time_continues():
     tasks = KeptTasks()
     tasks.show(SHRUNK, actual="1")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + timeouts.LAPSES_S)
-    tasks.desk.now_s = SINCE_S + timeouts.LAPSES_S - 0.01
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + stages.LAPSES_S)
+    tasks.desk.now_s = SINCE_S + stages.LAPSES_S - 0.01
     assert tasks.due() == []
-    tasks.desk.now_s = SINCE_S + timeouts.LAPSES_S
+    tasks.desk.now_s = SINCE_S + stages.LAPSES_S
     assert (tasks.due(), tasks.reason()) == ([(TASK, Action.CONTINUE)], "Lapsed")
 
 
 def test_a_task_whose_cpu_has_shrunk_does_not_lapse():
     tasks = KeptTasks()
     tasks.show(SHRUNK)
-    tasks.desk.now_s = SINCE_S + timeouts.LAPSES_S + 1
+    tasks.desk.now_s = SINCE_S + stages.LAPSES_S + 1
     assert tasks.due() == []
 
 
@@ -117,12 +117,12 @@ def test_a_growth_that_its_node_defers_is_taken_back_and_repeated_later():
     tasks = KeptTasks()
     tasks.show(CONTINUED)
     tasks.show(WHOLE, actual="1m", resize="Deferred")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + timeouts.DEFERRED_S)
-    tasks.desk.now_s += timeouts.DEFERRED_S
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + stages.DEFERRED_S)
+    tasks.desk.now_s += stages.DEFERRED_S
     assert tasks.due() == [(TASK, Action.SHRINK_BACK)]
     tasks.show(CONTINUED)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + timeouts.DEFERRED_RETRY_S)
-    tasks.desk.now_s += timeouts.DEFERRED_RETRY_S
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + stages.DEFERRED_RETRY_S)
+    tasks.desk.now_s += stages.DEFERRED_RETRY_S
     assert tasks.due() == [(TASK, Action.GROW)]
 
 
@@ -130,8 +130,8 @@ def test_a_growth_without_a_condition_is_left_to_its_node():
     tasks = KeptTasks()
     tasks.show(WHOLE, actual="1m")
     assert tasks.due() == []
-    tasks.desk.now_s += timeouts.DEFERRED_S + 1
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + timeouts.DEFERRED_S / 4)
+    tasks.desk.now_s += stages.DEFERRED_S + 1
+    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + stages.DEFERRED_S / 4)
 
 
 def test_a_refused_resume_is_repeated_after_longer_and_longer_delays_with_the_request_each_second_time():
@@ -163,8 +163,8 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
         tasks.due()
     tasks.show(SHRUNK, has_record=False)
     assert tasks.due() == ([(TASK, Action.RECORD)] if has_record else [])
-    assert tasks.keeper.next_s() == SINCE_S + timeouts.SUBMITTED_S
-    tasks.desk.now_s += timeouts.SUBMITTED_S
+    assert tasks.keeper.next_s() == SINCE_S + stages.SUBMITTED_S
+    tasks.desk.now_s += stages.SUBMITTED_S
     assert tasks.due() == [(TASK, Action.RECORD)]
     size = tasks.keeper.original(tasks.desk.row(TASK))
     assert (size.request_milli, size.limit_milli) == original
@@ -173,7 +173,7 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
 def test_a_task_of_which_nothing_is_known_is_not_given_a_guess_before_its_job_could_be_submitted():
     tasks = KeptTasks()
     tasks.show(SHRUNK, has_record=False)
-    tasks.desk.now_s += timeouts.SUBMITTED_S - 0.01
+    tasks.desk.now_s += stages.SUBMITTED_S - 0.01
     assert tasks.keeper.original(tasks.desk.row(TASK)) is None
 
 

@@ -5,7 +5,7 @@ import msgspec
 import pytest
 from hypothesis import strategies as st
 
-from boathouse.suspension import record as suspension_record
+from boathouse.suspension import stages as suspension_record
 
 RECORD = suspension_record.SuspensionRecord(
     cpu_request_milli=500,

@@ -7,8 +7,8 @@ import pytest
 from boathouse_task import hdfs, locations
 from boathouse_task.contract import HdfsAddress, Reason
 from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.locations import Source
 from boathouse_task.storage import Storage
-from boathouse_task.stores import Source
 from tests.builders.task_hdfs import rpc_error
 from tests.builders.tasks import SleepingClock
 

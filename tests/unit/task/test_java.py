@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_task import java
+from boathouse_task import lines
 
 
 @pytest.mark.parametrize(
@@ -22,23 +22,23 @@ from boathouse_task import java
     ],
 )
 def test_what_is_no_utf8_is_replaced_as_often_as_in_java(data, replaced):
-    assert java.decoded(b"a" + data).removesuffix("A") == "a" + "\ufffd" * replaced
+    assert lines.java_decoded(b"a" + data).removesuffix("A") == "a" + "\ufffd" * replaced
 
 
 @given(st.text())
 def test_text_stays_as_it_is(text):
     data = text.encode()
-    assert (java.decoded(data), java.utf8(data)) == (text, data)
+    assert (lines.java_decoded(data), lines.java_utf8(data)) == (text, data)
 
 
 @given(st.integers(-(2**70), 2**70))
 def test_integers_of_64_bits_are_parsed_and_no_others(number):
-    assert java.parsed_long(str(number)) == (number if -(2**63) <= number < 2**63 else None)
+    assert lines.java_long(str(number)) == (number if -(2**63) <= number < 2**63 else None)
 
 
 @pytest.mark.parametrize("text", ["0" * 20_000 + "7", "\u0660" * 20_000 + "\u0667"])
 def test_any_number_of_zeros_may_come_first(text):
-    assert java.parsed_long(text) == 7
+    assert lines.java_long(text) == 7
 
 
 @pytest.mark.parametrize(
@@ -46,4 +46,4 @@ def test_any_number_of_zeros_may_come_first(text):
     [("a,b", ["a", "b"]), ("a,,b,,", ["a", "", "b"]), (",a", ["", "a"]), (",,", []), ("a", ["a"])],
 )
 def test_empty_parts_at_the_end_of_a_text_are_no_parts(text, parts):
-    assert java.split(text, ",") == parts
+    assert lines.java_split(text, ",") == parts

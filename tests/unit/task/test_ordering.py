@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_task import key_fields, prefix
+from boathouse_task import key_fields, mapoutput
 from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
 
@@ -88,7 +88,7 @@ def test_a_second_field_decides_where_the_first_is_equal(one, other):
 
 @given(st.lists(KEYS, max_size=20))
 def test_whole_lines_sorted_as_bytes_come_in_the_keys_order(keys):
-    prefixer = prefix.Prefixer(Partitioner(comparator_options="-k1,1nr", key_field_separator="."), 1)
+    prefixer = mapoutput.Prefixer(Partitioner(comparator_options="-k1,1nr", key_field_separator="."), 1)
     lines = sorted(prefixer(key + b"\tvalue\n") for key in keys)
     stripped = b"".join(key_fields.strip(lines)).splitlines()
     compare = reference(1, 1, numeric=True, reverse=True)
@@ -126,9 +126,9 @@ def test_options_that_hadoop_does_not_know_are_refused(options):
 )
 def test_the_separator_behind_the_key_becomes_a_tab(line, separator, fields, expected):
     partitioner = Partitioner(field_separator=separator, num_key_fields=fields)
-    assert prefix.Prefixer(partitioner, 1)(line + b"\n") == expected + b"\n"
+    assert mapoutput.Prefixer(partitioner, 1)(line + b"\n") == expected + b"\n"
     large = line.replace(b"d", b"d" * (2 << 20))
-    assert prefix.Prefixer(partitioner, 1)(large + b"\n") == expected.replace(b"d", b"d" * (2 << 20)) + b"\n"
+    assert mapoutput.Prefixer(partitioner, 1)(large + b"\n") == expected.replace(b"d", b"d" * (2 << 20)) + b"\n"
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_the_separator_behind_the_key_becomes_a_tab(line, separator, fields, exp
 )
 def test_a_key_that_lacks_fields_gets_its_tab_when_it_is_read(line, is_combined, sortable, read):
     partitioner = Partitioner(num_key_fields=2)
-    prefixer = prefix.Prefixer(partitioner, 1, is_combined=is_combined)
+    prefixer = mapoutput.Prefixer(partitioner, 1, is_combined=is_combined)
     assert prefixer(line + b"\n") == sortable + b"\n"
     assert prefixer._large(line + b"\n") == sortable + b"\n"
     assert b"".join(key_fields.reduce_input([sortable + b"\n"], 2, b"\t")) == read + b"\n"

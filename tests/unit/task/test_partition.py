@@ -4,11 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse_task import key_fields, prefix
+from boathouse_task import key_fields, mapoutput
 from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
 from boathouse_task.key_fields import KeySpec
-from boathouse_task.prefix import Prefixer
+from boathouse_task.mapoutput import Prefixer
 
 # By Java: 31-polynomial over the UTF-8 bytes, starting with 1, as WritableComparator.hashBytes; and String.hashCode.
 HADOOP_HASHES = {
@@ -117,7 +117,7 @@ def test_keys_that_repeat_are_remembered_without_changing_the_result():
 
 
 def test_more_keys_than_are_remembered_are_still_right(monkeypatch):
-    monkeypatch.setattr(prefix, "_CACHE_KEYS", 10)
+    monkeypatch.setattr(mapoutput, "_CACHE_KEYS", 10)
     generator = random.Random(1)
     prefixer, plain = Prefixer(Partitioner(), 5), Prefixer(Partitioner(), 5)
     for _ in range(20):

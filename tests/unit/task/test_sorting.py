@@ -8,8 +8,7 @@ from boathouse_task import counters, key_fields, sorting
 from boathouse_task.contract import Partitioner
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
-from boathouse_task.mapoutput import ROW_BYTES, Section, SectionWriter
-from boathouse_task.prefix import Prefixer
+from boathouse_task.mapoutput import ROW_BYTES, Prefixer, Section, SectionWriter
 from boathouse_task.processes import Processes
 from boathouse_task.sorting import Run, Sorter, SortTool
 

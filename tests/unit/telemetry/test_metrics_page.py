@@ -6,7 +6,7 @@ import re
 from prometheus_client import exposition
 
 from boathouse import metrics_page
-from boathouse.telemetry import gauges, metrics
+from boathouse.telemetry import metrics
 
 PAGE = pathlib.Path(__file__).parents[3] / "docs/reference/metrics.md"
 
@@ -27,5 +27,5 @@ async def test_every_documented_name_is_scraped(monkeypatch):
 
 def test_a_page_names_the_labels_of_what_has_no_sample_yet():
     subject = metrics.Metrics()
-    subject.gauges.add(gauges.Gauge(name="boathouse_x", documentation="x", labels=("queue",), read=dict))
+    subject.gauges.add(metrics.Gauge(name="boathouse_x", documentation="x", labels=("queue",), read=dict))
     assert "| `boathouse_x` | gauge | `queue` | x |" in metrics.page(subject.registry)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.telemetry.gauges import BoundedSeries
+from boathouse.telemetry.metrics import BoundedSeries
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import aiohttp
 import pytest
 from prometheus_client import exposition
 
-from boathouse.telemetry import gauges, health, metrics, server
+from boathouse.telemetry import health, metrics, server
 
 
 async def fetch(application, path, **headers):
@@ -38,7 +38,7 @@ async def test_a_scraper_that_requests_openmetrics_gets_it():
 
 async def test_gauges_are_read_when_they_are_scraped():
     subject, pending = metrics.Metrics(), [3]
-    subject.gauges.add(gauges.Gauge(name="boathouse_waiting", documentation="w", read=lambda: {(): pending[0]}))
+    subject.gauges.add(metrics.Gauge(name="boathouse_waiting", documentation="w", read=lambda: {(): pending[0]}))
     pending[0] = 5
     _, _, text = await fetch(server.metrics_application(subject.registry), "/metrics")
     assert "boathouse_waiting 5.0" in text
@@ -46,8 +46,8 @@ async def test_gauges_are_read_when_they_are_scraped():
 
 async def test_a_gauge_that_cannot_be_read_is_left_out_and_counted():
     subject = metrics.Metrics()
-    subject.gauges.add(gauges.Gauge(name="boathouse_broken", documentation="b", read=lambda: {}[0]))
-    subject.gauges.add(gauges.Gauge(name="boathouse_whole", documentation="w", read=lambda: {(): 1.0}))
+    subject.gauges.add(metrics.Gauge(name="boathouse_broken", documentation="b", read=lambda: {}[0]))
+    subject.gauges.add(metrics.Gauge(name="boathouse_whole", documentation="w", read=lambda: {(): 1.0}))
     pages = [exposition.generate_latest(subject.registry).decode() for _ in range(2)]
     assert "boathouse_broken" not in pages[0]
     assert "boathouse_whole 1.0" in pages[0]
@@ -57,7 +57,7 @@ async def test_a_gauge_that_cannot_be_read_is_left_out_and_counted():
 async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch):
     monkeypatch.setattr(server, "PAGE_S", 3600.0)
     subject, made = metrics.Metrics(), []
-    subject.gauges.add(gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: made.append(1) or {(): 1.0}))
+    subject.gauges.add(metrics.Gauge(name="boathouse_x", documentation="x", read=lambda: made.append(1) or {(): 1.0}))
     application = server.metrics_application(subject.registry)
     async with server.serve(application, port=0, host="127.0.0.1") as port, aiohttp.ClientSession() as session:
         for version in ("0.0.1", "1.0.0", "9"):
@@ -70,7 +70,7 @@ async def test_a_page_is_created_once_however_often_it_is_requested(monkeypatch)
 async def test_other_work_has_its_turn_between_two_metrics_of_a_page():
     subject, turns, seen = metrics.Metrics(), [0], []
     for name in ("a", "b"):
-        gauge = gauges.Gauge(
+        gauge = metrics.Gauge(
             name=f"boathouse_{name}", documentation=name, read=lambda: seen.append(turns[0]) or {(): 1.0}
         )
         subject.gauges.add(gauge)
@@ -111,8 +111,8 @@ async def test_idle_connections_to_a_port_give_way_to_a_probe(monkeypatch):
 
 
 def test_two_gauges_of_one_name_are_a_mistake():
-    subject = gauges.ScrapeGauges()
-    gauge = gauges.Gauge(name="boathouse_x", documentation="x", read=lambda: {(): 1.0})
+    subject = metrics.ScrapeGauges()
+    gauge = metrics.Gauge(name="boathouse_x", documentation="x", read=lambda: {(): 1.0})
     subject.add(gauge)
     with pytest.raises(ValueError, match="the gauge boathouse_x exists already"):
         subject.add(gauge)

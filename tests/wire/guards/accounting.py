@@ -8,7 +8,7 @@ from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.scheduling import transforms
 from boathouse.scheduling.pods import ownership, translate
 from boathouse_policies import framework, model
-from boathouse_policies.model import resources
+from boathouse_policies.model import values
 from tests.builders import manifests
 from tests.builders.operators.schedulers import scheduling
 from tests.wire import waiting
@@ -83,7 +83,7 @@ async def a_pod_with_large_annotations(api, _tmp):
 
 
 def without_a_largest_amount(patch):
-    for module in (model, resources):
+    for module in (model, values):
         patch.setattr(module, "LARGEST", 1 << 100)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import views, wire
 from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import requests
 from boathouse.scheduling.volumes import book as volume_book
@@ -42,12 +42,12 @@ class _Looked(dict):
 
 
 async def a_pod_whose_claims_wait_for_their_volumes(_api, _tmp):
-    by = storage.ClassView(
+    by = views.ClassView(
         metadata=wire.ObjectMeta(name="late"), provisioner=DRIVER, volume_binding_mode="WaitForFirstConsumer"
     )
-    spec, meta = storage.ClaimSpec(storage_class_name="late"), wire.ObjectMeta(name="c", namespace="demo")
+    spec, meta = views.ClaimSpec(storage_class_name="late"), wire.ObjectMeta(name="c", namespace="demo")
     known = rules.Storage(
-        claims={"demo/c": storage.ClaimView(metadata=meta, spec=spec)},
+        claims={"demo/c": views.ClaimView(metadata=meta, spec=spec)},
         volumes=_Looked(),
         classes={"late": by},
         csi_nodes={},

@@ -13,8 +13,8 @@ import msgspec
 import pytest
 from aiohttp import web
 
-from boathouse import buckets
-from boathouse.listening import budget, connections, gate, request_head
+from boathouse import fair
+from boathouse.listening import connections, gate
 from boathouse.resources import names
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import results, routes, split_plans, splits
@@ -205,7 +205,7 @@ def without_the_claims(patch):
 
 
 def without_budgets(patch):
-    patch.setattr(buckets.Buckets, "take", lambda _, _key: True)
+    patch.setattr(fair.Buckets, "take", lambda _, _key: True)
 
 
 def without_places(patch):
@@ -213,7 +213,7 @@ def without_places(patch):
     def place(_self, _key):
         yield True
 
-    patch.setattr(budget.Places, "place", place)
+    patch.setattr(connections.Places, "place", place)
 
 
 def without_the_bound_of_bytes(patch):
@@ -237,7 +237,7 @@ def with_lasting_connections(patch):
 
 
 def without_the_bound_of_heads(patch):
-    patch.setattr(request_head, "MAX_BYTES", 2**20)
+    patch.setattr(gate, "MAX_BYTES", 2**20)
 
 
 def without_surplus(patch):

@@ -6,10 +6,10 @@ import asyncio
 
 from prometheus_client import registry
 
-from boathouse import buckets, fair
+from boathouse import fair
 from boathouse.cluster import wire
-from boathouse.scheduling import executor, outcomes, transforms
-from boathouse.scheduling.tenants import refusals, variety
+from boathouse.scheduling import executor, outcomes, refusals, transforms
+from boathouse.scheduling.limits import ShapeLimits, Variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob import settle
 from tests.builders import manifests, mrjobs
@@ -67,7 +67,7 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
 
 
 async def pods_of_many_shapes(api, _tmp):
-    limits = variety.Limits(shapes=5)
+    limits = ShapeLimits(shapes=5)
     async with scheduling(api, shape_limits=limits) as w:
         for number in range(20):
             api.add(manifests.pod(f"p{number:02}", cpu=f"{number + 1}m"))
@@ -139,7 +139,7 @@ def with_workers_in_order_of_arrival(patch):
 
 
 def with_any_number_of_shapes(patch):
-    patch.setattr(variety.Variety, "refusal", lambda *_: None)
+    patch.setattr(Variety, "refusal", lambda *_: None)
 
 
 def with_any_number_of_constraints(patch):
@@ -153,7 +153,7 @@ def with_one_line_for_all_keys(patch):
 
 
 def with_retries_at_any_rate(patch):
-    patch.setattr(buckets.Buckets, "take", lambda *_, **__: True)
+    patch.setattr(fair.Buckets, "take", lambda *_, **__: True)
     patch.setattr(settle, "backoff_s", lambda _: 0.0)
 
 

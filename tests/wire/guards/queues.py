@@ -5,7 +5,7 @@ from __future__ import annotations
 import collections
 
 from boathouse.resources.config import OperatorConfig, QueueConfig
-from boathouse.scheduling.pods import holders, ownership
+from boathouse.scheduling.pods import indexes, ownership
 from boathouse.services.frame import admission
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.mrjob import model as mrjobs
@@ -167,12 +167,12 @@ def with_jobs_for_every_queue(patch):
 
 
 def with_names_of_others(patch):
-    whole = holders.Holders.add
+    whole = indexes.Holders.add
 
     def as_one_namespace(self, _namespace, owner, resources, sign):
         whole(self, "demo", owner, resources, sign)
 
-    patch.setattr(holders.Holders, "add", as_one_namespace)
+    patch.setattr(indexes.Holders, "add", as_one_namespace)
 
 
 GUARDS = {

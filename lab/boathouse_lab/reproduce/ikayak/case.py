@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from boathouse_lab.reproduce.ikayak.setting import Setting
     from boathouse_lab.reproduce.ikayak.variants import Variant
-    from boathouse_sim.live.recording import TaskRecord
+    from boathouse_sim.live.knowledge import TaskRecord
     from boathouse_sim.results import Outcome
     from boathouse_sim.workload import Workload
 

@@ -27,7 +27,7 @@ from typing_extensions import override
 from boathouse_policies import ikayak, model
 from boathouse_policies.framework import Observer
 from boathouse_policies.ikayak.remaining import Bank, History
-from boathouse_sim import contention, topology, work
+from boathouse_sim import conditions, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import Live, MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload
@@ -244,7 +244,7 @@ def workload(trial: Trial) -> Workload:
         name="predicting",
         cluster=Cluster.of(topology.ikayak_testbed()),
         apps=tuple(apps),
-        conditions=Conditions(contention=contention.Saturation(), jitter=trial.noise),
+        conditions=Conditions(contention=conditions.Saturation(), jitter=trial.noise),
     )
 
 

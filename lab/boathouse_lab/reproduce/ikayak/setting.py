@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from boathouse_sim import contention, topology, work
-from boathouse_sim.conditions import Conditions
+from boathouse_sim import topology, work
+from boathouse_sim.conditions import Conditions, Saturation
 from boathouse_sim.live import DynamicAllocation, MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Penalty, PenaltyModel, Workload
 
@@ -145,7 +145,7 @@ class Setting:
             apps.append(self._spark(i, round(at_s * 1000), random))
             at_s += float(random.exponential(self.gap_s / 2))
         conditions = Conditions(
-            contention=None if self.calm else contention.Saturation(),
+            contention=None if self.calm else Saturation(),
             reading=work.Reading(rack=self.rack, anywhere=max(self.rack, work.ILA_READING.anywhere)),
             jitter=self.jitter,
             suspend_ms=round(self.suspend_s * 1000),

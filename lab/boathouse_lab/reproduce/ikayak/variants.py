@@ -11,8 +11,8 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import ikayak, model, profiles
-from boathouse_policies.baselines import delay, placement
-from boathouse_policies.baselines.orders import Fifo
+from boathouse_policies.baselines import delay, plain
+from boathouse_policies.baselines.plain import Fifo
 from boathouse_policies.framework import Patience
 from boathouse_policies.ikayak.book import Book
 from boathouse_policies.ikayak.remaining import Bank
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies.framework import CycleState, PendingClass, Profile
-    from boathouse_policies.ikayak.fuzzy import Sample
+    from boathouse_policies.ikayak.predictors import Sample
     from boathouse_policies.ikayak.remaining import Key
 
 CLUSTER, CLIENT = "yarn-cluster", "yarn-client"
@@ -150,7 +150,7 @@ class _MapsWait(Patience):
 
 def _with_delay(base: Profile) -> Profile:
     patience = delay.Delay(delay.HADOOP_S)
-    closest = placement.Closest(placement.LEAST_LOADED, delay.LEVEL)
+    closest = plain.Closest(plain.LEAST_LOADED, delay.LEVEL)
     return dataclasses.replace(
         base,
         scores=MappingProxyType({**base.scores, model.Stage.MAP: closest}),

@@ -1,7 +1,7 @@
 """Table 5 and Figure 11: how well the three forms of interference model predict samples that they were not fitted to.
 
 As the paper trained (4.1): each application of Table 3 on hosts of six virtual machines, beside random combinations of
-the others and at any load. The truth is the simulator's (`contention.Saturation`), which is of none of the three forms;
+the others and at any load. The truth is the simulator's (`conditions.Saturation`), which is of none of the three forms;
 the policy's own profiler makes the samples, from the events that it would see.
 """
 
@@ -17,7 +17,7 @@ from typing_extensions import override
 from boathouse_lab.reproduce.ila import polynomials, programs
 from boathouse_policies import framework, ila, model
 from boathouse_policies.ila import fitting
-from boathouse_sim import contention, topology, work
+from boathouse_sim import conditions, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live import Live
 from boathouse_sim.workload import Cluster, Workload
@@ -211,7 +211,7 @@ def _workload(case: Case, random: np.random.Generator) -> Workload:
         cluster=Cluster.of(*topology.ila_testbed(case.hosts)),
         apps=tuple(apps),
         conditions=Conditions(
-            contention=contention.Saturation(
+            contention=conditions.Saturation(
                 seek=case.assumed.seek, cpu_power=case.assumed.cpu_power, ceiling=case.assumed.ceiling
             ),
             reading=work.ILA_READING,

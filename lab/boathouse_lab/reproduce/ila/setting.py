@@ -9,7 +9,7 @@ import numpy as np
 
 from boathouse_lab.reproduce.ila import programs
 from boathouse_policies import model
-from boathouse_sim import contention, topology, work
+from boathouse_sim import conditions, topology, work
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.workload import Cluster, Workload
 
@@ -78,7 +78,7 @@ def workload(load: Load, seed: int, *, assumed: Assumed, part: float = 1.0, queu
         apps=apps,
         queues=tuple(halves) if queues else (),
         conditions=Conditions(
-            contention=contention.Saturation(seek=assumed.seek, cpu_power=assumed.cpu_power, ceiling=assumed.ceiling),
+            contention=conditions.Saturation(seek=assumed.seek, cpu_power=assumed.cpu_power, ceiling=assumed.ceiling),
             reading=work.ILA_READING,
             jitter=assumed.jitter,
             records=True,

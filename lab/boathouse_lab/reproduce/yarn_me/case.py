@@ -10,8 +10,8 @@ from typing_extensions import override
 from boathouse_policies import model, profiles, yarn_me
 from boathouse_policies.framework import Observer
 from boathouse_sim import simulation
-from boathouse_sim.errors import Errors
 from boathouse_sim.simulation import Heartbeats, Instant
+from boathouse_sim.workload import Errors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

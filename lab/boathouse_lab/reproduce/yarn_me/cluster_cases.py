@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from boathouse_lab.reproduce import interval
 from boathouse_lab.reproduce.yarn_me.case import Case, Seen
 from boathouse_lab.reproduce.yarn_me.table1 import TAKEN_RATES, Rates, Runs
-from boathouse_sim.errors import Errors
+from boathouse_sim.workload import Errors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

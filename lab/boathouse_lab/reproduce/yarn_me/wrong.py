@@ -15,7 +15,7 @@ from boathouse_lab.reproduce.yarn_me.case import ELASTIC, YARN, Case
 from boathouse_lab.reproduce.yarn_me.experiment import PAPER, gains, mean_of
 from boathouse_lab.reproduce.yarn_me.table2_cases import Drawn
 from boathouse_lab.table2 import Law, Table2
-from boathouse_sim.errors import Errors, Span
+from boathouse_sim.workload import Errors, Span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -1,5 +1,12 @@
-"""The spec of an MRCluster. Its rules are CEL, checked by the API server; their messages say what to do."""
+"""The spec of an MRCluster. Its rules are CEL, checked by the API server; their messages say what to do.
 
+A setting of Hadoop that Boathouse sets is closed: a user's value of it is ignored, and a condition names it. A key is
+closed in all files, because Hadoop merges them: `fs.defaultFS` in hdfs-site.xml would replace that of core-site.xml.
+Deprecated names are closed with the setting that Hadoop converts them to.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
 from pydantic import ConfigDict, Field
@@ -7,18 +14,90 @@ from pydantic import ConfigDict, Field
 from boathouse.resources.base import (
     POSSIBLE,
     DnsLabel,
+    HadoopSettings,
     Model,
     at_least,
     quantity_schema,
     rule,
     rules,
+    with_immutability,
 )
-from boathouse.resources.hadoop import Settings
-from boathouse.resources.immutability import with_immutability
-from boathouse.resources.mrcluster.nodes import Core, Master, Transient, default_of
-from boathouse.resources.mrcluster.resizing import Resizing
-from boathouse.resources.pods.environment import Environment
-from boathouse.resources.pods.template import NodeLabels, PodTemplate, TemplateFields, Tolerations
+from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transient, default_of
+from boathouse.resources.pod_environment import Environment
+from boathouse.resources.pod_template import NodeLabels, PodTemplate, TemplateFields, Tolerations
+
+CLOSED: Final[Mapping[str, Sequence[str]]] = {
+    "file system and security": (
+        r"fs\.(defaultFS|default\.name)",
+        r"hadoop\.(tmp\.dir|security\.(authentication|token\.service\.use_ip)|proxyuser\..*|http\.staticuser\.user)",
+        r"(dfs|yarn|mapreduce\.jobhistory)\.http\.policy",
+    ),
+    "NameNode": (
+        r"dfs\.(namenode\.|)(name|edits|name\.edits)\.dir",
+        r"dfs\.namenode\.(shared\.edits\.dir|checkpoint\.(edits\.)?dir|hosts\.provider\.classname)",
+        r"fs\.checkpoint\.(edits\.)?dir",
+        r"dfs\.(namenode\.)?(secondary\.)?(rpc|http|https|servicerpc|lifeline\.rpc)(-address|\.address|-bind-host)",
+        r"dfs\.namenode\.datanode\.registration\.ip-hostname-check",
+        r"dfs\.(hosts(\.exclude)?|(internal\.)?nameservices|nameservice\.id|federation\..*|ha\..*)",
+        r"dfs\.namenode\.(resource\.du\.reserved|replication\.max|fs-limits\.min-block-size)",
+        r"dfs\.(replication\.max|blocksize|block\.size|replication)",
+        r"dfs\.(webhdfs\.enabled|permissions(\.enabled)?|cluster\.administrators)",
+    ),
+    "DataNode": (
+        r"dfs\.(datanode\.)?data\.dir",
+        r"dfs\.datanode\.((http\.|https\.|ipc\.)?address|hostname|use\.datanode\.hostname)",
+        r"dfs\.client\.use\.datanode\.hostname|slave\.host\.name",
+    ),
+    "ResourceManager": (
+        r"yarn\.resourcemanager\.(hostname|bind-host|(scheduler\.|resource-tracker\.|admin\.)?address)",
+        r"yarn\.resourcemanager\.(webapp\.(https\.)?address|ha\..*|cluster-id|scheduler\.class)",
+        r"yarn\.resourcemanager\.(recovery\.enabled|store\.class|fs\.state-store\.uri)",
+        r"yarn\.resourcemanager\.(work-preserving-recovery\.enabled|nodes\.(include|exclude)-path)",
+        r"yarn\.node-labels\..*",
+        r"yarn\.scheduler\.(minimum|maximum)-allocation-mb",
+    ),
+    "NodeManager": (
+        r"yarn\.nodemanager\.(hostname|bind-host|address|(localizer|webapp(\.https)?)\.address)",
+        r"yarn\.nodemanager\.(local-dirs|log-dirs|aux-services|env-whitelist|node-labels\..*)",
+        r"yarn\.nodemanager\.(resource\.(memory-mb|cpu-vcores)|[vp]mem-check-enabled)",
+        r"yarn\.nodemanager\.disk-health-checker\.max-disk-utilization-per-disk-percentage",
+        r"yarn\.nodemanager\.remote-app-log-dir|yarn\.log-aggregation-enable",
+    ),
+    "CapacityScheduler": (
+        r"yarn\.scheduler\.capacity\.(root\.)?(queues|(.*\.)?capacity|(.*\.)?maximum-am-resource-percent)",
+        r"yarn\.scheduler\.capacity\.(resource-calculator|node-locality-delay|.*\.accessible-node-labels(\..*)?)",
+    ),
+    "MapReduce": (
+        r"mapreduce\.(framework\.name|application\.classpath|job\.(tags|emit-timeline-data|am\.node-label-expression))",
+        r"mapreduce\.jobhistory\.(bind-host|address|(admin|webapp|webapp\.https)\.address|(intermediate-)?done-dir)",
+        r"yarn\.app\.mapreduce\.am\.staging-dir",
+    ),
+}
+"""Regular expressions of keys, by what they configure."""
+
+_CLOSED: Final = re.compile("|".join(f"(?:{part})" for parts in CLOSED.values() for part in parts))
+
+
+def is_closed(key: str) -> bool:
+    """Return whether Boathouse sets a setting itself."""
+    return _CLOSED.fullmatch(key) is not None
+
+
+def open_settings(settings: Mapping[str, str] | None) -> dict[str, str]:
+    """Return the settings that users may make."""
+    return {key: value for key, value in (settings or {}).items() if not is_closed(key)}
+
+
+def closed_keys(*maps: Mapping[str, str] | None) -> tuple[str, ...]:
+    """Return the keys that are ignored, sorted."""
+    keys: Iterable[str] = (key for settings in maps for key in settings or ())
+    return tuple(sorted(filter(is_closed, keys)))
+
+
+def ignored_settings(keys: Iterable[str]) -> str:
+    """Return the message about settings of a user that are ignored."""
+    return f"Boathouse sets {', '.join(keys)} itself: remove them from the spec"
+
 
 VERSION: Final = "3.4.2"
 CLASSPATH: Final = "/opt/hadoop/lib/*"
@@ -70,13 +149,13 @@ class Hdfs(Model):
         description="Copies of each block of new files. Absent: 3, or the first number of core nodes if that is less.",
     )
     block_size: BlockSize = Field(default="128Mi", description="Of new files.")
-    settings: Settings | None = Field(default=None, description="For hdfs-site.xml.")
+    settings: HadoopSettings | None = Field(default=None, description="For hdfs-site.xml.")
 
 
 class Yarn(Model):
     """YARN of the cluster."""
 
-    settings: Settings | None = Field(
+    settings: HadoopSettings | None = Field(
         default=None, description="For yarn-site.xml; keys of the CapacityScheduler go to capacity-scheduler.xml."
     )
 
@@ -84,7 +163,7 @@ class Yarn(Model):
 class MapReduce(Model):
     """MapReduce of the cluster."""
 
-    settings: Settings | None = Field(default=None, description="For mapred-site.xml.")
+    settings: HadoopSettings | None = Field(default=None, description="For mapred-site.xml.")
 
 
 def _bytes(path: str, *parents: str) -> str:
@@ -200,7 +279,7 @@ class MRClusterSpec(TemplateFields):
     hdfs: Hdfs = Field(default_factory=Hdfs, json_schema_extra=default_of(Hdfs()))
     yarn: Yarn = Field(default_factory=Yarn, json_schema_extra=default_of(Yarn()))
     mapreduce: MapReduce = Field(default_factory=MapReduce, json_schema_extra=default_of(MapReduce()))
-    hadoop_settings: Settings | None = Field(default=None, description="For core-site.xml.")
+    hadoop_settings: HadoopSettings | None = Field(default=None, description="For core-site.xml.")
     compute: bool = Field(default=True, description="False: HDFS without YARN.")
     ttl_seconds_after_idle: int | None = Field(
         default=None,

@@ -1,15 +1,66 @@
-"""The status of an MRCluster, and the resource as a whole."""
+"""The status of an MRCluster, the resource as a whole, and its CustomResourceDefinition.
+
+Sets of nodes are text, `3-7,12`: short where numbers follow one another, as those of nodes do.
+"""
 
 import dataclasses
+import re
+from collections.abc import Iterable
 from typing import Annotated, Final, Literal
 
+import pydantic
 from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from boathouse.resources.base import Model, rule, rules
-from boathouse.resources.mrcluster.ranges import Ranges
+from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
+from boathouse.resources.mrcluster import names
 from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, RequiredTime, Status, Text, Time
+
+MAX_NUMBERS: Final = 700
+"""More than a cluster has nodes."""
+MAX_LENGTH: Final = 8192
+_RANGE: Final = re.compile(r"(?P<first>[0-9]{1,10})(-(?P<last>[0-9]{1,10}))?")
+
+
+def ranges_text(numbers: Iterable[int]) -> str:
+    """Return the numbers as text."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+
+
+def parse_ranges(ranges: str) -> tuple[int, ...]:
+    """Return the numbers of a text, sorted; parts that are no ranges are left out, and numbers beyond `MAX_NUMBERS`."""
+    numbers: set[int] = set()
+    for part in ranges.split(","):
+        match = _RANGE.fullmatch(part)
+        if match:
+            first = int(match["first"])
+            last = int(match["last"] or first)
+            numbers.update(range(first, min(last, first + MAX_NUMBERS) + 1))
+    return tuple(sorted(numbers)[:MAX_NUMBERS])
+
+
+def _ranges_of_status(ranges: object) -> tuple[int, ...]:
+    if not isinstance(ranges, str) or len(ranges) > MAX_LENGTH:
+        raise ValueError(f"ranges are a text of at most {MAX_LENGTH} characters, such as 3-7,12")
+    return parse_ranges(ranges)
+
+
+Ranges = Annotated[
+    tuple[int, ...],
+    pydantic.BeforeValidator(_ranges_of_status),
+    pydantic.PlainSerializer(lambda numbers: ranges_text(numbers) or None),
+    pydantic.WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH}),
+]
+"""Numbers in a status, which has them as text."""
+
 
 Phase = Literal["Pending", "Starting", "Ready", "Degraded", "Expired"]
 MAX_NAME: Final = 40
@@ -200,3 +251,29 @@ class MRCluster(Model):
     kind: str | None = None
     spec: MRClusterSpec
     status: MRClusterStatus | None = None
+
+
+def _count_column(name: str, path: str, description: str, *, priority: int = 0) -> PrinterColumn:
+    return PrinterColumn(name=name, type="integer", json_path=path, description=description, priority=priority)
+
+
+MRCLUSTER = CustomResource(
+    kind=names.KIND,
+    plural=names.PLURAL,
+    short_names=("mrc",),
+    model=MRCluster,
+    columns=(
+        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the cluster."),
+        _count_column("Core", ".status.core.ready", "Core nodes that are ready."),
+        _count_column("Transient", ".status.transient.ready", "Transient nodes that are ready."),
+        _count_column("Load%", ".status.loadPercent", "Running and pending containers, of the slots."),
+        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the cluster."),
+        PrinterColumn(name="Policy", json_path=".spec.resizing.policy", description="Resizing policy.", priority=1),
+        PrinterColumn(name="Version", json_path=".spec.version", description="Version of Hadoop.", priority=1),
+        _count_column("Used", ".status.hdfs.usedBytes", "Bytes used in HDFS.", priority=1),
+        PrinterColumn(
+            name="Reason", json_path=".status.reason", description="Why it is pending or degraded.", priority=1
+        ),
+        AGE,
+    ),
+)

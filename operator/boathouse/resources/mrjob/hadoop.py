@@ -1,15 +1,47 @@
-"""Fields of an MRJob that runs on an MRCluster, and the rules of URLs, which such a job may leave to Hadoop."""
+"""Fields of an MRJob that runs on an MRCluster, and the rules of a job's URLs.
+
+URLs agree with the job's storage; a job on an MRCluster may leave them to Hadoop.
+"""
 
 from typing import Annotated, Final
 
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
-from boathouse.resources.base import DnsLabel, Model, rule, rules
-from boathouse.resources.hadoop import Settings
+from boathouse.resources.base import DnsLabel, HadoopSettings, Model, rule, rules
 from boathouse.resources.mrjob.formats import Formats
 from boathouse.resources.mrjob.steps import ATOMIC, Argument, StepFields
-from boathouse.resources.mrjob.storage import IS_OWN
+from boathouse_task import contract
+
+_OWN_FILES: Final = f"file://{contract.FILES_PATH}/"
+IS_OWN: Final = f"startsWith('{_OWN_FILES}')"
+"""Whether a URL is that of a file of the job itself, which tasks mount."""
+_FILE = "startsWith('file://')"
+_ON_VOLUME = "startsWith('file://' + self.storage.volume.mountPath + '/')"
+_URLS_IN = "(has(self.input) ? self.input : [])"
+_URLS_OUT = "(has(self.output) ? self.output : '')"
+_HAS_VOLUME = "(has(self.storage) && has(self.storage.volume))"
+volume_rules = (
+    rule(
+        f"{_HAS_VOLUME} || !({_URLS_OUT}.{_FILE} || {_URLS_IN}.exists(url, url.{_FILE} && !url.{IS_OWN}))",
+        "file:/// URLs need spec.storage.volume: set claimName there",
+    ),
+    rule(
+        f"!{_HAS_VOLUME} || !{_URLS_OUT}.{_FILE} || {_URLS_OUT}.{_ON_VOLUME}",
+        "output must lie on the volume: begin it with file:// and spec.storage.volume.mountPath",
+    ),
+    rule(
+        f"!{_HAS_VOLUME} || {_URLS_IN}.all(url, !url.{_FILE} || url.{IS_OWN} || url.{_ON_VOLUME})",
+        "input must lie on the volume: begin it with file:// and spec.storage.volume.mountPath",
+    ),
+    rule(
+        f"{_URLS_IN}.all(url, !url.{IS_OWN} || (has(self.files) && "
+        f"self.files.exists(file, has(file.configMapKeyRef) && url == '{_OWN_FILES}' + file.name)))",
+        "an input below file:///files is one of spec.files: write file:///files/NAME, and name its ConfigMap in the "
+        "configMapKeyRef of that file",
+    ),
+)
+
 
 MAX_ARGUMENTS_BYTES: Final = 64 * 1024
 _CLUSTER: Final = "hdfs://[a-z]([-a-z0-9]*[a-z0-9])?/"
@@ -82,7 +114,7 @@ class Jar(Model):
 class HadoopOptions(Model):
     """Options of a job on an MRCluster."""
 
-    settings: Settings | None = Field(
+    settings: HadoopSettings | None = Field(
         default=None, description="Settings of the job; those that Boathouse sets are ignored."
     )
     archives: (

@@ -1,4 +1,4 @@
-"""Status of an MRJob, and the resource of spec and status."""
+"""Status of an MRJob, the resource of spec and status, and its CustomResourceDefinition."""
 
 import dataclasses
 from typing import Annotated, Literal
@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from boathouse.resources.base import Model
+from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
+from boathouse.resources.mrjob import names
 from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.resources.statuses import ABSENT, Conditions, Count, PartWithoutDefaults, Status, Text, Time, TimeOrZero
 
@@ -278,3 +280,30 @@ class MRJob(Model):
     kind: str | None = None
     spec: MRJobSpec
     status: MRJobStatus | None = None
+
+
+MRJOB = CustomResource(
+    kind=names.KIND,
+    plural=names.PLURAL,
+    short_names=("mrj",),
+    model=MRJob,
+    columns=(
+        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the job."),
+        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the job."),
+        PrinterColumn(
+            name="%", type="integer", json_path=".status.progressPercent", description="Progress of the job in percent."
+        ),
+        PrinterColumn(name="Progress", json_path=".status.progress", description="Succeeded tasks, of all tasks."),
+        PrinterColumn(
+            name="Reason", json_path=".status.reason", description="Why the job is pending or failed.", priority=1
+        ),
+        PrinterColumn(
+            name="Failures",
+            type="integer",
+            json_path=".status.failures.user",
+            description="Failed attempts (user errors).",
+            priority=1,
+        ),
+        AGE,
+    ),
+)

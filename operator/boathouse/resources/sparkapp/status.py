@@ -1,4 +1,4 @@
-"""The status of a SparkApp, and the resource as a whole."""
+"""The status of a SparkApp, the resource as a whole, and its CustomResourceDefinition."""
 
 import dataclasses
 from typing import Annotated, Literal
@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field
 
 from boathouse.resources.base import Model
+from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
+from boathouse.resources.sparkapp import names
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, Status, Text, Time
 
@@ -139,3 +141,40 @@ class SparkApp(Model):
     kind: str | None = None
     spec: SparkAppSpec
     status: SparkAppStatus | None = None
+
+
+SPARKAPP = CustomResource(
+    kind=names.SPARKAPP_KIND,
+    plural=names.SPARKAPP_PLURAL,
+    short_names=("sapp",),
+    model=SparkApp,
+    columns=(
+        PrinterColumn(name="Phase", json_path=".status.phase", description="Where the application is."),
+        PrinterColumn(name="Queue", json_path=".status.queue", description="The queue the application is in."),
+        PrinterColumn(
+            name="Attempt", type="integer", json_path=".status.attempt", description="The current attempt, from 1."
+        ),
+        PrinterColumn(
+            name="Executors",
+            type="integer",
+            json_path=".status.executors.running",
+            description="Executors that run.",
+        ),
+        PrinterColumn(
+            name="%",
+            type="integer",
+            json_path=".status.progressPercent",
+            description="Tasks done of the running jobs.",
+        ),
+        PrinterColumn(
+            name="UI", json_path=".status.driver.uiAddress", description="The address of Spark's UI.", priority=1
+        ),
+        PrinterColumn(
+            name="Reason",
+            json_path=".status.reason",
+            description="Why the application is pending or failed.",
+            priority=1,
+        ),
+        AGE,
+    ),
+)

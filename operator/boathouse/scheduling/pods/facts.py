@@ -4,8 +4,7 @@ import msgspec
 
 from boathouse.cluster import wire
 from boathouse.scheduling.pods.states import Trigger
-from boathouse.suspension.record import SuspensionRecord
-from boathouse.suspension.stages import CpuSize, Stage, stage_of
+from boathouse.suspension.stages import CpuSize, Stage, SuspensionRecord, stage_of
 from boathouse_policies import model
 from boathouse_task.contract import SUSPENDED_LIMIT_MILLI
 

@@ -1,10 +1,12 @@
-"""A pod as the ledger counts it, and whom its resources are held by."""
+"""A pod as the ledger counts it, whom its resources are held by, and the task class of a pod of others."""
 
-from collections.abc import Callable
+import functools
+import hashlib
+from collections.abc import Callable, Collection, Iterator, Mapping
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import facts, rows
+from boathouse.scheduling.pods import facts, requests, rows
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
@@ -121,3 +123,59 @@ def holder_of(pod: facts.PodFacts) -> str:
         return f"{namespace}/{pod.metadata.name}"
     name = owner.name[:_NAME_LENGTH]
     return f"{owner.kind.lower()}/{namespace}/{name}" if pod.task_of else f"{namespace}/{name}"
+
+
+def foreign_class(
+    pod: facts.PodFacts, job: model.JobId | None = None, shown: Callable[[str, str], str | None] = lambda *_: None
+) -> model.TaskClass:
+    """Return the class of a foreign pod.
+
+    Pods of one owner with equal requests and constraints have one class, if no selector tells their labels apart: pods
+    may have labels of their own, such as the index of a Job's pod.
+
+    Args:
+        pod: The pod.
+        job: The job that it belongs to; None for that of its owner.
+        shown: Returns what selectors of pods tell apart of a label (`Ledger.shown`).
+
+    Raises:
+        UnreadablePodError: The pod cannot be represented.
+    """
+    job = job_of(pod) if job is None else job
+    constraints = pod.constraints or model.UNCONSTRAINED
+    if pod.problem:
+        raise problem_of(pod)
+    if isinstance(constraints, str):
+        raise requests.UnreadablePodError(constraints, is_too_complex=pod.is_too_complex)
+    own = constraints.mentions if constraints.concern_pods else frozenset()
+    labels = dict(_distinguishing_labels(pod.labels, own, shown))
+    parts = (pod.resources, constraints, tuple(sorted(labels.items()))) if labels else (pod.resources, constraints)
+    return model.TaskClass(
+        id=model.ClassId(f"{job}/{_digest(*parts)}"),
+        job=job,
+        resources=pod.resources,
+        constraints=constraints,
+        labels=labels,
+    )
+
+
+def _distinguishing_labels(
+    labels: Mapping[str, str], own: Collection[model.LabelMention], shown: Callable[[str, str], str | None]
+) -> Iterator[tuple[str, str]]:
+    """Yield the labels that own selectors or those of others depend on, as far as these tell them apart."""
+    for key, value in labels.items():
+        seen = value if (key, value) in own else shown(key, value)
+        if seen is None and (key, None) in own:
+            seen = framework.OTHER_VALUE
+        if seen is not None:
+            yield key, seen
+
+
+def problem_of(pod: facts.PodFacts) -> requests.UnreadablePodError:
+    """Return why a pod cannot be represented."""
+    return requests.UnreadablePodError(pod.problem, is_too_complex=pod.is_too_complex)
+
+
+@functools.lru_cache(maxsize=256)  # pods of one owner have equal requests
+def _digest(*parts: object) -> str:
+    return hashlib.blake2b(repr(parts).encode(), digest_size=6).hexdigest()

@@ -1,4 +1,4 @@
-"""What a pod asks of its node: the request formula of Kubernetes.
+"""What a pod asks of its node: the request formula of Kubernetes, and exact sums of quantities.
 
     max( sum(containers) + sum(sidecars),  max over i ( init_i + sidecars started before i ) ) + overhead
 
@@ -6,14 +6,62 @@ with, for a container whose status reports resources, the larger of what is spec
 in-place resize under way counts at its larger end), and with pod-level requests in place of the containers' for the
 resources they name. The kubelet admits pods by the same formula, so a difference here is a pod rejected there.
 Source: Kubernetes 1.36, component-helpers `resource.PodRequests`.
+
+Amounts are kept as whole numbers of nano-units, because that is the finest step the API server stores. Only the final
+value is rounded, up, to the unit that schedulers count in: CPU in thousandths, all else in ones.
 """
 
+import functools
+import math
 from collections.abc import Mapping
 
 from boathouse.cluster import wire
-from boathouse.resources import names
-from boathouse.scheduling.pods import quantities
+from boathouse.resources import names, quantity
 from boathouse.suspension import stages
+
+NANO = 1_000_000_000
+NANO_PER_MILLI = 1_000_000
+LARGEST = int(quantity.LARGEST) * NANO
+"""The largest amount of Kubernetes: sums saturate there too, so that a sum can be written as a quantity."""
+
+
+@functools.lru_cache(maxsize=4096)
+def nano(text: str | float) -> int:
+    """Return a quantity in nano-units, rounded up. Cached, because a cluster's pods request few different amounts.
+
+    Raises:
+        ValueError: The text is not a quantity.
+    """
+    return math.ceil(quantity.parse(text).scaleb(9))
+
+
+def milli(nano_units: int) -> int:
+    """Return nano-units as thousandths, rounded up."""
+    return -(-nano_units // NANO_PER_MILLI)
+
+
+def ones(nano_units: int) -> int:
+    """Return nano-units as whole units, rounded up."""
+    return -(-nano_units // NANO)
+
+
+def cpu_milli(text: str | float) -> int:
+    """Return a CPU quantity in millicores, rounded up.
+
+    Raises:
+        ValueError: The text is not a quantity.
+    """
+    return milli(nano(text))
+
+
+def size_bytes(text: str | float) -> int:
+    """Return a memory or storage quantity in bytes, rounded up.
+
+    Raises:
+        ValueError: The text is not a quantity.
+    """
+    return ones(nano(text))
+
 
 Amounts = dict[str, int]
 """Resource name to nano-units."""
@@ -23,7 +71,7 @@ MOST_RESOURCES = 64
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
-_LEAST_CPU = 2 * quantities.NANO_PER_MILLI
+_LEAST_CPU = 2 * NANO_PER_MILLI
 """CPU requests up to this are the same to a kernel, and a kubelet may report any of them for another."""
 _RESIZABLE = ("cpu", "memory")
 _HUGEPAGES = "hugepages-"
@@ -42,7 +90,7 @@ class UnreadablePodError(ValueError):
 
 
 def pod_requests(pod: wire.PodView) -> Amounts:
-    """Return the effective requests of a pod, in nano-units by resource name, each at most `quantities.LARGEST`.
+    """Return the effective requests of a pod, in nano-units by resource name, each at most `requests.LARGEST`.
 
     Raises:
         ValueError: An amount is no quantity.
@@ -58,7 +106,7 @@ def pod_requests(pod: wire.PodView) -> Amounts:
         _override_by_pod_level(total, pod, pod.spec.resources.requests, infeasible=infeasible)
     if pod.spec.overhead:
         _add(total, _nano(pod.spec.overhead))
-    return {name: min(amount, quantities.LARGEST) for name, amount in total.items()}
+    return {name: min(amount, LARGEST) for name, amount in total.items()}
 
 
 def is_resizing(pod: wire.PodView) -> bool:
@@ -84,9 +132,7 @@ def _differ(
         return False
     wanted = [(name, desired.requests[name]) for name in _RESIZABLE if name in desired.requests]
     pairs = [(name, text, given.get(name, text)) for name, text in wanted for given in (actuated.requests, allocated)]
-    return any(
-        _is_other(name, quantities.nano(one), quantities.nano(other)) for name, one, other in pairs if one != other
-    )
+    return any(_is_other(name, nano(one), nano(other)) for name, one, other in pairs if one != other)
 
 
 def _is_other(name: str, one: int, other: int) -> bool:
@@ -107,7 +153,7 @@ def cpu_size(container: wire.Container | None) -> stages.CpuSize:
     if container is None:
         return stages.CpuSize(0, 0)
     request, limit = (amounts.get("cpu", "0") for amounts in (container.resources.requests, container.resources.limits))
-    return stages.CpuSize(quantities.cpu_milli(request), quantities.cpu_milli(limit))
+    return stages.CpuSize(cpu_milli(request), cpu_milli(limit))
 
 
 def check_variety(amounts: Amounts) -> None:
@@ -172,7 +218,7 @@ def _resize_is_infeasible(pod: wire.PodView) -> bool:
 
 
 def _nano(amounts: Mapping[str, str]) -> Amounts:
-    return {name: quantities.nano(value) for name, value in amounts.items()}
+    return {name: nano(value) for name, value in amounts.items()}
 
 
 def _add(total: Amounts, more: Amounts) -> None:

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse.scheduling.pods.facts import PodFacts
-    from boathouse.scheduling.pods.pending import PendingReport
+    from boathouse.scheduling.pods.states import PendingReport
     from boathouse.scheduling.volumes import book
-    from boathouse.suspension.state import Suspension
+    from boathouse.suspension.stages import Suspension
     from boathouse_policies import framework, model
 
 

@@ -1,4 +1,4 @@
-"""States of a pod in the scheduler, and every transition between them.
+"""States of a pod in the scheduler, every transition between them, and what is said of one that is pending.
 
     submitted (no pod)            shown without a node
           |                                |
@@ -27,10 +27,40 @@ confirmed in the three states on a node. A pod that is RESIZING counts with the 
 ENDING counts until it has ended. That a task is suspended is no state of its pod: see `boathouse.suspension`.
 """
 
+import asyncio
+import dataclasses
 import enum
+import math
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class PendingReason:
+    """Reason and message why a pod is pending."""
+
+    reason: str
+    message: str
+
+
+@dataclasses.dataclass(slots=True, eq=False)
+class PendingReport:
+    """Condition and events of a pending pod.
+
+    Attributes:
+        condition: The condition that was written or is queued; None if unknown.
+        condition_at_s: Time of that write.
+        events_at_s: Time of the last event by reason.
+        held_back: The delayed condition, or None.
+        written: Set when the write in flight is done; None without one.
+    """
+
+    condition: PendingReason | None
+    condition_at_s: float = -math.inf
+    events_at_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    held_back: PendingReason | None = None
+    written: asyncio.Event | None = None
 
 
 class PodState(enum.StrEnum):

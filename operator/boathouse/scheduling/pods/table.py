@@ -9,7 +9,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from boathouse.scheduling.pods import children, facts, holders, nominations, ownership
+from boathouse.scheduling.pods import facts, indexes, ownership
 from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
 from boathouse.scheduling.pods.states import (
     ASSUMED,
@@ -23,7 +23,7 @@ from boathouse.scheduling.pods.states import (
     after,
 )
 from boathouse.scheduling.volumes import book
-from boathouse.suspension import state
+from boathouse.suspension import stages
 from boathouse.suspension.stages import Stage
 from boathouse_policies import framework, model
 
@@ -63,9 +63,9 @@ class PodTable:
         queue_of: ownership.ChargedQueueOf,
     ) -> None:
         self.ledger = ledger
-        self.holders = holders.Holders()
+        self.holders = indexes.Holders()
         self.nodes: dict[model.NodeName, model.Node] = {}
-        self.children = children.Children()
+        self.children = indexes.Children()
         self.node_changes = 0
         self._volumes = volumes
         self._mounts = volumes.mounts
@@ -80,7 +80,7 @@ class PodTable:
         self._suspensions: dict[model.TaskId, PodRow] = {}
         self._released: list[framework.Freed] = []
         self._newest = 0
-        self.nominations = nominations.Nominations()
+        self.nominations = indexes.Nominations()
 
     # Tasks
 
@@ -198,12 +198,7 @@ class PodTable:
     # Evidence
 
     def observe(self, pod: facts.PodFacts, former: facts.PodFacts | None = None) -> list[Change]:
-        """Take over what the watch of pods that hold resources shows.
-
-        Args:
-            pod: The pod.
-            former: The version that the watch showed before.
-        """
+        """Take over what the watch of pods that hold resources shows."""
         revision, row = pod.revision, self._rows.get(pod.id)
         is_restored = former is not None and revision < former.revision  # etcd was restored
         self._newest = revision if is_restored else max(self._newest, revision)
@@ -375,9 +370,9 @@ class PodTable:
 
     # Suspensions
 
-    def suspend(self, row: PodRow, order: state.Order) -> state.Suspension:
+    def suspend(self, row: PodRow, order: stages.Order) -> stages.Suspension:
         """Note that a suspension of a running task begins; return it."""
-        suspension = row.suspension = state.Suspension(since_s=self._clock(), order=order)
+        suspension = row.suspension = stages.Suspension(since_s=self._clock(), order=order)
         self._suspensions[row.id] = row
         return suspension
 
@@ -401,7 +396,7 @@ class PodTable:
         """Take over the stage of a task's suspension; one that is shown without an order was begun earlier."""
         stage = pod.stage
         if row.suspension is None and stage.is_open:
-            row.suspension = state.Suspension()
+            row.suspension = stages.Suspension()
         if row.suspension is not None:
             row.suspension.show(stage, pod.suspension, self._clock())
 

@@ -1,15 +1,101 @@
-"""From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported."""
+"""From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported.
+
+Disks that a pod or a volume names itself, without a CSI driver, are translated too: which pods share them, and how they
+are counted. Kubelets hand disks of clouds to CSI drivers, so they count against the drivers' limits of a node, with the
+names of their volumes by Kubernetes' rules of migration.
+"""
+
+from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import hashlib
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
-from boathouse.scheduling.pods import disks, quantities, requests
+from boathouse.scheduling.pods import requests
 from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+MIGRATED: Final = {
+    "kubernetes.io/aws-ebs": "ebs.csi.aws.com",
+    "kubernetes.io/gce-pd": "pd.csi.storage.gke.io",
+    "kubernetes.io/azure-disk": "disk.csi.azure.com",
+    "kubernetes.io/cinder": "cinder.csi.openstack.org",
+}
+"""The CSI driver of each provisioner whose disks it attaches."""
+_EBS, _GCE, _AZURE, _CINDER = MIGRATED.values()
+_UNSPECIFIED = "UNSPECIFIED"
+_NAME_LENGTH = 253
+_HANDLE_LENGTH = 512
+"""Maximum length of a driver and the name of its volume. The URI of an Azure disk with two long names has 272."""
+_DIGEST_BYTES = 16
+
+
+def attached(source: wire.DiskSource, zones: Sequence[str] = ()) -> tuple[str, str] | None:
+    """Return (driver, volume) of a disk that a CSI driver attaches; None without one.
+
+    Args:
+        source: What names the disk.
+        zones: The zones that the volume's label names.
+    """
+    if source.aws_elastic_block_store is not None:
+        return _EBS, source.aws_elastic_block_store.volume_id.rpartition("/")[2]
+    if source.gce_persistent_disk is not None:
+        return _GCE, f"projects/{_UNSPECIFIED}/{_place(zones)}/disks/{source.gce_persistent_disk.pd_name}"
+    if source.azure_disk is not None:
+        return _AZURE, source.azure_disk.disk_uri
+    return None if source.cinder is None else (_CINDER, source.cinder.volume_id)
+
+
+def _place(zones: Sequence[str]) -> str:
+    if len(zones) > 1:
+        return f"regions/{zones[0].rpartition('-')[0]}"
+    return f"zones/{zones[0] if zones else _UNSPECIFIED}"
+
+
+def attached_inline(spec: wire.PodSpec) -> Iterator[str]:
+    """Yield each disk that a pod names itself and that a CSI driver attaches, as driver/volume."""
+    for volume in spec.volumes:
+        if (disk := attached(volume)) is not None:
+            yield "/".join(disk)[:_HANDLE_LENGTH]
+
+
+def handle_of(key: str) -> tuple[str, str] | None:
+    """Return (driver, volume) of a disk's key; None for namespace/name of a claim, as namespaces have no dots."""
+    driver, _, volume = key.partition("/")
+    return (driver, volume) if "." in driver else None
+
+
+def unshared(spec: wire.PodSpec) -> Iterator[model.HostPort]:
+    """Yield the disks of which a node has one: its pods share them at most for reading, EBS volumes never."""
+    for volume in spec.volumes:
+        if (gce := volume.gce_persistent_disk) is not None:
+            yield _unshared("gce", gce.pd_name, is_shared=gce.read_only)
+        if (ebs := volume.aws_elastic_block_store) is not None:
+            yield _unshared("ebs", ebs.volume_id, is_shared=False)
+        if (iscsi := volume.iscsi) is not None:
+            yield _unshared("iscsi", iscsi.iqn, is_shared=iscsi.read_only)
+        if (rbd := volume.rbd) is not None:
+            for monitor in rbd.monitors:
+                yield _unshared("rbd", f"{monitor}/{rbd.pool}/{rbd.image}", is_shared=rbd.read_only)
+
+
+def _unshared(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
+    return model.HostPort(port=0, protocol=_short(f"{model.DISK}{kind}/{name}"), is_shared=is_shared)
+
+
+def _short(name: str) -> str:
+    """Return a name, or the start of a long one and its digest: pods on nodes keep a bounded part of it only."""
+    if len(name) <= _NAME_LENGTH:
+        return name
+    digest = hashlib.blake2b(name.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+    return name[: _NAME_LENGTH - len(digest)] + digest
+
 
 COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
 """Resources that every node has; the others are extended."""
@@ -26,10 +112,10 @@ def resources_of(amounts: Mapping[str, int]) -> model.Resources:
 def _resources_of(amounts: tuple[tuple[str, int], ...]) -> model.Resources:
     amount_of = dict(amounts)
     return model.Resources.of(
-        cpu_milli=quantities.milli(amount_of.pop("cpu", 0)),
-        memory_bytes=quantities.ones(amount_of.pop("memory", 0)),
-        ephemeral_storage_bytes=quantities.ones(amount_of.pop("ephemeral-storage", 0)),
-        extended={name: quantities.ones(amount) for name, amount in amount_of.items() if name not in COUNTED},
+        cpu_milli=requests.milli(amount_of.pop("cpu", 0)),
+        memory_bytes=requests.ones(amount_of.pop("memory", 0)),
+        ephemeral_storage_bytes=requests.ones(amount_of.pop("ephemeral-storage", 0)),
+        extended={name: requests.ones(amount) for name, amount in amount_of.items() if name not in COUNTED},
     )
 
 
@@ -88,8 +174,8 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
     for line in LIMITS:
         resource = line.removeprefix("limits.")
         if all(resource in one for one in limits):
-            total = sum(quantities.nano(str(one[resource])) for one in limits)
-            found[line] = quantities.milli(total) if resource == "cpu" else quantities.ones(total)
+            total = sum(requests.nano(str(one[resource])) for one in limits)
+            found[line] = requests.milli(total) if resource == "cpu" else requests.ones(total)
     return found
 
 
@@ -99,12 +185,12 @@ def node(view: wire.NodeView) -> model.Node:
     Raises:
         ValueError: An amount is no quantity, or a taint has an effect that is not known.
     """
-    allocatable = {name: quantities.nano(amount) for name, amount in view.status.allocatable.items()}
+    allocatable = {name: requests.nano(amount) for name, amount in view.status.allocatable.items()}
     labels = view.metadata.labels
     return model.Node(
         name=model.NodeName(view.metadata.name),
         allocatable=_floor(allocatable),
-        max_pods=allocatable["pods"] // quantities.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
+        max_pods=allocatable["pods"] // requests.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
         labels=labels,
         taints=tuple(_taint(taint) for taint in view.spec.taints),
         unschedulable=view.spec.unschedulable,
@@ -134,7 +220,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         affinity=_affinity(spec.affinity),
         tolerations=tuple(map(_toleration, spec.tolerations)),
         host_ports=host_ports(pod),
-        claims=tuple(sorted({*[claim for _, claim in claims_by_field(pod)], *disks.attached_inline(spec)})),
+        claims=tuple(sorted({*[claim for _, claim in claims_by_field(pod)], *attached_inline(spec)})),
         features=tuple(sorted(_features(spec))),
         pod_affinity=_pod_terms(pod, spec.affinity.pod_affinity if spec.affinity else None),
         pod_anti_affinity=anti_affinity(pod),
@@ -234,7 +320,7 @@ def _equals(key: str, value: str) -> model.Expression:
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted; those that no socket has keep pods and disks apart."""
-    found = {*_host_ports(pod.spec), *disks.unshared(pod.spec)}
+    found = {*_host_ports(pod.spec), *unshared(pod.spec)}
     if apart := pod.metadata.labels.get(names.LABEL_APART):
         found.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
     return tuple(sorted(found))
@@ -278,10 +364,10 @@ def _floor(amounts: Mapping[str, int]) -> model.Resources:
     """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
     extended = sorted(amounts.keys() - COUNTED)
     return model.Resources.of(
-        cpu_milli=amounts.get("cpu", 0) // quantities.NANO_PER_MILLI,
-        memory_bytes=amounts.get("memory", 0) // quantities.NANO,
-        ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // quantities.NANO,
-        extended={name: amounts[name] // quantities.NANO for name in extended[: requests.MOST_RESOURCES]},
+        cpu_milli=amounts.get("cpu", 0) // requests.NANO_PER_MILLI,
+        memory_bytes=amounts.get("memory", 0) // requests.NANO,
+        ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // requests.NANO,
+        extended={name: amounts[name] // requests.NANO for name in extended[: requests.MOST_RESOURCES]},
     )
 
 

@@ -8,9 +8,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from typing_extensions import override
 
-from boathouse.cluster import storage
+from boathouse.cluster import views
 from boathouse.scheduling.pods import facts
-from boathouse.scheduling.pods.pending import PendingReason
+from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
@@ -82,9 +82,6 @@ class Mounts:
 class VolumeBook(framework.Filter):
     """Constraints of volumes, including reservations that the API server does not show yet.
 
-    Args:
-        objects: Objects of storage from the watches.
-
     Attributes:
         storage: Objects of storage from the watches.
         mounts: Claims by node and by pod.
@@ -151,7 +148,7 @@ class VolumeBook(framework.Filter):
             return PendingReason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
         return None if claim.is_bound else self._unbound(claim, about)
 
-    def _unbound(self, claim: storage.ClaimView, about: str) -> PendingReason | None:
+    def _unbound(self, claim: views.ClaimView, about: str) -> PendingReason | None:
         if claim.spec.volume_name:
             return PendingReason(CLAIM_NOT_BOUND, f'{about} is not bound yet to the volume "{claim.spec.volume_name}"')
         by = self.storage.classes.get(claim.storage_class)

@@ -11,8 +11,8 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from typing import Self
 
-from boathouse.cluster import storage, wire
-from boathouse.scheduling.pods import disks, quantities, translate
+from boathouse.cluster import views, wire
+from boathouse.scheduling.pods import requests, translate
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
 
@@ -51,13 +51,13 @@ class Storage:
         attachments: VolumeAttachments by name.
     """
 
-    claims: Mapping[str, storage.ClaimView]
-    volumes: Mapping[str, storage.VolumeView]
-    classes: Mapping[str, storage.ClassView]
-    csi_nodes: Mapping[str, storage.CsiNodeView]
-    drivers: Mapping[str, storage.CsiDriverView]
-    capacities: Mapping[str, storage.CapacityView]
-    attachments: Mapping[str, storage.AttachmentView]
+    claims: Mapping[str, views.ClaimView]
+    volumes: Mapping[str, views.VolumeView]
+    classes: Mapping[str, views.ClassView]
+    csi_nodes: Mapping[str, views.CsiNodeView]
+    drivers: Mapping[str, views.CsiDriverView]
+    capacities: Mapping[str, views.CapacityView]
+    attachments: Mapping[str, views.AttachmentView]
 
     @classmethod
     def empty(cls) -> Self:
@@ -89,9 +89,9 @@ class _Waiting:
         is_made_anywhere: Whether a volume can be provisioned for it on every node.
     """
 
-    claim: storage.ClaimView
-    reserved: storage.VolumeView | None
-    at_hand: tuple[storage.VolumeView, ...]
+    claim: views.ClaimView
+    reserved: views.VolumeView | None
+    at_hand: tuple[views.VolumeView, ...]
     is_made_anywhere: bool
 
 
@@ -107,16 +107,13 @@ class Question:
     """
 
     refusal: str | None = None
-    bound: tuple[storage.ClaimView, ...] = ()
+    bound: tuple[views.ClaimView, ...] = ()
     waiting: tuple[_Waiting, ...] = ()
     handles: frozenset[tuple[str, str]] = frozenset()
 
 
 class Index:
     """Indexes of storage for repeated look-ups, valid until storage changes.
-
-    Args:
-        objects: Objects of storage.
 
     Attributes:
         free: Volumes that are reserved for no claim.
@@ -126,8 +123,8 @@ class Index:
     """
 
     def __init__(self, objects: Storage) -> None:
-        self.free: list[storage.VolumeView] = []
-        self.reserved: dict[tuple[str, str], list[storage.VolumeView]] = {}
+        self.free: list[views.VolumeView] = []
+        self.reserved: dict[tuple[str, str], list[views.VolumeView]] = {}
         self.attached: dict[str, set[tuple[str, str]]] = {}
         self.questions: dict[tuple[str, ...], Question] = {}
         for volume in objects.volumes.values():
@@ -163,7 +160,7 @@ class Judge:
         return index.questions[asked]
 
     def _question(self, claims: tuple[str, ...], index: Index) -> Question:
-        found = [self._objects.claims.get(key) for key in claims if disks.handle_of(key) is None]
+        found = [self._objects.claims.get(key) for key in claims if translate.handle_of(key) is None]
         existing = [claim for claim in found if claim is not None]
         if len(existing) < len(found):
             return Question(refusal=NO_SUCH_CLAIM)
@@ -179,7 +176,7 @@ class Judge:
             handles=frozenset(self.handles(claims)),
         )
 
-    def _waiting(self, claim: storage.ClaimView, index: Index) -> _Waiting:
+    def _waiting(self, claim: views.ClaimView, index: Index) -> _Waiting:
         meta, by = claim.metadata, self._class_of(claim)
         reserved = (
             volume
@@ -194,7 +191,7 @@ class Judge:
             and self._taken.get(volume.metadata.name, meta.key) == meta.key
         ]
         driver = self._objects.drivers.get(by.provisioner)
-        is_made = by.provisioner not in ("", storage.NO_PROVISIONER) and not by.allowed_topologies
+        is_made = by.provisioner not in ("", views.NO_PROVISIONER) and not by.allowed_topologies
         return _Waiting(
             claim=claim,
             reserved=next(reserved, None),
@@ -211,12 +208,12 @@ class Judge:
         refusal = next((one for one in refusals if one is not None), None)
         return self._for_waiting(question.waiting, node) if refusal is None else refusal
 
-    def _class_of(self, claim: storage.ClaimView) -> storage.ClassView:
-        return self._objects.classes.get(claim.storage_class, storage.ClassView())
+    def _class_of(self, claim: views.ClaimView) -> views.ClassView:
+        return self._objects.classes.get(claim.storage_class, views.ClassView())
 
     # Existing volumes
 
-    def _of_bound(self, claim: storage.ClaimView, node: model.Node) -> str | None:
+    def _of_bound(self, claim: views.ClaimView, node: model.Node) -> str | None:
         volume = self._objects.volumes.get(claim.spec.volume_name)
         if volume is None:
             return VOLUME_GONE
@@ -228,7 +225,7 @@ class Judge:
         chosen: dict[str, str] = {}  # volume to claim
         provisions = []
         for one in claims:
-            selected = one.claim.metadata.annotations.get(storage.SELECTED_NODE)
+            selected = one.claim.metadata.annotations.get(views.SELECTED_NODE)
             if selected is not None and selected != node.name:
                 return NO_VOLUME  # a provisioner works for another node, until it gives up
             volume = None if selected is not None else _match(one, node, chosen)
@@ -243,9 +240,9 @@ class Judge:
 
     # Volumes to provision
 
-    def _cannot_provision(self, claim: storage.ClaimView, node: model.Node) -> str | None:
+    def _cannot_provision(self, claim: views.ClaimView, node: model.Node) -> str | None:
         by = self._class_of(claim)
-        if by.provisioner in ("", storage.NO_PROVISIONER) or not _allows(by.allowed_topologies, node):
+        if by.provisioner in ("", views.NO_PROVISIONER) or not _allows(by.allowed_topologies, node):
             return NO_VOLUME
         driver = self._objects.drivers.get(by.provisioner)
         if driver is None or not driver.spec.storage_capacity:
@@ -261,7 +258,7 @@ class Judge:
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
-        found = (disks.handle_of(key) or self._handle_of_claim(key) for key in claims)
+        found = (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)
         return {handle for handle in found if handle is not None}
 
     def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
@@ -271,10 +268,10 @@ class Judge:
         volume = self._objects.volumes.get(claim.spec.volume_name)
         if volume is None:
             provisioner = self._class_of(claim).provisioner
-            return disks.MIGRATED.get(provisioner, provisioner), key
+            return translate.MIGRATED.get(provisioner, provisioner), key
         if volume.spec.csi is not None:
             return volume.spec.csi.driver, volume.spec.csi.volume_handle
-        return disks.attached(volume.spec, zones=_zones(volume))
+        return translate.attached(volume.spec, zones=_zones(volume))
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
@@ -301,10 +298,10 @@ class Judge:
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
         """Return the claims that only one pod may use (ReadWriteOncePod)."""
         with_keys = ((key, self._objects.claims.get(key)) for key in claims)
-        return [key for key, claim in with_keys if claim is not None and storage.ONE_POD in claim.spec.access_modes]
+        return [key for key, claim in with_keys if claim is not None and views.ONE_POD in claim.spec.access_modes]
 
 
-def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> storage.VolumeView | None:
+def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> views.VolumeView | None:
     """Return the volume reserved for a claim, else the smallest available one that fits and the node can attach."""
     if waiting.reserved is not None and waiting.reserved.metadata.name not in chosen:
         return waiting.reserved if reaches(waiting.reserved, node) else None
@@ -312,7 +309,7 @@ def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> stor
     return next(fitting, None)
 
 
-def reaches(volume: storage.VolumeView, node: model.Node) -> bool:
+def reaches(volume: views.VolumeView, node: model.Node) -> bool:
     """Return whether a node matches the node affinity of a volume."""
     affinity = volume.spec.node_affinity
     if affinity is None or affinity.required is None:
@@ -324,7 +321,7 @@ def reaches(volume: storage.VolumeView, node: model.Node) -> bool:
     return static.selected(model.Constraints(affinity=terms), node)
 
 
-def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
+def _in_zone(volume: views.VolumeView, node: model.Node) -> bool:
     """Return whether a node is in a volume's zone and region; True for a node without these labels."""
     if not _TOPOLOGY.keys() & node.labels:
         return True
@@ -335,18 +332,18 @@ def _in_zone(volume: storage.VolumeView, node: model.Node) -> bool:
     )
 
 
-def _zones(volume: storage.VolumeView) -> list[str]:
+def _zones(volume: views.VolumeView) -> list[str]:
     labels = volume.metadata.labels
     named = labels.get(_OLD_ZONE) or labels.get(_ZONE)
     return named.split(_SEVERAL) if named else []
 
 
-def _is_for(reference: storage.ClaimReference, claim: storage.ClaimView) -> bool:
+def _is_for(reference: views.ClaimReference, claim: views.ClaimView) -> bool:
     meta = claim.metadata
     return (reference.namespace, reference.name) == (meta.namespace, meta.name) and reference.uid in ("", meta.uid)
 
 
-def _has_shape(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
+def _has_shape(volume: views.VolumeView, claim: views.ClaimView) -> bool:
     return (
         volume.metadata.deletion_timestamp is None
         and volume.spec.volume_mode == claim.spec.volume_mode
@@ -355,7 +352,7 @@ def _has_shape(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
     )
 
 
-def _is_at_hand(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
+def _is_at_hand(volume: views.VolumeView, claim: views.ClaimView) -> bool:
     return (
         volume.status.phase == "Available"
         and volume.spec.storage_class_name == claim.storage_class
@@ -364,22 +361,22 @@ def _is_at_hand(volume: storage.VolumeView, claim: storage.ClaimView) -> bool:
     )
 
 
-def _capacity(volume: storage.VolumeView) -> int:
+def _capacity(volume: views.VolumeView) -> int:
     return _size_bytes(volume.spec.capacity.get("storage", "0"), otherwise=0)
 
 
-def _asked(claim: storage.ClaimView) -> int:
+def _asked(claim: views.ClaimView) -> int:
     return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
 
 
-def _offers(capacity: storage.CapacityView) -> int:
+def _offers(capacity: views.CapacityView) -> int:
     return _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
 
 
 def _size_bytes(text: str, *, otherwise: int) -> int:
     """Return a size in bytes, or a default for an invalid quantity, so that one object cannot stop a cycle."""
     try:
-        return quantities.size_bytes(text)
+        return requests.size_bytes(text)
     except ValueError:
         return otherwise
 
@@ -398,7 +395,7 @@ def _selects(selector: wire.LabelSelector | None, labels: Mapping[str, str]) -> 
     return static.selected(model.Constraints(node_selector=equal, affinity=affinity), one)
 
 
-def _allows(terms: tuple[storage.TopologyTerm, ...], node: model.Node) -> bool:
+def _allows(terms: tuple[views.TopologyTerm, ...], node: model.Node) -> bool:
     return not terms or any(
         bool(term.match_label_expressions)
         and all(node.labels.get(one.key) in one.values for one in term.match_label_expressions)

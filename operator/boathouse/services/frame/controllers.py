@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from boathouse.cluster import boundary, loops
+from boathouse.cluster import boundary, retries
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.scheduling import assembly
@@ -63,7 +63,7 @@ class Controllers:
         self._reconcilers[name] = reconciler.Reconciler(kind, context, objects, counts)
         compared = object_store.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
         self.loops.append(
-            loops.Loop(
+            retries.Loop(
                 "resync", compared.run_once, first_s=object_store.RESYNC_FIRST_S, every_s=object_store.RESYNC_EVERY_S
             )
         )

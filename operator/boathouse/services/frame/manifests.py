@@ -15,7 +15,7 @@ import pydantic
 
 from boathouse.cluster import catalogue
 from boathouse.resources import names
-from boathouse.resources.pods import template as pod_fields
+from boathouse.resources import pod_template as pod_fields
 from boathouse.scheduling.pods import translate
 from boathouse_policies import model
 from boathouse_task import contract

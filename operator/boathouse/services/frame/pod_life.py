@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from boathouse.cluster import server_time, wire
-from boathouse.resources import names, pod_reasons
+from boathouse.resources import names
 from boathouse.resources.names import Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.status_codec import printable
@@ -213,7 +213,7 @@ def _was_ended(pod: facts.PodFacts) -> bool:
 
 def _closed(reason: str, message: str) -> Problem:
     """Return a reason of the closed set, and the message, which names a reason that is not in the set."""
-    closed = pod_reasons.normalize(reason, Reason.POD_LOST)
+    closed = names.pod_reason(reason, Reason.POD_LOST)
     return Problem(reason=closed, message=message if closed == reason or not reason else f"{reason}: {message}")
 
 

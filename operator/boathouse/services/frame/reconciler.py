@@ -21,7 +21,7 @@ from boathouse.resources import names
 from boathouse.services.frame import object_store, status_codec, status_writer, writes
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid, Refusal, is_deleted, namespace_of, revision
 from boathouse.services.frame.protocols import Desired, Effect, Kind, M, O, S, V
-from boathouse.telemetry import gauges, logs
+from boathouse.telemetry import logs, metrics
 
 _DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 _log = logs.get(__name__)
@@ -41,7 +41,7 @@ class ObjectMetrics:
         phases: The phase of each object by its key.
     """
 
-    def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: gauges.ScrapeGauges) -> None:
+    def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: metrics.ScrapeGauges) -> None:
         self._kind = kind
         self.phases: dict[str, str] = {}
         prefix, objects = f"boathouse_{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
@@ -56,7 +56,7 @@ class ObjectMetrics:
         for phase in sorted(kind.terminal_phases):
             self._finished.labels(phase.lower())
             self._duration_s.labels(phase.lower())
-        scrape.add(gauges.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
+        scrape.add(metrics.Gauge(name=f"{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase))
 
     def ended(self, phase: str, duration_s: float | None) -> None:
         """Count an object that has just entered a terminal phase."""
@@ -64,7 +64,7 @@ class ObjectMetrics:
         if duration_s is not None:
             self._duration_s.labels(phase.lower()).observe(max(0.0, duration_s))
 
-    def _by_phase(self) -> gauges.Reading:
+    def _by_phase(self) -> metrics.Reading:
         count = collections.Counter(self.phases.values())
         return {(phase,): float(count[phase]) for phase in self._kind.phases}
 

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
 
-from boathouse import buckets
+from boathouse import fair
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
@@ -170,7 +170,7 @@ class RelatedObjects:
         self._uids: Answers[str | None] = Answers(monotonic, MAX_BYTES)
         self._mounts: Answers[pod_life.Problem | None] = Answers(monotonic, MAX_BYTES)
         self._config_maps: Answers[_ConfigMap] = Answers(monotonic, MAX_KEYS_BYTES)
-        self._budgets = buckets.Buckets(rate_per_s=READ_BYTES_PER_S, burst=READ_BURST_BYTES, clock=monotonic)
+        self._budgets = fair.Buckets(rate_per_s=READ_BYTES_PER_S, burst=READ_BURST_BYTES, clock=monotonic)
 
     async def is_terminating(self, namespace: str) -> bool:
         """Return whether the namespace is being deleted, so that no pod can be created in it."""

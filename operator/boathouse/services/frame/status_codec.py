@@ -10,7 +10,7 @@ from typing import Any, Final, Generic, Literal, TypeVar
 
 import pydantic
 
-from boathouse.resources import base, times
+from boathouse.resources import base, statuses
 from boathouse.resources.statuses import Part
 
 S = TypeVar("S", bound=Part)
@@ -123,7 +123,7 @@ class ConditionTable:
     ) -> None:
         self._by_type = {condition.type: condition for condition in conditions}
         self._generation = generation
-        self._now = times.rfc3339(now_s) or ""
+        self._now = statuses.rfc3339(now_s) or ""
         self._order: Collection[str] = tuple(map(str, order))
 
     def set(self, condition_type: str, holds: bool | None, reason: str, message: str) -> None:

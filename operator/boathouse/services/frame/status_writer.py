@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final, Generic, Protocol, TypeVar
 
-from boathouse import buckets
+from boathouse import fair
 from boathouse.cluster import errors
 from boathouse.services.frame.kind import KindDefinition, ObjectUid, namespace_of
 from boathouse.services.frame.status_codec import stripped
@@ -61,7 +61,7 @@ class StatusShare:
 
     def __init__(self, rate_per_s: float, clock: Callable[[], float]) -> None:
         self._rate_per_s = rate_per_s
-        self._buckets = buckets.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * buckets.BURST_S, clock=clock)
+        self._buckets = fair.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * fair.BURST_S, clock=clock)
         self._waiting: dict[str, set[str]] = {}
 
     @property
@@ -72,7 +72,7 @@ class StatusShare:
     def take(self, key: str, *, is_urgent: bool) -> float:
         """Take a token for a status write of an object; returns 0, or the delay in seconds."""
         namespace = namespace_of(key)
-        leave = 0.0 if is_urgent else self._rate_per_s * buckets.BURST_S / 2
+        leave = 0.0 if is_urgent else self._rate_per_s * fair.BURST_S / 2
         if self._buckets.take(namespace, leave=leave):
             self.forget(key)
             return 0.0

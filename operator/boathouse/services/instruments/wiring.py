@@ -8,7 +8,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol
 
-from boathouse.cluster import client, errors, loops
+from boathouse.cluster import client, errors, retries
 from boathouse.resources.config import KubeletsConfig, OperatorConfig
 from boathouse.scheduling import assembly, scheduler
 from boathouse.services.frame import controllers
@@ -16,7 +16,6 @@ from boathouse.services.instruments.counters import Rates
 from boathouse.services.instruments.kubelet_client import KubeletClient, ReadMetrics
 from boathouse.services.instruments.missing import STATES, Signals, SignalStatus
 from boathouse.services.instruments.poller import Options, Poller, Publish
-from boathouse.telemetry import gauges
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework, model
 
@@ -80,7 +79,7 @@ class _Polling:
     async def run(self) -> None:
         """Read kubelets until cancelled; then close the connections."""
         try:
-            await loops.Loop("kubelets", self._round, every_s=ROUND_S).run()
+            await retries.Loop("kubelets", self._round, every_s=ROUND_S).run()
         finally:
             self._kubelets.close()
 
@@ -125,7 +124,7 @@ def build(
 
 def _add_gauge(metrics: telemetry.Metrics, nodes: Callable[[], Mapping[str, int]]) -> None:
     metrics.gauges.add(
-        gauges.Gauge(
+        telemetry.Gauge(
             name="boathouse_node_signals",
             documentation="Nodes by how recent their kubelet's measurements are; off: kubelets are not read",
             labels=("state",),

@@ -1,6 +1,6 @@
 """Metrics of clusters. Labels name clusters that exist; those of a deleted one are gone with the next scrape.
 
-Tenants choose the names and the number of clusters, so only a bounded number has series (`telemetry/gauges.py`).
+Tenants choose the names and the number of clusters, so only a bounded number has series (`telemetry/metrics.py`).
 """
 
 import dataclasses
@@ -13,11 +13,11 @@ from prometheus_client import registry
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
-from boathouse.resources.mrcluster.resizing import Policy
+from boathouse.resources.mrcluster.nodes import Policy
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.model import Cluster, ClusterState
 from boathouse.services.mrcluster.planning.draining import Leave
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 
 _CLUSTER: Final = ("namespace", "cluster")
 _OUTCOMES: Final = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
@@ -38,10 +38,10 @@ class ClusterMetrics:
     def __init__(
         self,
         target: registry.CollectorRegistry,
-        scrape: gauges.ScrapeGauges,
+        scrape: metrics.ScrapeGauges,
         report_age_s: Callable[[ObjectUid], float | None],
     ) -> None:
-        self._known: gauges.BoundedSeries[ObjectUid, _Known] = gauges.BoundedSeries()
+        self._known: metrics.BoundedSeries[ObjectUid, _Known] = metrics.BoundedSeries()
         self._report_age_s = report_age_s
         self._resizes = prometheus.Counter(
             "boathouse_mrcluster_resizes",
@@ -74,7 +74,7 @@ class ClusterMetrics:
         """Drop a deleted cluster."""
         self._known.drop(uid)
 
-    def _add(self, scrape: gauges.ScrapeGauges) -> None:
+    def _add(self, scrape: metrics.ScrapeGauges) -> None:
         for name, documentation, labels, read in (
             ("nodes", "Nodes of clusters by role and state", (*_CLUSTER, "role", "state"), self._nodes),
             ("load_ratio", "Running and pending containers per slot (F)", _CLUSTER, self._load),
@@ -84,19 +84,19 @@ class ClusterMetrics:
             ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
             (
                 "unlisted",
-                f"Clusters without series: beyond {gauges.IN_NAMESPACE} of a namespace, or {gauges.IN_ALL} in all",
+                f"Clusters without series: beyond {metrics.IN_NAMESPACE} of a namespace, or {metrics.IN_ALL} in all",
                 (),
                 self._unlisted,
             ),
         ):
             scrape.add(
-                gauges.Gauge(name=f"boathouse_mrcluster_{name}", documentation=documentation, labels=labels, read=read)
+                metrics.Gauge(name=f"boathouse_mrcluster_{name}", documentation=documentation, labels=labels, read=read)
             )
 
-    def _unlisted(self) -> gauges.Reading:
+    def _unlisted(self) -> metrics.Reading:
         return {(): float(self._known.unlisted())}
 
-    def _nodes(self) -> gauges.Reading:
+    def _nodes(self) -> metrics.Reading:
         return {
             (*known.labels, role.value, state): float(getattr(counts, state))
             for _, known in self._known.listed()
@@ -104,32 +104,32 @@ class ClusterMetrics:
             for state in wire.NodeCounts.model_fields
         }
 
-    def _load(self) -> gauges.Reading:
+    def _load(self) -> metrics.Reading:
         return {
             known.labels: known.state.load_percent / 100
             for _, known in self._known.listed()
             if known.state.load_percent is not None
         }
 
-    def _slots(self) -> gauges.Reading:
+    def _slots(self) -> metrics.Reading:
         return {
             known.labels: float(known.state.slots) for _, known in self._known.listed() if known.state.slots is not None
         }
 
-    def _hdfs_bytes(self) -> gauges.Reading:
+    def _hdfs_bytes(self) -> metrics.Reading:
         return {
             (*labels, state): float(amount)
             for labels, hdfs in self._hdfs()
             for state, amount in (("capacity", hdfs.capacity_bytes), ("used", hdfs.used_bytes))
         }
 
-    def _missing_blocks(self) -> gauges.Reading:
+    def _missing_blocks(self) -> metrics.Reading:
         return {labels: float(hdfs.missing_blocks) for labels, hdfs in self._hdfs()}
 
     def _hdfs(self) -> Iterator[tuple[tuple[str, str], wire.HdfsUsage]]:
         return ((known.labels, known.state.hdfs) for _, known in self._known.listed() if known.state.hdfs is not None)
 
-    def _report_ages(self) -> gauges.Reading:
+    def _report_ages(self) -> metrics.Reading:
         ages = ((known.labels, self._report_age_s(uid)) for uid, known in self._known.listed())
         return {labels: age_s for labels, age_s in ages if age_s is not None}
 

@@ -13,7 +13,7 @@ from typing import Final
 from xml.sax import saxutils
 
 from boathouse.resources import quantity
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources.mrcluster import spec as mrcluster_spec
 from boathouse.services import hadoop
 from boathouse.services.mrcluster import daemons, model, sizes
 from boathouse.services.mrcluster.model import Cluster
@@ -330,7 +330,7 @@ def render(cluster: Cluster) -> Rendered:
     }
     spec = cluster.spec
     maps = (spec.hadoop_settings, spec.hdfs.settings, spec.yarn.settings, spec.mapreduce.settings)
-    return Rendered(files=files, digest=_digest(cluster, files), overridden=closed_settings.closed_keys(*maps))
+    return Rendered(files=files, digest=_digest(cluster, files), overridden=mrcluster_spec.closed_keys(*maps))
 
 
 def _sites(cluster: Cluster) -> dict[str, _Settings]:
@@ -351,7 +351,7 @@ def _sites(cluster: Cluster) -> dict[str, _Settings]:
 
 
 def _merged(defaults: _Settings, user: _Settings | None, ours: _Settings) -> _Settings:
-    return {**defaults, **closed_settings.open_settings(user), **ours}
+    return {**defaults, **mrcluster_spec.open_settings(user), **ours}
 
 
 def _xml(settings: _Settings) -> str:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from boathouse.resources import base, names, quantity, times
+from boathouse.resources import base, names, quantity, statuses
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
@@ -112,7 +112,7 @@ def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: 
         uid=ObjectUid(metadata["uid"]),
         name=metadata["name"],
         namespace=metadata["namespace"],
-        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
+        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
         generation=metadata.get("generation", 1),
         spec=spec,
         queue=queue,
@@ -123,7 +123,7 @@ def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: 
         replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
         defaults=defaults,
         operator_namespace=config.namespace,
-        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
     )
 
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from boathouse.cluster import loops
+from boathouse.cluster import retries
 from boathouse.resources.mrcluster.names import Reason
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.daemons import CANARY_PORT, CONTROL_PORT
@@ -58,7 +58,7 @@ class NetworkProbe:
         self._targets, self._mark = targets, mark
         self._canary, self._control, self._monotonic = canary, control, monotonic
         self._results: dict[ObjectUid, _Result] = {}
-        self.loop = loops.Loop("network probe", self.run_once, every_s=ROUND_S)
+        self.loop = retries.Loop("network probe", self.run_once, every_s=ROUND_S)
 
     def finding(self, uid: ObjectUid) -> Reason | None:
         """Return ENFORCED, NOT_ENFORCED or CANNOT_TELL by the last probe of a cluster; None without one."""

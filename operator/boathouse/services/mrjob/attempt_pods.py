@@ -16,7 +16,7 @@ from boathouse.services.frame.pod_events import LENT_MILLI
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import TaskType

@@ -7,7 +7,7 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from boathouse.resources import times
+from boathouse.resources import statuses
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, Reason
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.pod_life import Problem
@@ -143,7 +143,7 @@ def _told(off: Off) -> str:
             f"{off.effect.decisions} decisions for the program were to save {off.effect.predicted_s:.0f} s of job time "
             f"and saved {off.effect.realised_s:.0f} s"
         )
-    return f"{_NAMES[off.part]} is off until {times.rfc3339(off.until_s)}: {why}"
+    return f"{_NAMES[off.part]} is off until {statuses.rfc3339(off.until_s)}: {why}"
 
 
 def suspended_until_s(job: Job, now_s: float) -> float | None:
@@ -153,7 +153,7 @@ def suspended_until_s(job: Job, now_s: float) -> float | None:
 
 
 def _asked_s(job: Job) -> float | None:
-    return status_codec.value(lambda: times.epoch(job.suspend_reducers_until), None)
+    return status_codec.value(lambda: statuses.epoch(job.suspend_reducers_until), None)
 
 
 def with_suspensions(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:
@@ -179,7 +179,7 @@ def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: flo
         return Reason.RESUME_REFUSED, f"{_named(late)} could not be resumed in time: see the events of the pods"
     if not records:
         return Reason.REQUEST_OWED, f"{_named(owed)} runs without its CPU request, until its node or its quota has room"
-    end = times.rfc3339(max(each.until_s for each in records))
+    end = statuses.rfc3339(max(each.until_s for each in records))
     if any(each.by == BY_USER for each in records):
         return Reason.BY_HAND, f"{_named(paused)} suspended until {end}, by the annotation {ANNOTATION_SUSPEND_UNTIL}"
     return Reason.WAITING_FOR_MAPS, f"{_named(paused)} suspended until {end} at the latest: map output is missing"
@@ -195,7 +195,7 @@ def _problem(observation: Observation) -> tuple[str, str] | None:
     job, now_s = observation.job, observation.now_s
     asked_s, ignored = _asked_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
     if job.suspend_reducers_until is not None and (asked_s is None or asked_s > now_s + contract.MOST_SUSPENDED_S):
-        example = times.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
+        example = statuses.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
         return Reason.INVALID_TIME, f"{ignored}: its value must be a time such as {example}, at most an hour ahead"
     if suspended_until_s(job, now_s) is not None and not observation.may_suspend:
         return Reason.SWITCHED_OFF, f"{ignored}: an administrator must set the chart value actuators.suspend"

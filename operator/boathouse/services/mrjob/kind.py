@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse import buckets, failpoints
+from boathouse import failpoints, fair
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import status as mrjob_status
@@ -163,8 +163,8 @@ class MRJobKind:
         self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
         self.orders, self.reports = TaskOrders(), TaskReports(self.policy_events.report)
-        burst = limits.retries_per_second * buckets.BURST_S
-        self.retries = buckets.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
+        burst = limits.retries_per_second * fair.BURST_S
+        self.retries = fair.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._signals = leader.signals
         self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)

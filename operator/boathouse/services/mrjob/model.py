@@ -8,14 +8,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names, quantity, times
+from boathouse.resources import names, quantity, statuses
+from boathouse.resources import pod_environment as pod_storage
+from boathouse.resources import pod_template as pod_fields
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.resources.pods import storage as pod_storage
-from boathouse.resources.pods import template as pod_fields
 from boathouse.services.frame import admission
 from boathouse.services.frame.kind import ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
@@ -243,8 +243,8 @@ def _job(
         name=metadata["name"],
         namespace=metadata["namespace"],
         generation=metadata.get("generation", 1),
-        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
-        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
         suspend_reducers_until=(metadata.get("annotations") or {}).get(names.ANNOTATION_SUSPEND_UNTIL),
         spec=spec,
         queue=queue,

@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from boathouse.resources.hadoop import is_setting
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources.base import is_hadoop_setting
+from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrjob import hadoop
 from boathouse.resources.mrjob.spec import MRJobSpec
 
@@ -68,7 +68,7 @@ def _given(spec: MRJobSpec, on_cluster: OnCluster) -> Mapping[str, str]:
 
 
 def _is_closed(key: str) -> bool:
-    return closed_settings.is_closed(key) and not _OPEN.fullmatch(key)
+    return spec.is_closed(key) and not _OPEN.fullmatch(key)
 
 
 def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
@@ -92,7 +92,7 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     )
     if any(char < " " and char != "\t" for separator in separators for char in separator or ""):
         return "a separator has a control character, which Hadoop cannot write to its settings: choose another one"
-    wrong = next((key for key, value in (spec.conf or {}).items() if not is_setting(key, value)), None)
+    wrong = next((key for key, value in (spec.conf or {}).items() if not is_hadoop_setting(key, value)), None)
     if wrong is not None:
         return (
             f'spec.conf: "{wrong}" is no setting of Hadoop: with clusterRef its name has letters, digits, dots, dashes '

@@ -10,7 +10,7 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import formats as mrjob_formats
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
-from boathouse.resources.pods.environment import literal
+from boathouse.resources.pod_environment import literal
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job, Resources

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
-from boathouse.resources import names, times
+from boathouse.resources import names, statuses
 from boathouse.resources.config import TaskDefaults
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.pod_life import PodLife, Problem
@@ -345,7 +345,7 @@ class _Settler:
                 message=printable(ending.message, results.MAX_MESSAGE),
                 exit_code=ending.exit_code,
                 user_error=ending.user_error,
-                time=times.rfc3339(ending.time_s),
+                time=statuses.rfc3339(ending.time_s),
             )
         )
         if self._outcome.verdict is None:

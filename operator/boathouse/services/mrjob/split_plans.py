@@ -13,9 +13,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
 from boathouse import failpoints
-from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import catalogue, client, errors
-from boathouse.listening.budget import Places
+from boathouse.fair import ALL, Buckets
+from boathouse.listening.connections import Places
 from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.model import Job, JobUid

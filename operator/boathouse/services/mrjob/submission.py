@@ -8,8 +8,8 @@ import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeAlias
 
-from boathouse.buckets import Buckets
 from boathouse.cluster import catalogue, wire
+from boathouse.fair import Buckets
 from boathouse.resources import names, quantity
 from boathouse.scheduling import jobs
 from boathouse.scheduling.pods import ownership

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import prometheus_client as prometheus
 from prometheus_client import registry
 
-from boathouse.resources import names, pod_reasons
+from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -112,7 +112,7 @@ _TASK_PHASES = frozenset(
     }
 )
 _OTHER = "other"
-_REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *pod_reasons.KNOWN})
+_REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *names.POD_REASONS})
 
 
 def _known_phase(phase: str) -> str:

@@ -12,8 +12,8 @@ import msgspec
 
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import JobUid
-from boathouse.suspension import timeouts
-from boathouse.suspension.reasons import Reason
+from boathouse.suspension import stages
+from boathouse.suspension.stages import Reason
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -192,9 +192,9 @@ class TaskOrders:
         given = entry.pod_orders[pod] = _PodOrder(order)
         entry.wake_pod(pod)
         try:
-            async with asyncio.timeout(timeouts.ORDERED_WITHIN_S):
+            async with asyncio.timeout(stages.ORDERED_WITHIN_S):
                 await given.taken.wait()
-            async with asyncio.timeout(timeouts.ACKNOWLEDGED_WITHIN_S):
+            async with asyncio.timeout(stages.ACKNOWLEDGED_WITHIN_S):
                 return await given.answer
         except TimeoutError:
             return Reason.NOT_ACKNOWLEDGED if given.taken.is_set() else Reason.NOT_POLLING

@@ -3,14 +3,14 @@
 import asyncio
 from typing import Final
 
-from boathouse.cluster import loops
+from boathouse.cluster import retries
 from boathouse.resources.mrjob import names
 from boathouse.resources.names import CONTAINER
 from boathouse.services.frame.controllers import KindEntry, LeaderServices
 from boathouse.services.mrjob import routes
 from boathouse.services.mrjob.hadoop import observation
 from boathouse.services.mrjob.kind import MRJobKind
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 from boathouse_policies import model
 
 TICK_S: Final = 1.0
@@ -49,9 +49,9 @@ def add(leader: LeaderServices) -> None:
         leader.scheduling.ended.subscribe(index.on_ended)
     leader.saved["estimates"] = kind.learner
     leader.limited["retries"] = lambda: kind.retries.refused
-    controllers.loops.append(loops.Loop("ticks", observers.tick, every_s=TICK_S))
+    controllers.loops.append(retries.Loop("ticks", observers.tick, every_s=TICK_S))
     leader.metrics.gauges.add(
-        gauges.Gauge(
+        metrics.Gauge(
             name="boathouse_mrjob_reporting_tasks",
             documentation="Running tasks that have reported",
             read=lambda: {(): float(kind.reports.tasks)},

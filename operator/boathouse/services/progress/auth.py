@@ -17,8 +17,8 @@ from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
 
-from boathouse.buckets import ALL, Buckets
 from boathouse.cluster import errors, written
+from boathouse.fair import ALL, Buckets
 from boathouse.services.progress.limits import Reason
 
 MAX_TOKEN_CHARS: Final = 8190

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 
 from aiohttp import web
 
-from boathouse.listening.budget import Places
+from boathouse.listening.connections import Places
 
 REPORT_DISTANCE_S: Final = 2.0
 """Minimum time between reports of a pod. Tasks report every 5 s."""

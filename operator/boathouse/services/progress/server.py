@@ -16,13 +16,13 @@ import prometheus_client as prometheus
 from aiohttp import web
 
 from boathouse.cluster import server_time
-from boathouse.listening import http_server
+from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
 from boathouse.services.progress import auth
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Reason, Rejected
-from boathouse.telemetry import gauges, metrics
+from boathouse.telemetry import metrics
 from boathouse_task import contract
 
 LIMITS: Final = Limits(
@@ -119,7 +119,7 @@ class ProgressServer:
             metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=auth.RESULTS
         )
         metrics_.gauges.add(
-            gauges.Gauge(
+            metrics.Gauge(
                 name="boathouse_progress_connections",
                 documentation="Connections to the progress endpoint",
                 read=lambda: {(): float(self.listener.open if self.listener is not None else 0)},
@@ -141,7 +141,7 @@ class ProgressServer:
         Raises:
             OSError: The port is in use.
         """
-        async with http_server.serve(
+        async with listener.serve(
             self.application,
             port=port,
             limits=LIMITS,

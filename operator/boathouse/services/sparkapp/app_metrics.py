@@ -5,13 +5,13 @@ from collections.abc import Callable
 import prometheus_client as prometheus
 from prometheus_client import registry
 
-from boathouse.resources import names, pod_reasons
+from boathouse.resources import names
 from boathouse.resources.sparkapp import names as spark_names
 from boathouse.services.sparkapp.model import AppState
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 
 _CAUSES = ("none", "application", "infrastructure", "suspended")
-_REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *pod_reasons.KNOWN})
+_REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *names.POD_REASONS})
 
 
 class AppMetrics:
@@ -20,7 +20,7 @@ class AppMetrics:
     def __init__(
         self,
         target: registry.CollectorRegistry,
-        scrape: gauges.ScrapeGauges,
+        scrape: metrics.ScrapeGauges,
         executors: Callable[[], tuple[int, int]],
     ) -> None:
         self._begun = prometheus.Counter(
@@ -35,7 +35,7 @@ class AppMetrics:
         for cause in _CAUSES:
             self._ended.labels(cause, "")
         scrape.add(
-            gauges.Gauge(
+            metrics.Gauge(
                 name="boathouse_spark_executors",
                 documentation="Executors of drivers by state",
                 labels=("state",),

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names, quantity, times
+from boathouse.resources import names, quantity, statuses
 from boathouse.resources.config import OperatorConfig, SparkDefaults
-from boathouse.resources.sparkapp.closed_conf import is_closed
-from boathouse.resources.sparkapp.hadoop import HadoopFields
+from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
-from boathouse.resources.sparkapp.spec import SparkAppSpec
+from boathouse.resources.sparkapp.spec import HadoopFields, SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
 from boathouse.services.frame import admission, manifests
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
@@ -132,8 +131,8 @@ def _app(
         name=metadata["name"],
         namespace=metadata["namespace"],
         generation=metadata.get("generation", 1),
-        created_s=times.epoch(metadata["creationTimestamp"]) or 0.0,
-        deleting_since_s=times.epoch(metadata.get("deletionTimestamp")),
+        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
+        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
         queue=queue,
         image=image,
         spec=spec,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.resources import names, quantity
-from boathouse.resources.pods.environment import literal
+from boathouse.resources.pod_environment import literal
 from boathouse.resources.sparkapp.names import (
     LABEL_ATTEMPT,
     LABEL_TASK_TYPE,
@@ -13,8 +13,8 @@ from boathouse.resources.sparkapp.names import (
     TASK_TYPE_DRIVER,
     TASK_TYPE_EXECUTOR,
 )
+from boathouse.resources.sparkapp.program import Volume
 from boathouse.resources.sparkapp.roles import Role
-from boathouse.resources.sparkapp.volumes import Volume
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest

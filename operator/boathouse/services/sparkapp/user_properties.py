@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import javaproperties
 
-from boathouse.resources.pods.storage import S3
+from boathouse.resources.pod_environment import S3
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.services import hadoop

@@ -218,12 +218,7 @@ class Tallies:
     # Tallies
 
     def declare(self, constraints: Sequence[tuple[str, model.Constraints]], by: object) -> None:
-        """Count for the constraints of pending classes, with their namespaces, and for no others.
-
-        Args:
-            constraints: The constraints that depend on pods.
-            by: Whose classes they are.
-        """
+        """Count for the constraints of pending classes, with their namespaces, and for no others."""
         self.declared_by = by
         if constraints == self._about:
             return

@@ -30,10 +30,9 @@ import math
 from typing import TYPE_CHECKING, Protocol
 
 from boathouse_policies import model
-from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
+from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass, TaskPool
 from boathouse_policies.framework.queue.reservations import KeptPart, KeptRoom, Reservations
 from boathouse_policies.framework.queue.sorted_classes import SortedClasses
-from boathouse_policies.framework.queue.tasks import TaskPool
 from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses, Wake
 from boathouse_policies.framework.shapes import Shapes
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from boathouse.resources.base import RULES
-from boathouse.resources.mrcluster.definition import MRCLUSTER
-from boathouse.resources.mrjob.definition import MRJOB
-from boathouse.resources.sparkapp.definition import SPARKAPP
+from boathouse.resources.mrcluster.status import MRCLUSTER
+from boathouse.resources.mrjob.status import MRJOB
+from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli.conversion import admission
 from tests.builders.crds import field_rows
 from tests.contract.test_crd import job

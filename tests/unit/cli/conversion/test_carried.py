@@ -5,11 +5,16 @@ import re
 
 import pytest
 
-from boathouse_cli.conversion import carried, command_lines, hadoop_lines
+from boathouse_cli.conversion import command_lines, draft, hadoop_lines
 from boathouse_cli.errors import CommandError, ExitCode
 from tests.builders.conversions import missing_file
 
-FILES = {"main.py": b"print(1)", "/lib/util.py": b"x = 1", "big.zip": b"\xff" * carried.MAX_BYTES, "other/main.py": b""}
+FILES = {
+    "main.py": b"print(1)",
+    "/lib/util.py": b"x = 1",
+    "big.zip": b"\xff" * draft.MAX_CARRIED_BYTES,
+    "other/main.py": b"",
+}
 CONFIG_MAP = "main-files-0a1b"
 
 
@@ -17,7 +22,7 @@ def collection():
     def read(path):
         return FILES[path] if path in FILES else missing_file(path)
 
-    return carried.Carried(read, "0a1b")
+    return draft.Carried(read, "0a1b")
 
 
 def submit(*words):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_cli.conversion import command_lines, credentials, hadoop_lines
+from boathouse_cli.conversion import command_lines, draft, hadoop_lines
 from tests.builders import conversions
 
 CLEAR = "hidden"
@@ -76,4 +76,4 @@ def test_a_key_in_a_variable_or_property_is_noted(conf):
     ],
 )
 def test_a_url_without_keys_stays(url):
-    assert credentials.hidden(url) == url
+    assert draft.hidden(url) == url

@@ -3,7 +3,7 @@
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from boathouse.resources.sparkapp.closed_conf import is_closed
+from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.sparkapp import model
 from boathouse_cli.conversion import command_lines, manifests

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.resources.sparkapp.status import SparkApp
 from boathouse.services.sparkapp import user_properties
-from boathouse_cli.conversion import command_lines, hadoop_lines, hadoop_properties, streaming_options
+from boathouse_cli.conversion import command_lines, hadoop_lines, hadoop_options
 from tests.command_lines import generated, record
 
 HADOOP, SPARK = record.read(record.HADOOP), record.read(record.SPARK)
@@ -29,10 +29,10 @@ def test_the_recordings_are_of_these_lines():
 
 def test_the_options_are_those_that_hadoops_parsers_know():
     streaming = HADOOP["known"]["streaming"]
-    assert HADOOP["known"]["generic"] == dict.fromkeys(streaming_options.GENERIC, 1)
-    assert {name for name, count in streaming.items() if count == MANY} == streaming_options.MANY
-    assert {name for name, count in streaming.items() if count == 1} == streaming_options.SINGLE
-    assert {name for name, count in streaming.items() if count < 0} == streaming_options.FLAGS
+    assert HADOOP["known"]["generic"] == dict.fromkeys(hadoop_options.GENERIC, 1)
+    assert {name for name, count in streaming.items() if count == MANY} == hadoop_options.MANY
+    assert {name for name, count in streaming.items() if count == 1} == hadoop_options.SINGLE
+    assert {name for name, count in streaming.items() if count < 0} == hadoop_options.FLAGS
 
 
 def test_the_options_are_those_that_sparks_parser_knows():
@@ -69,8 +69,8 @@ def test_a_line_of_hadoop_is_read_as_hadoop_reads_it(line):
 def has_late_generic_option(words):
     """Return whether a line has a generic option that Hadoop does not read as one: it follows one of streaming."""
     names = [re.sub(r"^(-D).+", r"\1", word).lstrip("-").partition("=")[0] for word in words if word.startswith("-")]
-    first = next((number for number, name in enumerate(names) if name not in streaming_options.GENERIC), len(names))
-    return any(name in streaming_options.GENERIC for name in names[first:])
+    first = next((number for number, name in enumerate(names) if name not in hadoop_options.GENERIC), len(names))
+    return any(name in hadoop_options.GENERIC for name in names[first:])
 
 
 def facts(spec):
@@ -169,5 +169,5 @@ def is_kept(key):
 
 
 def test_each_property_of_the_generator_that_is_a_field_is_compared():
-    fields = {key for key in generated.PROPERTIES if key in hadoop_properties.FIELDS}
-    assert fields == {*OF_PROPERTIES, hadoop_properties.PARTITION_OPTIONS, "mapreduce.job.reduces"}
+    fields = {key for key in generated.PROPERTIES if key in hadoop_options.FIELDS}
+    assert fields == {*OF_PROPERTIES, hadoop_options.PARTITION_OPTIONS, "mapreduce.job.reduces"}

@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse_cli.conversion import apache_manifests, manifests, spark_versions
+from boathouse_cli.conversion import apache_manifests, fields, manifests
 from tests.builders.conversions import APPLICATION, spark_application
 
 MINIMUM = {"spark.driver.minMemoryOverhead": "1g"}
@@ -16,7 +16,7 @@ def texts(found):
     return [note.advice for note in found.notes]
 
 
-@pytest.mark.parametrize("version", spark_versions.VERSIONS)
+@pytest.mark.parametrize("version", fields.VERSIONS)
 def test_an_application_with_an_image_of_its_own_keeps_its_version(version):
     found = converted(f"{version}.1", image="registry.example.org/spark:mine")
     assert texts(found) == []

@@ -9,7 +9,8 @@ import pytest
 
 from boathouse.resources.mrjob.spec import MRJobSpec
 from boathouse.services.mrjob.hadoop import options as hadoop_options
-from boathouse_cli.conversion import hadoop_lines, hadoop_properties
+from boathouse_cli.conversion import hadoop_lines
+from boathouse_cli.conversion.hadoop_options import COMPRESS, FIELDS
 from tests.streaming import jobs
 from tests.streaming import options as streaming_options
 
@@ -77,16 +78,16 @@ def effective(found):
 
 def test_each_setting_that_a_job_gives_hadoop_is_read_back_as_its_field():
     given = {each.key: each.field for each in hadoop_options.SETTINGS if each.field not in MADE_ELSEWHERE}
-    taken = {key: field for key, (field, _) in hadoop_properties.FIELDS.items()}
+    taken = {key: field for key, (field, _) in FIELDS.items()}
     assert {
         key: taken.get(key, "").removesuffix(".requests.memory").removesuffix(".requests.cpu") for key in given
-    } == {key: "" if key == hadoop_properties.COMPRESS else field for key, field in given.items()}
+    } == {key: "" if key == COMPRESS else field for key, field in given.items()}
 
 
 def test_the_page_names_each_property_and_its_field():
     page = (pathlib.Path(__file__).parents[4] / "docs" / "coming-from-hadoop.md").read_text()
-    fields = [field for field, _ in hadoop_properties.FIELDS.values()]
-    assert [key for key in hadoop_properties.FIELDS if f"`{key}" not in page] == []
+    fields = [field for field, _ in FIELDS.values()]
+    assert [key for key in FIELDS if f"`{key}" not in page] == []
     assert [field for field in fields if f"`{field.removesuffix('.options')}" not in page] == []
 
 

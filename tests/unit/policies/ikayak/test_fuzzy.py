@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_policies.ikayak import Config, fuzzy
-from boathouse_policies.ikayak.fuzzy import RULES, WIDTH, Fuzzy
+from boathouse_policies.ikayak import Config, predictors
+from boathouse_policies.ikayak.predictors import RULES, WIDTH, Fuzzy
 
 
 def sample_of(left=1.0, before=1.0, done=0.5, size=1.0):
@@ -26,7 +26,7 @@ def reducer_samples(random, count):
 def batch(model: Fuzzy, samples, labels, keep, discount, trust):
     """Weighted least squares of all extended rows at once, the prior as the first observation."""
     rows = model.rows(samples)
-    normal, right = np.eye(rows.shape[1]) / trust, fuzzy.prior() / trust
+    normal, right = np.eye(rows.shape[1]) / trust, predictors.prior() / trust
     for t in range(len(rows)):
         normal, right = normal * keep, right * keep
         for back, weight in ((0, 1.0), (1, discount)):
@@ -63,7 +63,7 @@ def test_a_history_is_forgotten_as_a_whole():
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.floats(-5, 5), min_size=2, max_size=2))
 def test_firing_strengths_are_shares(premise):
-    firing = fuzzy.firing(np.array(premise))
+    firing = predictors.firing(np.array(premise))
     assert firing.shape == (RULES,)
     assert firing.min() >= 0
     assert firing.sum() == pytest.approx(1.0)
@@ -71,11 +71,11 @@ def test_firing_strengths_are_shares(premise):
 
 @pytest.mark.parametrize(("done", "rule"), [(0.05, 0), (0.3, 0), (0.4, 1), (0.6, 1), (0.7, 2), (0.99, 2)])
 def test_the_rule_of_the_phase_fires_most(done, rule):
-    assert fuzzy.firing(sample_of(done=done)[WIDTH:]).argmax() == rule
+    assert predictors.firing(sample_of(done=done)[WIDTH:]).argmax() == rule
 
 
 def test_between_two_phases_their_rules_fire_alike():
-    firing = fuzzy.firing(sample_of(done=1 / 3)[WIDTH:])
+    firing = predictors.firing(sample_of(done=1 / 3)[WIDTH:])
     assert firing[0] == pytest.approx(firing[1])
     assert firing[0] > 0.49
 
@@ -83,14 +83,14 @@ def test_between_two_phases_their_rules_fire_alike():
 def test_the_second_lag_is_an_antecedent_too():
     premise = sample_of(done=0.5)[WIDTH:].copy()
     premise[1] = 1 - 0.3
-    assert fuzzy.firing(premise)[0] > fuzzy.firing(sample_of(done=0.5)[WIDTH:])[0]
+    assert predictors.firing(premise)[0] > predictors.firing(sample_of(done=0.5)[WIDTH:])[0]
 
 
 def test_the_rows_are_the_regressor_weighed_by_the_rules():
     model, sample = Fuzzy(Config()), sample_of(left=3.0, done=0.5)
     rows = model.rows([sample]).reshape(RULES, WIDTH)
     assert np.allclose(rows.sum(axis=0), sample[:WIDTH])
-    assert np.allclose(rows[1], fuzzy.firing(sample[WIDTH:])[1] * sample[:WIDTH])
+    assert np.allclose(rows[1], predictors.firing(sample[WIDTH:])[1] * sample[:WIDTH])
 
 
 def test_nothing_learned_means_the_pace_of_the_last_sample():
@@ -154,11 +154,11 @@ def test_a_dump_gives_equal_predictions_and_learns_on_as_before():
 def test_a_dump_that_is_not_understood_leaves_the_prior_rules(state):
     model = Fuzzy(Config())
     model.load(state)
-    assert (model.parameters == fuzzy.prior()).all()
+    assert (model.parameters == predictors.prior()).all()
 
 
 def test_a_dump_of_another_shape_or_without_numbers_is_ignored():
     model, dump = Fuzzy(Config()), dict(Fuzzy(Config()).dump())
     model.load(dump | {"p": dump["parameters"]})
-    model.load(dump | {"parameters": fuzzy._packed(np.full(RULES * WIDTH, np.nan))})
-    assert (model.parameters == fuzzy.prior()).all()
+    model.load(dump | {"parameters": predictors._packed(np.full(RULES * WIDTH, np.nan))})
+    assert (model.parameters == predictors.prior()).all()

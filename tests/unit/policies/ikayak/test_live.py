@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_policies import ikayak, model, profiles
-from boathouse_policies.ikayak import fuzzy
-from boathouse_sim import contention, invariants, topology, work
-from boathouse_sim.conditions import Conditions
+from boathouse_policies.ikayak import predictors
+from boathouse_sim import invariants, topology, work
+from boathouse_sim.conditions import Conditions, Saturation
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.workload import Cluster, Workload
 from tests.builders import simulations
@@ -42,7 +42,7 @@ def mixed(jobs=2, min_executors=0) -> Workload:
                 submit_ms=i * 10_000 + 3000,
             )
         )
-    conditions = Conditions(contention=contention.Saturation(), records=True)
+    conditions = Conditions(contention=Saturation(), records=True)
     machines = topology.machines(4, cores=4, mem_mb=8000)
     return Workload(name="mixed", cluster=Cluster.of(machines), apps=tuple(apps), conditions=conditions)
 
@@ -86,7 +86,7 @@ def test_what_was_learned_survives_a_restart_through_json():
         other.load(json.loads(json.dumps(observer.dump())))
     keys = [observer.dump() for observer in first.observers], [observer.dump() for observer in second.observers]
     assert keys[0] == keys[1]
-    assert (first.observers[1].bank.model("sort").parameters != fuzzy.prior()).any()
+    assert (first.observers[1].bank.model("sort").parameters != predictors.prior()).any()
 
 
 def test_nothing_is_kept_of_jobs_that_are_over():

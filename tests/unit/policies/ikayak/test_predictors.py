@@ -7,7 +7,7 @@ import pytest
 
 from boathouse_policies import model
 from boathouse_policies.ikayak import Config
-from boathouse_policies.ikayak.phases import UNKNOWN, Phases
+from boathouse_policies.ikayak.predictors import UNKNOWN, Phases
 from boathouse_policies.ikayak.remaining import UNIT_BYTES, UNIT_S, Bank, History, Predictor
 
 KEY = "ns/sort"

@@ -2,7 +2,7 @@
 
 import re
 
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources.mrcluster import spec
 
 OURS = """
 fs.defaultFS fs.default.name hadoop.tmp.dir hadoop.security.authentication hadoop.security.token.service.use_ip
@@ -48,16 +48,16 @@ mapreduce.map.maxattempts mapreduce.task.io.sort.mb mapreduce.job.reduce.slowsta
 
 
 def test_settings_of_boathouse_are_closed_and_others_are_open():
-    assert [key for key in OURS.split() if not closed_settings.is_closed(key)] == []
-    assert [key for key in THEIRS.split() if closed_settings.is_closed(key)] == []
+    assert [key for key in OURS.split() if not spec.is_closed(key)] == []
+    assert [key for key in THEIRS.split() if spec.is_closed(key)] == []
 
 
 def test_ignored_keys_are_named_once_each_in_order():
     ours, theirs = {"fs.defaultFS": "x", "my.key": "y"}, {"dfs.name.dir": "z"}
-    assert closed_settings.open_settings(ours) == {"my.key": "y"}
-    assert closed_settings.closed_keys(ours, None, theirs) == ("dfs.name.dir", "fs.defaultFS")
+    assert spec.open_settings(ours) == {"my.key": "y"}
+    assert spec.closed_keys(ours, None, theirs) == ("dfs.name.dir", "fs.defaultFS")
 
 
 def test_each_expression_closes_a_key_of_the_list_above():
-    expressions = [part for parts in closed_settings.CLOSED.values() for part in parts]
+    expressions = [part for parts in spec.CLOSED.values() for part in parts]
     assert [part for part in expressions if not any(re.fullmatch(part, key) for key in OURS.split())] == []

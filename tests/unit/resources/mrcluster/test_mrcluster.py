@@ -2,7 +2,7 @@
 
 import pytest
 
-from boathouse.resources.mrcluster.resizing import Resizing
+from boathouse.resources.mrcluster.nodes import Resizing
 from boathouse_policies.koala.config import Config
 from tests.builders.crds import schema_nodes, spec_schema
 

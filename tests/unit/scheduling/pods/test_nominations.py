@@ -7,14 +7,14 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.scheduling import transforms
-from boathouse.scheduling.pods import nominations, rows
+from boathouse.scheduling.pods import indexes, rows
 from boathouse_policies import model
 from tests.builders import core
 
 
 @pytest.mark.parametrize(("nominees", "placed"), [(1, ["n0", "n0"]), (2, ["n0"])])
 def test_a_nominee_that_the_cycle_places_is_not_counted_twice(nominees, placed):
-    subject = nominations.Nominations()
+    subject = indexes.Nominations()
     for i in range(nominees):
         pod = {"metadata": {"name": f"p{i}", "namespace": "ns"}, "spec": {"containers": [CONTAINER]}}
         task = model.Task(id=model.TaskId(f"ours/map-{i}"), task_class=model.ClassId("ours/map"))

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.services.frame.pod_events import Ended, PodEvents
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.suspension.record import SuspensionRecord
+from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model
 from tests.builders.observers import Recorder
 

@@ -11,7 +11,7 @@ from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.protocols import Desired, Life
 from boathouse.services.frame.reconciler import ObjectMetrics
 from boathouse.services.frame.status_writer import STATUS_DISTANCE_S, Memory, StatusShare
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 from tests.builders.frame import BOAT, KEY, BoatServer, boat
 
 NOW_S = 1000.0
@@ -104,7 +104,7 @@ def reconcile(api, boats):
         now=lambda: NOW_S,
         monotonic=lambda: 0.0,
     )
-    counts = ObjectMetrics(BOAT, prometheus_client.CollectorRegistry(), gauges.ScrapeGauges())
+    counts = ObjectMetrics(BOAT, prometheus_client.CollectorRegistry(), metrics.ScrapeGauges())
     subject = reconciler.Reconciler(boats, context, api.objects, counts)
 
     async def run():

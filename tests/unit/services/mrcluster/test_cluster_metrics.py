@@ -8,7 +8,7 @@ from prometheus_client import generate_latest
 from boathouse.resources.mrcluster.status import HdfsUsage, LeavingNode, NodeCounts
 from boathouse.services.mrcluster.cluster_metrics import ClusterMetrics
 from boathouse.services.mrcluster.model import ClusterState
-from boathouse.telemetry import gauges
+from boathouse.telemetry import metrics
 from tests.builders.mrclusters import UID, cluster
 
 OF_THE_CLUSTER = {"namespace": "demo", "cluster": "etl"}
@@ -68,5 +68,5 @@ def test_a_thousand_clusters_have_few_series_and_another_namespace_keeps_its_own
         cluster_metrics.changed(crowd, BEGUN, BEGUN)
     cluster_metrics.changed(cluster(), BEGUN, BEGUN)
     assert scrape.value("mrcluster_nodes", **OF_THE_CLUSTER, role="core", state="ready") == 3
-    assert scrape.value("mrcluster_unlisted") == 1000 - gauges.IN_NAMESPACE
+    assert scrape.value("mrcluster_unlisted") == 1000 - metrics.IN_NAMESPACE
     assert generate_latest(scrape.registry).count(b'namespace="crowd"') < 1000

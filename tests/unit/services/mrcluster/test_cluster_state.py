@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse.resources import schema
+from boathouse.resources import crd
 from boathouse.resources.base import Condition
-from boathouse.resources.mrcluster import names, ranges
+from boathouse.resources.mrcluster import names
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.mrcluster.status import LeavingNode, SizeChange, SizeReason
@@ -121,19 +121,19 @@ def test_a_state_is_restored_from_its_status_and_from_what_the_api_server_keeps_
     assert model.to_status(model.from_status(kept)) == status
 
 
-@given(st.sets(st.integers(0, 10**9), max_size=ranges.MAX_NUMBERS))
+@given(st.sets(st.integers(0, 10**9), max_size=wire.MAX_NUMBERS))
 def test_numbers_are_parsed_from_their_text(numbers):
-    assert ranges.parse(ranges.text(numbers)) == tuple(sorted(numbers))
+    assert wire.parse_ranges(wire.ranges_text(numbers)) == tuple(sorted(numbers))
 
 
 def test_numbers_that_follow_one_another_are_one_range():
-    assert ranges.text([7, 3, 4, 5, 6, 12]) == "3-7,12"
-    assert ranges.text([]) == ""
+    assert wire.ranges_text([7, 3, 4, 5, 6, 12]) == "3-7,12"
+    assert wire.ranges_text([]) == ""
 
 
 @pytest.mark.parametrize("text", ["", "a", "-", "3-", "-3", "1,,b", "0-9999999999", "9-3", ",".join(["0-700"] * 99)])
 def test_a_text_of_anybody_has_few_numbers(text):
-    assert len(ranges.parse(text)) <= ranges.MAX_NUMBERS
+    assert len(wire.parse_ranges(text)) <= wire.MAX_NUMBERS
 
 
 def test_the_status_of_the_largest_cluster_is_below_32_kib():
@@ -149,7 +149,7 @@ def test_the_latest_changes_of_the_size_are_kept():
 
 def test_every_field_is_in_the_status_so_that_a_merge_patch_clears_it():
     written = model.to_status(ClusterState())
-    assert {*written} == {*schema.structural(wire.MRCluster)["properties"]["status"]["properties"]}
+    assert {*written} == {*crd.structural_schema(wire.MRCluster)["properties"]["status"]["properties"]}
     assert written["clusterID"] is None
 
 

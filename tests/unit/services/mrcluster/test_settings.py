@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources.mrcluster import spec
 from boathouse.services.mrcluster import files
 from tests.builders import reviewed
 from tests.builders.mrclusters import cluster
@@ -39,7 +39,7 @@ def test_every_setting_of_ours_is_closed_to_users():
         **files.mapred_site(found),
         **files.capacity_scheduler(),
     }
-    assert set(closed_settings.closed_keys(ours)) == set(ours)
+    assert set(spec.closed_keys(ours)) == set(ours)
 
 
 def test_every_default_can_be_changed_by_users():
@@ -50,7 +50,7 @@ def test_every_default_can_be_changed_by_users():
         files.mapred_defaults(found),
         files.capacity_defaults(),
     )
-    assert closed_settings.closed_keys(*defaults) == ()
+    assert spec.closed_keys(*defaults) == ()
 
 
 def test_a_users_setting_wins_over_a_default_and_ours_over_a_users():

@@ -4,7 +4,7 @@ import dataclasses
 
 import msgspec
 
-from boathouse.cluster import storage
+from boathouse.cluster import views
 from boathouse.scheduling.volumes import rules
 from boathouse.services.mrcluster.objects import claim_facts
 from boathouse.services.mrcluster.planning.observation import ClaimFacts
@@ -18,14 +18,14 @@ NODES = [
 
 
 def facts_of(*, bound=True, nodes=NODES, on=()):
-    annotations = {storage.BIND_COMPLETED: "yes"} if bound else {}
+    annotations = {views.BIND_COMPLETED: "yes"} if bound else {}
     claim = {"metadata": {"name": "etl-c0", "annotations": annotations}, "spec": {"volumeName": "v" if bound else ""}}
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(on)}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if on else {}
     objects = dataclasses.replace(
         rules.Storage.empty(),
-        claims={KEY: msgspec.convert(claim, storage.ClaimView)},
-        volumes={"v": msgspec.convert({"metadata": {"name": "v"}, "spec": affinity}, storage.VolumeView)},
+        claims={KEY: msgspec.convert(claim, views.ClaimView)},
+        volumes={"v": msgspec.convert({"metadata": {"name": "v"}, "spec": affinity}, views.VolumeView)},
     )
     return claim_facts(objects, nodes, KEY)
 

@@ -4,7 +4,7 @@ import pytest
 
 from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.services.sparkapp import objects
-from boathouse_cli.conversion import spark_versions
+from boathouse_cli.conversion import fields
 from tests.builders.sparkapps import ATTEMPT, SUBMISSIONS, VERSIONS, app
 from tests.spark import configurations, keys
 
@@ -36,7 +36,7 @@ def test_what_boathouse_sets_a_version_knows_or_it_is_listed(version):
 
 
 def test_convert_leaves_out_the_fields_that_a_version_ignores():
-    since = {FIELDS[field]: version for field, version in spark_versions.SINCE.items()}
+    since = {FIELDS[field]: version for field, version in fields.SINCE.items()}
     ignored = {key for unknown in UNKNOWN.values() for key in unknown if key in FIELDS.values()}
     assert since.keys() == ignored
     assert all(min(keys.read()[key]) == version for key, version in since.items())

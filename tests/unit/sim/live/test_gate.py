@@ -4,7 +4,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from boathouse_sim.live.gate import Gate
+from boathouse_sim.live.rates import Gate
 
 
 def opened(*ends_ms: int) -> Gate:

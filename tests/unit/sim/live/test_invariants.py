@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from boathouse_policies import framework, model, profiles
-from boathouse_sim import contention
+from boathouse_sim import conditions
 from boathouse_sim.conditions import Outages
 from boathouse_sim.invariants import BrokenInvariantError, Invariants
 from boathouse_sim.live import DynamicAllocation, Live, LiveHeartbeats
@@ -99,7 +99,7 @@ def test_nothing_breaks(name, drawn, shared, failing, fickle, beating):
         nodes=3,
         racks=2,
         mb=6000,
-        contention=contention.Saturation() if shared else None,
+        contention=conditions.Saturation() if shared else None,
         reads_load_sources=True,
         outages=Outages(mean_time_to_failure_s=60, mean_time_to_recovery_s=10) if failing else Outages(),
         tick_ms=1500,

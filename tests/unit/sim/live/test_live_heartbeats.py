@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from boathouse_policies import model, profiles
-from boathouse_sim import contention
+from boathouse_sim import conditions
 from boathouse_sim.conditions import Conditions, Told
 from boathouse_sim.invariants import Invariants
 from boathouse_sim.live import LiveHeartbeats
@@ -54,7 +54,7 @@ def test_a_driver_is_launched_at_the_first_heartbeat_after_its_allocation_and_ex
 
 def test_run_times_are_learned_and_neighbours_are_felt_as_without_heartbeats():
     jobs = [simulations.mapreduce(str(i), maps=4, reduces=1, program="p", submit_ms=i * 1000) for i in range(3)]
-    found = simulations.live_workload(*jobs, cores=4, told=Told.LEARNED, contention=contention.Saturation())
+    found = simulations.live_workload(*jobs, cores=4, told=Told.LEARNED, contention=conditions.Saturation())
     assert simulations.results(found, "boathouse", heartbeat_s=1.0).jobs == 3
     script = Script()
     profile = dataclasses.replace(profiles.build("fifo"), observers=(script,))
@@ -74,7 +74,7 @@ def test_plain_jobs_with_learned_run_times_may_have_heartbeats():
 def test_nothing_is_lost_when_nodes_fail(profile):
     apps = [simulations.mapreduce(str(i), maps=6, reduces=2, submit_ms=700 * i, replicas=2) for i in range(3)]
     found = simulations.live_workload(
-        *apps, simulations.spark(), nodes=3, contention=contention.Saturation(), reads_load_sources=True,
+        *apps, simulations.spark(), nodes=3, contention=conditions.Saturation(), reads_load_sources=True,
         outages=simulations.outages(("n1", 9.3, 20.0)), tick_ms=1500,
     )  # fmt: skip
     world = simulations.run(LiveHeartbeats(found, profiles.build(profile)), Invariants())

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from boathouse_policies import model
-from boathouse_sim import contention, topology, work
+from boathouse_sim import conditions, topology, work
 from boathouse_sim.workload import Cluster
 from tests.builders import simulations
 from tests.builders.simulations import Script, resize_first, resume_first, suspend_first, suspend_until
 
-SATURATION = contention.Saturation()
+SATURATION = conditions.Saturation()
 
 
 def slowdown_by(cpu=0.0, disk=0.0, network=0.0, streams=0.0):
@@ -18,18 +18,18 @@ def slowdown_by(cpu=0.0, disk=0.0, network=0.0, streams=0.0):
 
 
 def test_cpu_is_flat_until_800_percent_of_10_cores_are_busy():
-    assert slowdown_by(cpu=8.0)[contention.CPU] == 1.0
-    assert slowdown_by(cpu=12.0)[contention.CPU] == pytest.approx(1.5**1.5)
+    assert slowdown_by(cpu=8.0)[conditions.CPU] == 1.0
+    assert slowdown_by(cpu=12.0)[conditions.CPU] == pytest.approx(1.5**1.5)
 
 
 def test_one_stream_that_fills_a_disk_is_not_slowed_and_six_are_more_than_six_times():
-    assert slowdown_by(disk=100.0, streams=1)[contention.DISK] == 1.0
-    assert slowdown_by(disk=300.0, streams=6)[contention.DISK] == pytest.approx(3 * 1.75)
-    assert slowdown_by(disk=600.0, streams=6)[contention.DISK] == SATURATION.ceiling
+    assert slowdown_by(disk=100.0, streams=1)[conditions.DISK] == 1.0
+    assert slowdown_by(disk=300.0, streams=6)[conditions.DISK] == pytest.approx(3 * 1.75)
+    assert slowdown_by(disk=600.0, streams=6)[conditions.DISK] == SATURATION.ceiling
 
 
 def test_a_network_is_shared_and_no_more():
-    assert slowdown_by(network=150.0)[contention.NETWORK] == 1.5
+    assert slowdown_by(network=150.0)[conditions.NETWORK] == 1.5
 
 
 def test_tasks_on_one_host_slow_each_other_down_and_speed_up_when_a_neighbour_ends():

@@ -3,7 +3,8 @@
 import pytest
 
 from boathouse_policies import model
-from boathouse_sim import contention, work
+from boathouse_sim import work
+from boathouse_sim.conditions import Saturation
 from boathouse_sim.live import SparkStage
 from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster
@@ -22,7 +23,7 @@ def world(*apps, store_cores=1, store_mb_per_s=117.0, own_mb_per_s=117.0, **cond
         Machine(name="store", cores=store_cores, mem_mb=8000, network_mb_per_s=store_mb_per_s),
         Machine(name="other", cores=1, mem_mb=4000, network_mb_per_s=own_mb_per_s, stores=False),
     ]
-    given = {"contention": contention.Saturation(), "reads_load_sources": True} | conditions
+    given = {"contention": Saturation(), "reads_load_sources": True} | conditions
     return simulations.live_workload(*apps, cluster=Cluster.of(nodes), **given)
 
 
@@ -88,7 +89,7 @@ def test_nothing_changes_where_all_input_is_at_hand():
     def all_records(loads):
         job = simulations.mapreduce(maps=8, map=READS, replicas=2, reduces=2)
         return simulations.records(
-            simulations.live_workload(job, nodes=2, contention=contention.Saturation(), reads_load_sources=loads)
+            simulations.live_workload(job, nodes=2, contention=Saturation(), reads_load_sources=loads)
         )
 
     assert all_records(loads=True) == all_records(loads=False)

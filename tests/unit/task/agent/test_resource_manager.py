@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_task.agent import map_reduce
-from boathouse_task.agent.map_reduce import PAUSE_S, MapReduce
-from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
+from boathouse_task.agent import resource_manager
+from boathouse_task.agent.resource_manager import PAUSE_S, MapReduce, NodeManager, ResourceManager
 from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.cluster_contract import MOST_COUNTERS, ApplicationFigures, YarnFigures, YarnState
 from tests.builders.agents import APPLICATION, DOMAIN, Daemon, agent_spec, recording
@@ -222,7 +221,7 @@ def test_counters_are_limited_in_number(yarn):
 
 
 def test_details_of_ended_jobs_are_kept_in_a_limited_number(yarn, monkeypatch):
-    monkeypatch.setattr(map_reduce, "MOST_KEPT", 1)
+    monkeypatch.setattr(resource_manager, "MOST_KEPT", 1)
     yarn.history.responses = {
         "/ws/v1/history/mapreduce/jobs/job_1_0001/counters": (200, b'{"jobCounters":{}}'),
         "/ws/v1/history/mapreduce/jobs/job_1_0002/counters": (200, b'{"jobCounters":{}}'),

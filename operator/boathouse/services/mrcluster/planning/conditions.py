@@ -4,7 +4,7 @@ import dataclasses
 from typing import Final
 
 from boathouse.resources import names
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
 from boathouse.resources.mrcluster.status import SizeChange
@@ -165,7 +165,7 @@ def _failed_orders(observation: Observation) -> str:
 def _set_settings(observation: Observation, conditions: ConditionTable) -> None:
     keys = observation.overridden
     reason = Reason.CLOSED_SETTINGS if keys else Reason.NOT_OVERRIDDEN
-    message = closed_settings.ignored(keys) if keys else ""
+    message = spec.ignored_settings(keys) if keys else ""
     conditions.set(ConditionType.SETTINGS_OVERRIDDEN, bool(keys), reason, message)
     old = [pod.host for pod in observation.nodes if pod.settings != observation.digest]
     message = f"{len(old)} of {len(observation.nodes)} nodes have other settings" if old else ""

@@ -13,7 +13,7 @@ import msgspec
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.pods.environment import literal
+from boathouse.resources.pod_environment import literal
 from boathouse.scheduling import jobs
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests

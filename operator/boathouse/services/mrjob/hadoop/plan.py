@@ -18,8 +18,8 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import times
-from boathouse.resources.mrcluster import closed_settings
+from boathouse.resources import statuses
+from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import hadoop
@@ -435,7 +435,7 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
         message=ending.message[: results.MAX_MESSAGE],
         exit_code=ending.exit_code,
         user_error=ending.user_error,
-        time=times.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
+        time=statuses.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
     )
     user, infrastructure = state.past_failures
     counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)
@@ -481,7 +481,7 @@ def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
     if not keys or o.state.finished:
         return state
     known = conditions.table(state, o.now_s)
-    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, closed_settings.ignored(keys))
+    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
     return dataclasses.replace(state, conditions=known.conditions)
 
 

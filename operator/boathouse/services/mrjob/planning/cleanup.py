@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import times
+from boathouse.resources import statuses
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.mrjob import conditions, settle
 from boathouse.services.mrjob.attempt_pods import AttemptPod
@@ -107,7 +107,7 @@ def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:
 
 def _deadline_s(state: JobState) -> float:
     condition = state.condition(ConditionType.CLEANED_UP)
-    began_s = times.epoch(condition.last_transition_time) if condition is not None else None
+    began_s = statuses.epoch(condition.last_transition_time) if condition is not None else None
     return (began_s or 0.0) + GIVE_UP_S
 
 

@@ -9,7 +9,7 @@ A probe runs once. Its phase is in the status before its pod is created, so a ne
 import dataclasses
 from typing import Any, Final
 
-from boathouse.resources import names, times
+from boathouse.resources import names, statuses
 from boathouse.resources.mrjob.status import Prediction, ProbePhase
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import conditions
@@ -105,7 +105,7 @@ def _failure(known: Prediction, state: JobState, view: SizeView, now_s: float) -
     if known.probe == "Running" and pod is None:
         return names.Reason.POD_LOST
     condition = state.condition(names.ConditionType.SIZE_PREDICTED)
-    since_s = times.epoch(condition.last_transition_time) if condition is not None else None
+    since_s = statuses.epoch(condition.last_transition_time) if condition is not None else None
     most_s = view.patience_s * (2 if _is_running(pod) else 1)
     return names.Reason.PROBE_TIMEOUT if since_s is not None and now_s > since_s + most_s else ""
 

@@ -12,7 +12,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import names, times
+from boathouse.resources import names, statuses
 from boathouse.resources.names import ConditionType
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import settle
@@ -166,7 +166,7 @@ def _needs_preemption(observation: Observation, state: JobState) -> bool:
     scheduled = state.condition(ConditionType.SCHEDULED)
     if observation.diagnosis is None or scheduled is None or scheduled.status != "False":
         return False
-    since_s = times.epoch(scheduled.last_transition_time)
+    since_s = statuses.epoch(scheduled.last_transition_time)
     may_borrow = observation.lends_cpu and observation.diagnosis.scarce == "cpu"
     return (
         observation.diagnosis.reason != policy.Code.NEVER_FITS

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from boathouse.cluster import storage, wire
+from boathouse.cluster import views, wire
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster import files, placement
@@ -25,20 +25,20 @@ PODS = NodePods(cluster=CLUSTER, rendered=files.render(CLUSTER), settings=SETTIN
 class Desk(desks.Desk):
     """A scheduler whose storage a test changes."""
 
-    def __init__(self, *nodes: str, provisioner: str = storage.NO_PROVISIONER, **options) -> None:
-        late = storage.ClassView(
+    def __init__(self, *nodes: str, provisioner: str = views.NO_PROVISIONER, **options) -> None:
+        late = views.ClassView(
             metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
         )
-        self.claims, self.volumes = dict[str, storage.ClaimView](), dict[str, storage.VolumeView]()
+        self.claims, self.volumes = dict[str, views.ClaimView](), dict[str, views.VolumeView]()
         found = rules.Storage.empty()
         found = dataclasses.replace(found, claims=self.claims, volumes=self.volumes, classes={"late": late})
         super().__init__(found, **options)
         for name in nodes:
             self.node(name, labels={"kubernetes.io/hostname": name}, allocatable=NODE)
 
-    def store(self, *objects: storage.ClaimView | storage.VolumeView) -> None:
-        self.claims |= {each.metadata.key: each for each in objects if isinstance(each, storage.ClaimView)}
-        self.volumes |= {each.metadata.name: each for each in objects if isinstance(each, storage.VolumeView)}
+    def store(self, *objects: views.ClaimView | views.VolumeView) -> None:
+        self.claims |= {each.metadata.key: each for each in objects if isinstance(each, views.ClaimView)}
+        self.volumes |= {each.metadata.name: each for each in objects if isinstance(each, views.VolumeView)}
         self.scheduler.intake.on_storage()
 
     def submit_hosts(self, *hosts: str) -> None:
@@ -51,7 +51,7 @@ class Desk(desks.Desk):
         return [operation.node if operation else None for operation in operations]
 
 
-def claim_of(host: str, **fields) -> storage.ClaimView:
+def claim_of(host: str, **fields) -> views.ClaimView:
     return claim(Names(CLUSTER).claim(host), **fields)
 
 

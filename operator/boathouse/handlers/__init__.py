@@ -1,1 +1,0 @@
-"""Kopf handlers, which only pass watch events of custom resources on."""

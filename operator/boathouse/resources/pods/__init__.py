@@ -1,1 +1,0 @@
-"""Fields of pods that the kinds have in common."""

@@ -1,0 +1,293 @@
+"""Act on running tasks: suspend, resume and resize them, or start a second attempt, as policies decide.
+
+It is the scheduler's fourth part. What is decided of the size of clusters is passed on. Decisions are repeated in each
+cycle until the policy learns what came of them, so each is idempotent: one that is in flight, or done, is taken
+silently.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from boathouse import fair
+from boathouse.scheduling import jobs, outcomes, resizing, writer
+from boathouse.scheduling.pods import requests, rows
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse.suspension import keeper, stages, suspending
+from boathouse.suspension.stages import USER, Reason, SuspensionRecord
+from boathouse.telemetry import logs
+from boathouse_policies import model
+from boathouse_task import contract
+
+log = logs.get(__name__)
+
+MOST_SUSPENDING = 64
+"""Suspensions in flight: further ones are refused, and decided again."""
+MOST_OF_NAMESPACE = 16
+"""Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
+_WRITES = 16
+Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
+
+
+class Adjuster(Part):
+    """Carries out what is decided of running tasks.
+
+    Args:
+        cluster: The state of the scheduler.
+        pod_writer: Writes pods.
+        finished: Called with a task and what came of a write of its pod.
+        scale: Takes a decision about the size of a cluster, or returns why not.
+    """
+
+    def __init__(
+        self,
+        cluster: ClusterState,
+        pod_writer: writer.Writer,
+        *,
+        finished: Finished,
+        scale: Callable[[model.Scale], str],
+    ) -> None:
+        super().__init__(cluster)
+        self._writer = pod_writer
+        self._finished = finished
+        self._scale = scale
+        self._places = fair.Places(_WRITES)
+        self._capability = resizing.Capability(cluster)
+        self._keeper = keeper.Keeper(cluster)
+        self._by_hand = suspending.ByHand(cluster)
+        self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
+        self._resizing = resizing.Resizing(cluster, pod_writer, self._places)
+        self._in_flight: set[model.TaskId] = set()
+        self._group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._group = None  # what is decided from now on must not begin
+
+    def next_s(self) -> float:
+        """Return when `keep` is due without an event; infinity for never."""
+        return min(self._keeper.next_s(), self._by_hand.next_s())
+
+    def take(self, decision: model.Decision) -> None:
+        """Begin what was decided; a refusal is reported to the policies."""
+        refusal: str | None
+        match decision:
+            case model.Suspend():
+                refusal = self._suspend(decision)
+            case model.Resume():
+                refusal = self._resume(decision)
+            case model.Resize():
+                refusal = self._resize(decision)
+            case model.Speculate():
+                refusal = self._speculate(decision)
+            case model.Scale():
+                refusal = self._scale(decision) if self._options.switches.scale else "SwitchedOff"
+            case _:
+                refusal = "NotSupported"
+        if refusal:
+            self._state.report_refused(decision, refusal)
+
+    def keep(self) -> None:
+        """Begin the writes that suspensions need now."""
+        for row, action in self._keeper.due(self._in_flight) if self._group is not None else ():
+            is_lost = action is keeper.Action.RECORD
+            self._begin(row, self._keep_record(row) if is_lost else self._keep(row, action))
+        for row, until_s in self._by_hand.wanted() if self._group is not None else ():
+            refusal = self._order(row, stages.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
+            if refusal not in {None, Reason.IN_FLIGHT}:
+                self._by_hand.refused(row, until_s, refusal)
+
+    # Suspension
+
+    def _suspend(self, decision: model.Suspend) -> Reason | None:
+        row = self._pods.get(decision.task.id)
+        if row is None or row.facts is None:
+            return Reason.NOT_RUNNING
+        if row.suspension is not None and (row.suspension.order is not None or row.suspension.stage.is_shrunk):
+            return None  # the policy learns of it when its pod is shown
+        until_s = self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s
+        by = self._state.profile.name
+        return self._order(row, stages.Order(until_s=until_s, reason=Reason.WAITING_FOR_MAPS, by=by, decision=decision))
+
+    def _order(self, row: rows.PodRow, order: stages.Order) -> Reason | None:
+        """Begin to suspend a task; return why it cannot be, or None."""
+        entry = self._jobs.owner_of(row)
+        control = None if entry is None or entry.factory is None else entry.factory.control
+        if not self._options.switches.suspend:
+            refusal: Reason | None = Reason.SWITCHED_OFF
+        elif control is None:
+            refusal = Reason.NOT_SUPPORTED
+        else:
+            refusal = self._suspension_problem(row)
+        if refusal is not None or control is None:
+            self._counters.suspension("refused", refusal or Reason.NOT_SUPPORTED)
+            return refusal
+        self._begin(row, self._run_suspension(row, self._pods.suspend(row, order), order, control))
+        return None
+
+    def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a task cannot be suspended now; None if it can be."""
+        if row.id in self._in_flight:
+            return Reason.IN_FLIGHT
+        if self._group is None or not self._has_place(row.namespace):
+            return Reason.TOO_MANY
+        return suspending.problem(row.facts, row.state) or self._capability.problem(row)
+
+    def _has_place(self, namespace: str) -> bool:
+        """Return whether another suspension of a namespace may begin."""
+        ordered = [row for row in self._pods.suspensions() if row.suspension and row.suspension.order]
+        own = sum(row.namespace == namespace for row in ordered)
+        return len(ordered) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
+
+    async def _run_suspension(
+        self, row: rows.PodRow, suspension: stages.Suspension, order: stages.Order, control: jobs.TaskControl
+    ) -> None:
+        try:
+            outcome = await self._suspending.run(row, suspension, control)
+            self._finished(row, outcome)
+        finally:
+            self._pods.carried_out(row)
+        refusal = _refusal(outcome)
+        if isinstance(outcome, outcomes.NotDone) and outcome.reason in {"PodRefused", "QuotaExceeded"}:
+            refusal = Reason.LIMIT_RANGE
+            self._capability.refused(row.namespace)
+        reason = Reason.of(refusal) if refusal else None
+        self._counters.suspension("refused" if reason else "suspended", reason or order.reason)
+        if refusal and order.decision is not None:
+            self._state.report_refused(order.decision, refusal)
+        elif reason is not None:
+            self._by_hand.refused(row, order.until_s, reason)
+
+    def _resume(self, decision: model.Resume) -> Reason | None:
+        row = self._pods.get(decision.task.id)
+        if row is None or row.facts is None:
+            return Reason.NOT_RUNNING
+        if not _is_by_hand(row):
+            self.resume(row, Reason.ADVISED)
+        return None
+
+    def resume(self, row: rows.PodRow, reason: Reason) -> None:
+        """Resume a task that is suspended, or about to be."""
+        suspension = row.suspension
+        if suspension is not None and (suspension.order is not None or suspension.stage.is_shrunk):
+            suspension.ends = reason
+            self.keep()
+
+    async def _keep(self, row: rows.PodRow, action: keeper.Action) -> None:
+        """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
+        pod = row.facts
+        if pod is None or pod.suspension is None:
+            return
+        original = stages.CpuSize(pod.suspension.cpu_request_milli, pod.suspension.cpu_limit_milli)
+        if pod.resize_problem == requests.INFEASIBLE:
+            self._capability.never(model.NodeName(pod.node_name))
+        self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
+        request_milli = original.request_milli if action is keeper.Action.GROW else stages.SUSPENDED_SIZE.request_milli
+        step, reason = "continue" if action is keeper.Action.CONTINUE else "grow", self._keeper.reason(row)
+        async with self._places.take(row.namespace):
+            size = stages.CpuSize(request_milli, original.limit_milli)
+            with self._counters.suspension_time(step):
+                outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")
+        if isinstance(outcome, outcomes.NotDone):
+            log.warning("a suspended task could not be given its CPU", pod=row.id, error=outcome.message)
+            if self._keeper.refused(row) == 1:
+                self._conditions.warn(row, "ResumeRefused", outcome.message)
+        elif reason:
+            self._counters.suspension("resumed", reason)
+        self._finished(row, outcome)
+
+    async def _keep_record(self, row: rows.PodRow) -> None:
+        """Write the record of a task whose record was removed, with the CPU that it had; the task is resumed then."""
+        pod, suspension, now_s = row.facts, row.suspension, round(self._clock(), 3)
+        if pod is None or suspension is None:
+            return
+        size = self._keeper.original(row)
+        if size is None or size == stages.SUSPENDED_SIZE:  # it asked for the CPU of a suspended task
+            suspension.retry_s = math.inf
+            return
+        lost = SuspensionRecord(
+            cpu_request_milli=size.request_milli,
+            cpu_limit_milli=size.limit_milli,
+            since_s=now_s,
+            until_s=now_s,
+            reason=Reason.RECORD_LOST,
+            by="operator",
+            order="",
+        )
+        async with self._places.take(row.namespace):
+            outcome = await self._writer.record(row, pod.metadata.resource_version, lost)
+        if not isinstance(outcome, outcomes.Done):
+            self._keeper.refused(row)
+        self._finished(row, outcome)
+
+    # Other decisions
+
+    def _resize(self, decision: model.Resize) -> str:
+        row = self._pods.get(decision.task.id)
+        if row is None or row.facts is None:
+            return "NotRunning"
+        if not self._options.switches.resize:
+            return "SwitchedOff"
+        if row.id in self._in_flight or self._group is None:
+            return ""
+        if row.facts.resources == decision.resources:
+            return ""
+        refusal = self._capability.node_problem(row) or self._resizing.problem(row, decision.resources)
+        if not refusal:
+            self._begin(row, self._run_resize(row, decision))
+        return refusal
+
+    async def _run_resize(self, row: rows.PodRow, decision: model.Resize) -> None:
+        outcome = await self._resizing.run(row, decision.resources)
+        self._finished(row, outcome)
+        if refusal := _refusal(outcome):
+            self._state.report_refused(decision, refusal)
+
+    def _speculate(self, decision: model.Speculate) -> str:
+        row = self._pods.get(decision.task.id)
+        entry = None if row is None else self._jobs.owner_of(row)
+        if not self._options.switches.speculate:
+            return "SwitchedOff"
+        if entry is None or entry.factory is None or entry.factory.control is None:
+            return "NotSupported"
+        second = entry.factory.control.speculate(decision.task.id, decision.avoids)
+        refusal = "NoSecond" if second is None else ""
+        self._counters.speculation("refused" if refusal else "started")
+        return refusal
+
+    # Tasks of the event loop
+
+    def _begin(self, row: rows.PodRow, work: Coroutine[Any, Any, None]) -> None:
+        assert self._group is not None
+        self._in_flight.add(row.id)
+        self._group.create_task(self._guarded(row, work))
+
+    async def _guarded(self, row: rows.PodRow, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception:  # one task must not keep the others from being adjusted
+            log.exception("a running task could not be adjusted", pod=row.id)
+            self._keeper.refused(row)
+        finally:
+            self._in_flight.discard(row.id)
+
+
+def _is_by_hand(row: rows.PodRow) -> bool:
+    """Return whether the job's author suspended a task: then no policy resumes it."""
+    if row.suspension is not None and row.suspension.order is not None:
+        return row.suspension.order.by == USER
+    record = None if row.facts is None else row.facts.suspension
+    return record is not None and record.by == USER
+
+
+def _refusal(outcome: outcomes.Outcome) -> str:
+    """Return why a decision was not carried out; empty if it was."""
+    if isinstance(outcome, outcomes.Done | outcomes.Fenced):
+        return ""
+    return outcome.reason if isinstance(outcome, outcomes.NotDone) else "Outdated"

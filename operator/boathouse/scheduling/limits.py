@@ -1,0 +1,347 @@
+"""Limits of a namespace: its ResourceQuotas before admission, and the shapes of pods that it may have pending.
+
+What a gang will create must fit its quotas together. The API server refuses an executor that exceeds a quota, and
+its driver requests the next one, without a word to anybody. So a driver starts only when its namespace's quotas have
+room for it and for its minimum of executors.
+
+A shape is the requests and constraints that pods of one owner share, a task class. Each shape is compared with the
+nodes whenever nodes change, and each set of constraints is evaluated for every node. Without limits, a namespace with
+thousands of shapes, or with constraints of a megabyte, would delay the pods of all others. A shape beyond the limits
+is pending until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
+"""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from boathouse import fair
+from boathouse.cluster import views, wire
+from boathouse.scheduling.pods import requests, translate
+from boathouse.scheduling.pods.states import PendingReason
+from boathouse_policies import model
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+EXCEEDS_QUOTA = "ExceedsQuota"
+"""More is requested than a quota ever allows."""
+QUOTA_EXCEEDED = "QuotaExceeded"
+"""More is requested than others leave of a quota now."""
+
+Amounts = Mapping[str, int]
+"""By resource name, as `Resources.by_name`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class QuotaLine:
+    """A line of a quota that counts pods or what they request.
+
+    Attributes:
+        name: The name that the quota has for the resource.
+        resource: The resource.
+        hard: The limit, in nano-units.
+        used: What of it is used.
+    """
+
+    name: str
+    resource: str
+    hard: int
+    used: int
+
+
+class Quotas:
+    """The quotas of all namespaces.
+
+    Attributes:
+        changed: Namespaces with a quota that changed since this was last cleared.
+    """
+
+    def __init__(self) -> None:
+        self._quotas: dict[str, dict[str, views.QuotaView]] = {}
+        self.changed: set[str] = set()
+
+    def set(self, quota: views.QuotaView) -> None:
+        """Add or replace a quota."""
+        self._quotas.setdefault(quota.metadata.namespace, {})[quota.metadata.name] = quota
+        self.changed.add(quota.metadata.namespace)
+
+    def remove(self, metadata: wire.ObjectMeta) -> None:
+        """Remove a quota."""
+        found = self._quotas.get(metadata.namespace, {})
+        found.pop(metadata.name, None)
+        if not found:
+            self._quotas.pop(metadata.namespace, None)
+        self.changed.add(metadata.namespace)
+
+    def __contains__(self, namespace: str) -> bool:
+        return namespace in self._quotas
+
+    def counts(self, namespace: str, line: str) -> bool:
+        """Return whether a quota of a namespace has a line of a name, such as `limits.cpu`."""
+        return any(line in quota.spec.hard for quota in self._quotas.get(namespace, {}).values())
+
+    def check(
+        self,
+        namespace: str,
+        wanted: Amounts,
+        *,
+        priority_class: str = "",
+        promised: Iterable[Amounts] = (),
+        held: Amounts = MappingProxyType({}),
+    ) -> PendingReason | None:
+        """Return why pods that request this together cannot be created in a namespace; None if they can.
+
+        Args:
+            namespace: The namespace.
+            wanted: What they request together.
+            priority_class: Their PriorityClass; empty for none.
+            promised: What other drivers were admitted for and have not created yet.
+            held: What of `wanted` is counted as used already, because pods that show them exist.
+        """
+        if namespace not in self._quotas:
+            return None
+        others: collections.Counter[str] = collections.Counter()
+        for amounts in promised:
+            others.update(amounts)
+        found = None
+        for name, quota in sorted(self._quotas[namespace].items()):
+            for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
+                need, other, own = (_nano(limit.resource, one.get(limit.resource, 0)) for one in (wanted, others, held))
+                if need > limit.hard:
+                    return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
+                used = limit.used + other - own
+                if need and used + need > limit.hard and found is None:
+                    left = dataclasses.replace(limit, used=used)
+                    found = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
+        return found
+
+
+def _limits(quota: views.QuotaView) -> Iterator[QuotaLine]:
+    """Yield the lines that concern pods; one that cannot be read limits nothing."""
+    for name, hard in (quota.status.hard or quota.spec.hard).items():
+        resource = _resource(name)
+        if resource is None:
+            continue
+        try:
+            yield QuotaLine(
+                name=name,
+                resource=resource,
+                hard=requests.nano(hard),
+                used=requests.nano(quota.status.used.get(name, "0")),
+            )
+        except ValueError:
+            continue
+
+
+def _resource(name: str) -> str | None:
+    """Return the resource that a line of a quota limits; None for what is no request of a pod."""
+    if name in {"pods", "count/pods"}:
+        return "pods"
+    if name in {"cpu", "memory", "ephemeral-storage"}:
+        return name
+    if name == "limits.memory":  # of a driver and of its executors, it is what they request
+        return "memory"
+    if name in translate.LIMITS:
+        return name
+    prefix, _, resource = name.partition(".")
+    return resource if prefix == "requests" and resource and resource != "storage" else None
+
+
+def _matches(spec: views.QuotaSpec, priority_class: str) -> bool:
+    """Say whether a quota counts pods that request something and have no deadline."""
+    scopes = [views.ScopeRequirement(scope_name=scope, operator="Exists") for scope in spec.scopes]
+    selected = () if spec.scope_selector is None else spec.scope_selector.match_expressions
+    return all(_selects(one, priority_class) for one in (*scopes, *selected))
+
+
+def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
+    if requirement.scope_name != "PriorityClass":
+        return requirement.scope_name in {"NotTerminating", "NotBestEffort"}
+    match requirement.operator:
+        case "In":
+            return priority_class in requirement.values
+        case "NotIn":
+            return priority_class not in requirement.values
+        case "Exists":
+            return bool(priority_class)
+        case _:
+            return not priority_class
+
+
+def _nano(resource: str, amount: int) -> int:
+    return amount * (requests.NANO_PER_MILLI if _is_cpu(resource) else requests.NANO)
+
+
+def _is_cpu(resource: str) -> bool:
+    return resource in {"cpu", "limits.cpu"}
+
+
+def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> PendingReason:
+    left = limit.hard if verb == "allows" else max(0, limit.hard - limit.used)
+    message = (
+        f"the driver and its minimum of executors request {_text(limit, need)} {limit.name}, and quota {quota} "
+        f"{verb} {_text(limit, left)}"
+    )
+    return PendingReason(reason=reason, message=message)
+
+
+def _text(limit: QuotaLine, nano: int) -> str:
+    amount = requests.milli(nano) if _is_cpu(limit.resource) else requests.ones(nano)
+    return model.readable(limit.resource.removeprefix("limits."), amount)
+
+
+TOO_COMPLEX = "TooComplex"
+
+RECOUNT_S = 1.0
+"""Interval of counting a namespace's pending classes while it is at its limits."""
+FORGET_S = 60.0
+PRICE_S = 2.5e-6
+"""Measured time to evaluate a set of constraints for one node, and each of its constraints."""
+PRICE_OF_EACH_S = 1.0e-6
+_MORE_FOR_OTHERS = 9
+LOAD = 0.05
+"""Share of the scheduler's time for evaluating a namespace's new constraints."""
+BURST_S = 0.25
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class ShapeLimits:
+    """Limits of a namespace's pending shapes.
+
+    Attributes:
+        shapes: Number of shapes.
+        constraints: Total constraints of the shapes; equal sets of constraints count once.
+    """
+
+    shapes: int = 500
+    constraints: int = 2000
+
+
+def count(constraints: model.Constraints, namespace: str = "") -> int:
+    """Return the number of constraints in a set.
+
+    Ten values of an expression count as one, each other entry as one. A term that may select pods of other namespaces
+    counts as ten, because each start and end of such a pod is counted for it.
+    """
+    terms = constraints.affinity or ()
+    expressions = [one for term in terms for one in (*term.expressions, *term.fields)]
+    terms_of_pods = (*constraints.pod_affinity, *constraints.pod_anti_affinity)
+    sets = [term.pods for term in terms_of_pods]
+    selectors = [one for pods in sets for one in (pods.selector, pods.namespace_selector)]
+    selectors += [spread.selector for spread in constraints.spread]
+    expressions += [one for selector in selectors if selector is not None for one in selector.expressions]
+    of_nodes = (constraints.node_selector, constraints.tolerations, constraints.host_ports, constraints.claims, terms)
+    wide = [pods for pods in sets if pods.namespace_selector is not None or set(pods.namespaces) - {namespace}]
+    return (
+        sum(map(len, (*of_nodes, terms_of_pods, constraints.spread)))
+        + sum(1 + len(one.values) // 10 for one in expressions)
+        + _MORE_FOR_OTHERS * len(wide)
+    )
+
+
+@dataclasses.dataclass(slots=True)
+class _Used:
+    """Admitted shapes of a namespace.
+
+    Attributes:
+        namespace: The namespace.
+        at_s: Time of the last count of the pending classes.
+        shapes: The classes.
+        constraints: Number of constraints of each different set.
+        total: Total constraints.
+    """
+
+    namespace: str
+    at_s: float
+    shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
+    constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
+    total: int = 0
+
+    def add(self, task_class: model.ClassId, constraints: model.Constraints) -> None:
+        self.shapes.add(task_class)
+        if constraints not in self.constraints:
+            self.constraints[constraints] = count(constraints, self.namespace)
+            self.total += self.constraints[constraints]
+
+
+class Variety:
+    """Admits task classes within the limits of their namespaces.
+
+    Args:
+        limits: Limits of each namespace.
+        waiting: Returns the classes of a namespace's pending tasks.
+        nodes: Returns the number of nodes.
+        clock: Returns the scheduler's time in seconds.
+    """
+
+    def __init__(
+        self,
+        limits: ShapeLimits,
+        *,
+        waiting: Callable[[str], Iterable[model.TaskClass]],
+        nodes: Callable[[], int],
+        clock: Callable[[], float],
+    ) -> None:
+        self._limits = limits
+        self._waiting = waiting
+        self._nodes = nodes
+        self._clock = clock
+        self._used: dict[str, _Used] = {}
+        self._time = fair.Buckets(rate_per_s=LOAD, burst=BURST_S, clock=clock)
+        self._swept_s = clock()
+
+    def refusal(self, namespace: str, task_class: model.TaskClass) -> str | None:
+        """Admit a class, or return why it is not considered now."""
+        used, constraints = self._used.get(namespace), task_class.constraints
+        if used is not None and task_class.id in used.shapes:
+            return None
+        if used is None or self._exceeded(namespace, used, constraints) is not None:
+            used = self._recount(namespace)
+        if (why := self._exceeded(namespace, used, constraints)) is not None:
+            return why
+        if constraints not in used.constraints and not self._has_time_for(namespace, constraints):
+            return "new constraints of a namespace are evaluated at a limited rate: this pod is considered shortly"
+        used.add(task_class.id, constraints)
+        return None
+
+    def sweep(self) -> None:
+        """Drop classes that are no longer pending, once a minute."""
+        if self._clock() < self._swept_s + FORGET_S:
+            return
+        self._swept_s = self._clock()
+        for namespace in list(self._used):
+            if not self._recount(namespace).shapes:
+                del self._used[namespace]
+
+    def _exceeded(self, namespace: str, used: _Used, constraints: model.Constraints) -> str | None:
+        limits, what = self._limits, None
+        more = 0 if constraints in used.constraints else count(constraints, namespace)
+        if len(used.shapes) >= limits.shapes:
+            what = f"{limits.shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
+        elif used.total + more > limits.constraints:
+            what = f"{limits.constraints} constraints (tenantLimits.maxConstraints)"
+        if what is None:
+            return None
+        return (
+            f"at most {what} of pending pods in namespace {namespace} are considered at a time: this pod is considered "
+            "when others were placed or deleted; give pods the same requests and constraints if possible"
+        )
+
+    def _recount(self, namespace: str) -> _Used:
+        now_s, known = self._clock(), self._used.get(namespace)
+        if known is not None and now_s < known.at_s + RECOUNT_S:
+            return known
+        used = self._used[namespace] = _Used(namespace, now_s)
+        if known is not None:
+            for task_class in self._waiting(namespace):
+                if task_class.id in known.shapes:
+                    used.add(task_class.id, task_class.constraints)
+        return used
+
+    def _has_time_for(self, namespace: str, constraints: model.Constraints) -> bool:
+        number = count(constraints, namespace)
+        return not number or self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number))

@@ -1,0 +1,249 @@
+"""Indexes of the pod table: the pods that pods make, nominated room, and who holds what.
+
+* Children: who makes a pod can write any label, and any UID as that of its owner. So account, queue and job of a pod
+  that a pod of a job makes, as the executors of a driver, follow its controller, a pod in the same namespace that a job
+  of ours owns, and never its labels.
+* Nominations: room that a scheduler has nominated a pending pod for. Pods of equal or lower priority leave it. The
+  nominee itself, and pods of its class, may use the room; a higher priority may take it.
+* Holders: who holds how much of each resource, for messages that name whom one waits for.
+"""
+
+import collections
+import dataclasses
+import heapq
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
+from typing_extensions import override
+
+from boathouse.scheduling.pods import rows
+from boathouse.scheduling.pods.facts import PodFacts
+from boathouse.scheduling.pods.rows import PodKey, PodRow
+from boathouse_policies import framework, model
+from boathouse_policies.framework import predicates
+
+_NONE: Mapping[model.TaskId, PodRow] = {}
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Family:
+    """The pods of one controller.
+
+    Attributes:
+        driver: The controller as it was last shown, if it is a pod of a job; it stays known after its end, as long as
+            a pod of it is there.
+        is_over: Whether it ended.
+        rows: Its pods that have not ended.
+    """
+
+    driver: PodFacts | None = None
+    is_over: bool = False
+    rows: dict[model.TaskId, PodRow] = dataclasses.field(default_factory=dict)
+
+
+class Children:
+    """All pods that another pod controls."""
+
+    def __init__(self) -> None:
+        self._families: dict[PodKey, Family] = {}
+        self._drivers: dict[str, dict[PodKey, Family]] = {}
+
+    def __len__(self) -> int:
+        return len(self._families)
+
+    def join(self, row: PodRow, driver: PodFacts | None) -> None:
+        """Add a pod that another pod controls."""
+        assert row.parent is not None
+        family = self._families.setdefault(row.parent, Family())
+        family.rows[row.id] = row
+        if family.driver is None and driver is not None:
+            self.adopt(driver)
+
+    def leave(self, row: PodRow) -> None:
+        """Remove a pod that ended, as a pod of another and as the controller of others."""
+        own, family = self._of(row.key), self._of(row.parent)
+        if own is not None and row.key is not None:
+            own.is_over = True
+            self._drop_empty(row.key, own)
+        if family is not None and row.parent is not None:
+            family.rows.pop(row.id, None)
+            self._drop_empty(row.parent, family)
+
+    def _drop_empty(self, key: PodKey, family: Family) -> None:
+        if family.rows or (family.driver is not None and not family.is_over):
+            return
+        del self._families[key]
+        job = None if family.driver is None else family.driver.task_of
+        if job is not None:
+            del self._drivers[job][key]
+            if not self._drivers[job]:
+                del self._drivers[job]
+
+    def adopt(self, driver: PodFacts) -> Iterable[PodRow]:
+        """Take a pod of a job for the controller that its pods name; return those of which that is news."""
+        key = (driver.metadata.namespace, driver.metadata.uid)
+        family = self._families.get(key)
+        if family is None or family.driver is not None or driver.task_of is None:
+            return ()
+        family.driver = driver
+        self._drivers.setdefault(driver.task_of, {})[key] = family
+        return list(family.rows.values())
+
+    def driver(self, key: PodKey | None) -> PodFacts | None:
+        """Return a controller that is a pod of a job."""
+        family = self._of(key)
+        return None if family is None else family.driver
+
+    def of(self, key: PodKey | None) -> Mapping[model.TaskId, PodRow]:
+        """Return the pods of a controller."""
+        family = self._of(key)
+        return _NONE if family is None else family.rows
+
+    def _of(self, key: PodKey | None) -> Family | None:
+        return None if key is None else self._families.get(key)
+
+    def of_job(self, job: model.JobId) -> Iterator[PodRow]:
+        """Yield the pods of all pods of a job, those of ended ones included."""
+        for family in list(self._drivers.get(job, {}).values()):
+            yield from list(family.rows.values())
+
+
+class Nominations(framework.Filter):
+    """Pending pods by the node for which they are nominated."""
+
+    until_freed = True
+
+    def __init__(self) -> None:
+        self._on: dict[model.NodeName, dict[model.TaskId, rows.PodRow]] = {}
+
+    def __len__(self) -> int:
+        return len(self._on)
+
+    def set(self, row: rows.PodRow, node: model.NodeName | None) -> framework.Freed | None:
+        """Note the node for which a pod is nominated; return the node that it was nominated for before."""
+        former, row.nominated = row.nominated, node
+        if former is not None and row.id in self._on.get(former, ()):
+            del self._on[former][row.id]
+            if not self._on[former]:
+                del self._on[former]
+        if node is not None:
+            self._on.setdefault(node, {})[row.id] = row
+        return None if former in (None, node) else framework.Freed(former, None)
+
+    # framework.Filter
+
+    @override
+    def concerns(self, pending: framework.PendingClass) -> bool:
+        """Return whether room is left to a pod of another class, of the same priority or more."""
+        return any(True for row in self._all() if _goes_before(row, pending))
+
+    @override
+    def mask(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.BoolVector | None:
+        """Return True for nodes that have room beside their nominees."""
+        found: model.BoolVector = np.ones(len(state.view.layout), np.bool_)
+        for place, lacking in self._lacking(pending, state):
+            found[place] = not lacking
+        return found[where]
+
+    @override
+    def refusals(
+        self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
+    ) -> Sequence[model.Refusal]:
+        """Return what nodes lack beside their nominees."""
+        lacking = (reason for place, lacking in self._lacking(pending, state) if among[place] for reason in lacking)
+        return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in collections.Counter(lacking).items()]
+
+    def _all(self) -> Iterator[rows.PodRow]:
+        return (row for nominees in self._on.values() for row in nominees.values())
+
+    def _is_placed(self, row: rows.PodRow, state: framework.CycleState) -> bool:
+        """Return whether the cycle has placed all nominees of a class: their room is taken, and counted already."""
+        if row.task is None:
+            return False
+        task_class = row.task.task_class
+        placed = state.placed(task_class) - state.view.by_class.get(task_class, 0)
+        return placed > 0 and placed >= sum(
+            [1 for each in self._all() if each.task is not None and each.task.task_class == task_class]
+        )
+
+    def _lacking(self, pending: framework.PendingClass, state: framework.CycleState) -> Iterator[tuple[int, list[str]]]:
+        """Yield each node with nominees that go before a class, with what it then lacks."""
+        axis, index = state.view.axis, state.view.layout.index
+        for node, nominees in self._on.items():
+            waiting = [
+                row for row in nominees.values() if _goes_before(row, pending) and not self._is_placed(row, state)
+            ]
+            first = [row.facts for row in waiting if row.facts is not None]
+            if not first or node not in index:
+                continue
+            room = list(state.free_on(index[node]))
+            for pod in first:
+                for i, amount in enumerate(axis.vector(pod.resources).tolist()):
+                    if i < len(room):
+                        room[i] -= amount
+            needed = zip(pending.shape.sizes, room, strict=False)
+            lacking = [
+                predicates.reason(axis.names[i]) for i, (need, left) in enumerate(needed) if need and left < need
+            ]
+            taken = [port for pod in first for port in pod.host_ports]
+            if any(mine.conflicts(port) for mine in pending.task_class.constraints.host_ports for port in taken):
+                lacking.append(predicates.PORTS)
+            yield index[node], lacking
+
+
+def _goes_before(row: rows.PodRow, pending: framework.PendingClass) -> bool:
+    """Return whether a class leaves room to a nominee."""
+    if row.facts is None or row.facts.priority < pending.job.priority:
+        return False
+    return row.task is None or row.task.task_class != pending.task_class.id
+
+
+Amounts = dict[str, int]
+"""Kubernetes' resource name to base units (millicores, bytes, counts)."""
+
+_ALL = ""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """Who holds a resource, as a namespace may know it: the others' owners have no names.
+
+    Attributes:
+        named: The largest holders of the namespace and what each holds, the largest first; ties by name.
+        elsewhere: What all other namespaces hold together.
+    """
+
+    named: tuple[tuple[str, int], ...] = ()
+    elsewhere: int = 0
+
+
+class Holders:
+    """Sums by namespace and owner of what pods hold of nodes that exist."""
+
+    def __init__(self) -> None:
+        self._owners: dict[str, dict[str, Amounts]] = {}
+        self._totals: dict[str, Amounts] = {}  # by namespace, and of all
+
+    def add(self, namespace: str, owner: str, resources: model.Resources, sign: int) -> None:
+        """Add what one pod of an owner holds, or with the sign -1 take it away."""
+        held, owners = resources.by_name, self._owners.setdefault(namespace, {})
+        for sums, key in ((owners, owner), (self._totals, namespace), (self._totals, _ALL)):
+            total = sums.setdefault(key, {})
+            for name, amount in held.items():
+                total[name] = total.get(name, 0) + sign * amount
+            if not total["pods"]:
+                del sums[key]
+        if not owners:
+            del self._owners[namespace]
+
+    def top(self, resource: str, namespace: str, count: int = 3) -> Held:
+        """Return the largest holders of a resource in a namespace, and what all others hold."""
+        owners = self._owners.get(namespace, {})
+        held = ((theirs.get(resource, 0), owner) for owner, theirs in owners.items())
+        largest = heapq.nsmallest(count, held, key=lambda pair: (-pair[0], pair[1]))
+        here, everywhere = (self._totals.get(key, {}).get(resource, 0) for key in (namespace, _ALL))
+        return Held(
+            named=tuple((owner, amount) for amount, owner in largest if amount > 0), elsewhere=everywhere - here
+        )

@@ -1,0 +1,361 @@
+"""Back off where pods are refused: a namespace by the API server, a node by its kubelet.
+
+When the API server refuses pods, a namespace is held by reason, and one probe at a time tests if it accepts them.
+
+::
+
+    open ──refused──▶ held ──delay over, and a token──▶ probing ──many accepted in a row, or no answer──▶ open
+                       ▲ ─────────────refused─────────────┘
+
+Held tasks are not scheduled. A refusal that concerns the namespace (a quota) holds all its jobs. A refusal that may
+concern only pods of a class (they are invalid, or their priority class does not exist) holds that class, and the whole
+namespace after several of its jobs were refused in a row. A name conflict concerns only its task, unless several
+follow in a row.
+
+Every hold ends: a delay is finite, and a hold whose probes get no answer of the API server for `UNANSWERED_S`, because
+none of them fits on a node, ends too. Nothing else has to happen for that. Pure: times come from the given clock.
+
+A kubelet checks the scheduler's decision. If another scheduler was faster, or the node has less capacity, the pod
+fails at once with a reason such as OutOfcpu. It is not moved; its owner creates another, and its node is excluded for
+some time.
+"""
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Sequence
+
+import numpy as np
+from typing_extensions import override
+
+from boathouse import fair
+from boathouse.cluster import wire
+from boathouse.resources import names
+from boathouse.scheduling import outcomes
+from boathouse.scheduling.pods import rows
+from boathouse_policies import framework, model
+
+EXCLUDED_S = 30.0
+_REASONS = {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "UnsupportedPod", "InvalidNodeInfo"}
+_REASONS |= {"AdmissionError", "NodeShutdown", "Terminated", "Taint", "PodOSNotSupported", "Preempting"}
+
+
+def rejection(pod: wire.Pod) -> str | None:
+    """Return the reason if a kubelet rejected the pod, or None if its container failed."""
+    reason = pod.status.reason
+    if pod.status.phase != "Failed" or not (reason.startswith("OutOf") or reason in _REASONS):
+        return None
+    ran = any(status.state.terminated or status.state.running for status in pod.status.container_statuses)
+    return None if ran else names.pod_reason(reason, reason)
+
+
+class Exclusions(framework.Filter):
+    """Nodes that recently rejected a pod of a class, as a filter of the cycle.
+
+    Args:
+        clock: Returns the scheduler's time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._until_s: dict[model.ClassId, dict[model.NodeName, float]] = {}
+
+    def exclude(self, task_class: model.ClassId, node: model.NodeName, *, duration_s: float = EXCLUDED_S) -> float:
+        """Exclude a class from a node for some time; return when this ends."""
+        until_s = self._clock() + duration_s
+        self._until_s.setdefault(task_class, {})[node] = until_s
+        return until_s
+
+    def expire(self) -> bool:
+        """Drop expired exclusions; return whether any expired, so that pending tasks are considered again."""
+        before, now_s = len(self), self._clock()
+        for task_class, nodes in list(self._until_s.items()):
+            self._until_s[task_class] = {node: until for node, until in nodes.items() if until > now_s}
+        self._until_s = {task_class: nodes for task_class, nodes in self._until_s.items() if nodes}
+        return len(self) < before
+
+    def __len__(self) -> int:
+        return sum(map(len, self._until_s.values()))
+
+    def next_s(self) -> float:
+        """Return when the next exclusion ends; infinity without exclusions."""
+        return min((until for nodes in self._until_s.values() for until in nodes.values()), default=float("inf"))
+
+    # framework.Filter
+
+    @override
+    def concerns(self, pending: framework.PendingClass) -> bool:
+        """Return whether a node recently rejected a pod of the class."""
+        return pending.task_class.id in self._until_s
+
+    @override
+    def mask(
+        self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
+    ) -> model.BoolVector | None:
+        """Return True for nodes that the class may use; None for all nodes."""
+        excluded = self._until_s.get(pending.task_class.id)
+        if not excluded:
+            return None
+        return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
+
+    @override
+    def refusals(
+        self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
+    ) -> Sequence[model.Refusal]:
+        """Return the number of these nodes that are excluded."""
+        mask = self.mask(pending, state, slice(None))
+        count = 0 if mask is None else int((~mask & among).sum())
+        return (
+            [model.Refusal(reason="node(s) rejected a pod of this class less than 30 s ago", nodes=count)]
+            if count
+            else []
+        )
+
+
+PROBES_PER_S = 2.0
+"""Probes of all namespaces per second, which in the long run also limit refused creates."""
+NAMESPACE_DISTANCE_S = 1.0
+"""Minimum time between two probes of a namespace."""
+LEAST_S = 1.0
+TAKEN_IN_A_ROW = 32
+"""Consecutive successful probes after which a hold ends."""
+UNANSWERED_S = 60.0
+"""Time without an answer to a probe after which a hold ends: the refusal says nothing about the present."""
+IN_A_ROW = 3
+"""Refused jobs of a namespace after which all its jobs are held, and name conflicts after which a class is held."""
+QUOTA = "QuotaExceeded"
+OVERLOAD = "TooManyRequests"
+NAME_TAKEN = "NameTaken"
+REASONS = (QUOTA, OVERLOAD, NAME_TAKEN, "PodRefused", "PodInvalid")
+_OF_THE_NAMESPACE = {QUOTA, OVERLOAD}
+_ALL = "all namespaces"
+
+
+class Verb(enum.StrEnum):
+    """Kind of the refused write."""
+
+    CREATE = "create"
+    BIND = "bind"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Scope:
+    """Scope of a hold.
+
+    Attributes:
+        task_class: The class; None for all jobs of the namespace.
+    """
+
+    verb: Verb
+    namespace: str
+    task_class: model.ClassId | None = None
+
+
+def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
+    """Return the scopes of a class: its namespace, and the class."""
+    verb = Verb.CREATE if operation.task.pod_uid is None else Verb.BIND
+    namespace = operation.row.namespace
+    return Scope(verb, namespace), Scope(verb, namespace, operation.task_class.id)
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Hold:
+    """A backoff of a scope.
+
+    Attributes:
+        scope: The scope.
+        reason: One of `REASONS`.
+        message: Message of the API server.
+        refused_s: Time of the last refusal.
+        until_s: Time of the next probe.
+        is_probing: Whether one pod at a time is tried.
+        probe: The task to try, or None.
+        probed_s: Time since when it is the probe.
+        answered_s: Time since when no probe was answered.
+        taken: Number of consecutive successful probes.
+        tried: Time and task of the last probe by class; the least recently tried class is next.
+    """
+
+    scope: Scope
+    reason: str
+    message: str
+    refused_s: float
+    until_s: float
+    is_probing: bool = False
+    probe: model.TaskId | None = None
+    probed_s: float = 0.0
+    answered_s: float = 0.0
+    taken: int = 0
+    tried: dict[model.ClassId, tuple[float, model.TaskId]] = dataclasses.field(default_factory=dict)
+
+    @property
+    def ends_s(self) -> float:
+        """Return when it is due for a probe, or ends without an answer."""
+        return self.answered_s + UNANSWERED_S if self.is_probing else self.until_s
+
+
+class Refusals:
+    """All holds.
+
+    Args:
+        clock: Returns the scheduler's time in seconds.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self._clock = clock
+        self._holds: dict[Scope, Hold] = {}
+        self._in_a_row: dict[Scope, set[model.JobId]] = {}
+        self._names_in_a_row: dict[model.ClassId, set[model.TaskId]] = {}
+        self._granted_s: dict[str, float] = {}
+        self._tokens = fair.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
+        self._changed: set[Scope] = set()
+
+    # Events
+
+    def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
+        """Record a refusal; return whether it holds other tasks. If not, only the task backs off."""
+        task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
+        if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
+            return False
+        wide, narrow = _scopes(operation)
+        scope = narrow if why.is_of_class or not self._concerns_namespace(wide, task_class.job, why.reason) else wide
+        if (of_namespace := self._holds.get(wide)) is not None and of_namespace.probe == task:
+            of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
+        former = self._holds.get(scope)
+        if former is None:
+            self._changed.add(scope)
+        self._holds[scope] = hold = Hold(
+            scope=scope,
+            reason=why.reason,
+            message=why.message,
+            refused_s=now_s,
+            until_s=now_s + max(LEAST_S, why.at_least_s),
+            tried={} if former is None else former.tried,
+        )
+        hold.tried[task_class.id] = (now_s, task)
+        return True
+
+    def _concerns_namespace(self, wide: Scope, job: model.JobId, reason: str) -> bool:
+        """Count a job that was refused; return whether a refusal holds the whole namespace."""
+        jobs = self._in_a_row.setdefault(wide, set())
+        if len(jobs) < IN_A_ROW:
+            jobs.add(job)
+        return reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW
+
+    def _are_many(self, task_class: model.ClassId, task: model.TaskId) -> bool:
+        tasks = self._names_in_a_row.setdefault(task_class, set())
+        if len(tasks) < IN_A_ROW:
+            tasks.add(task)
+        return len(tasks) >= IN_A_ROW
+
+    def succeeded(self, operation: rows.Operation) -> None:
+        """Record that a pod was created or bound."""
+        self._in_a_row.pop(_scopes(operation)[0], None)
+        self._names_in_a_row.pop(operation.task_class.id, None)
+        for scope in _scopes(operation) if self._holds else ():
+            hold = self._holds.get(scope)
+            if hold is not None and hold.is_probing:
+                hold.probe, hold.answered_s, hold.taken = None, self._clock(), hold.taken + 1
+                hold.tried.pop(operation.task_class.id, None)  # what is accepted goes on
+                if hold.taken >= TAKEN_IN_A_ROW:
+                    self.lift(scope)
+
+    def relieved(self, namespace: str) -> None:
+        """Make the next probe due soon after a pod of the namespace ended, which may free quota."""
+        hold = self._holds.get(Scope(Verb.CREATE, namespace))
+        if hold is not None and hold.reason == QUOTA:
+            hold.until_s = min(hold.until_s, max(self._clock(), hold.refused_s + NAMESPACE_DISTANCE_S))
+
+    def lift(self, scope: Scope) -> None:
+        """Remove the hold of a scope."""
+        if self._holds.pop(scope, None) is not None:
+            self._changed.add(scope)
+
+    def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
+        """Drop the holds of a deleted job."""
+        names = self._names_in_a_row
+        self._names_in_a_row = {one: tasks for one, tasks in names.items() if not one.startswith(f"{job}/")}
+        for one in classes:
+            for verb in Verb:
+                self._holds.pop(Scope(verb, namespace, one), None)
+                if (of_namespace := self._holds.get(Scope(verb, namespace))) is not None:
+                    of_namespace.tried.pop(one, None)
+        for verb in Verb:
+            jobs = self._in_a_row.get(Scope(verb, namespace), set())
+            jobs.discard(job)
+            if not jobs:
+                self._in_a_row.pop(Scope(verb, namespace), None)
+
+    # Queries
+
+    def __len__(self) -> int:
+        return len(self._holds)
+
+    def __contains__(self, scope: Scope) -> bool:
+        return scope in self._holds
+
+    def of(self, namespace: str, task_class: model.ClassId, verb: Verb) -> Hold | None:
+        """Return the hold of a class, or None."""
+        if not self._holds:
+            return None
+        return self._holds.get(Scope(verb, namespace)) or self._holds.get(Scope(verb, namespace, task_class))
+
+    def holds(self) -> Iterable[Hold]:
+        """Return all holds."""
+        return self._holds.values()
+
+    def probing(self) -> list[Hold]:
+        """Return the holds that are being probed."""
+        return [hold for hold in self._holds.values() if hold.is_probing and self._decides(hold.scope)]
+
+    def _decides(self, scope: Scope) -> bool:
+        """Return whether a hold is not covered by one of the whole namespace, which ends before it."""
+        return scope.task_class is None or Scope(scope.verb, scope.namespace) not in self._holds
+
+    def changed(self) -> set[Scope]:
+        """Return the scopes whose hold began or ended since the last call."""
+        changed, self._changed = self._changed, set()
+        return changed
+
+    def next_s(self) -> float:
+        """Return when `due` may return or end a hold; infinity for never."""
+        due_s = min((hold.ends_s for hold in self._holds.values() if self._decides(hold.scope)), default=float("inf"))
+        return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
+
+    # Time
+
+    def due(self) -> list[Hold]:
+        """Return the holds that are due for a probe, the least recently probed namespace first.
+
+        Holds after an overload need no probe and are removed, as are those whose probes were not answered for long.
+        """
+        now_s, due = self._clock(), []
+        for hold in list(self._holds.values()):
+            if hold.ends_s > now_s:
+                continue
+            if hold.reason == OVERLOAD or hold.is_probing:
+                self.lift(hold.scope)
+            elif self._decides(hold.scope):
+                due.append(hold)
+        return sorted(due, key=lambda hold: (self._granted_s.get(hold.scope.namespace, 0.0), hold.until_s))
+
+    @property
+    def may_grant(self) -> bool:
+        """Whether a token for a probe is available."""
+        return self._tokens.wait_s(_ALL) <= 0.0
+
+    def grant(self, hold: Hold) -> bool:
+        """Begin to probe a due hold, if the budgets of its namespace and of all namespaces allow it."""
+        namespace, now_s = hold.scope.namespace, self._clock()
+        soonest_s = self._granted_s.get(namespace, float("-inf")) + NAMESPACE_DISTANCE_S
+        if now_s < soonest_s:
+            hold.until_s = soonest_s
+            return False
+        if not self._tokens.take(_ALL):
+            return False
+        self._granted_s = {name: at_s for name, at_s in self._granted_s.items() if now_s - at_s < _REMEMBERED_S}
+        self._granted_s[namespace] = now_s
+        hold.is_probing, hold.answered_s = True, now_s
+        return True
+
+
+_REMEMBERED_S = 600.0

@@ -1,0 +1,133 @@
+"""Resize one running task: CPU in both directions, memory upwards only, since a container may use what it has.
+
+Where that is not possible is learned from answers, and forgotten when it may have changed.
+"""
+
+from boathouse import fair
+from boathouse.cluster import wire
+from boathouse.resources import names, quantity
+from boathouse.scheduling import jobs, outcomes, writer
+from boathouse.scheduling.pods import facts, rows
+from boathouse.scheduling.pods import requests as pods_requests
+from boathouse.scheduling.pods.states import PodState
+from boathouse.scheduling.state import ClusterState, Part
+from boathouse.suspension import stages
+from boathouse.suspension.stages import Reason, Stage
+from boathouse_policies import model
+
+
+class Capability(Part):
+    """Remembers nodes and namespaces that refused a resize."""
+
+    def __init__(self, state: ClusterState) -> None:
+        super().__init__(state)
+        self._nodes: dict[model.NodeName, model.Node | None] = {}
+        self._until_s: dict[str, float] = {}
+
+    def problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a running task cannot be suspended where it is now; None if it can be."""
+        if refusal := self.node_problem(row):
+            return refusal
+        if self._until_s.get(row.namespace, 0.0) > self._clock():
+            return Reason.LIMIT_RANGE
+        self._until_s.pop(row.namespace, None)
+        return Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
+
+    def node_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a node cannot resize a running task now; None if it can."""
+        pod = row.facts
+        if pod is None or not pod.can_resize:
+            return Reason.NOT_YET
+        node = model.NodeName(pod.node_name)
+        if node in self._nodes:
+            if self._nodes[node] == self._pods.nodes.get(node):
+                return Reason.INFEASIBLE
+            del self._nodes[node]
+        return None
+
+    def never(self, node: model.NodeName) -> None:
+        """Note that a node can resize no running pod, until the node changes."""
+        self._nodes[node] = self._pods.nodes.get(node)
+
+    def refused(self, namespace: str) -> None:
+        """Note that the API server refused to shrink a task of a namespace."""
+        self._until_s[namespace] = self._clock() + stages.LIMIT_RANGE_S
+
+
+LEAST_LIMIT_MILLI = 1000
+"""CPU limit of a task whose owner does not submit it any more, so that only its class is known, if it requests less."""
+
+
+def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
+    """Return the CPU of a task's container by its class; None if its job does not list that any more."""
+    task_class = next((one for one in entry.classes if _is_of(row, one)), None)
+    if entry.factory is None or task_class is None:
+        return None
+    if not row.is_submitted:
+        request_milli = task_class.resources.cpu_milli
+        return stages.CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
+    resources = entry.of_manifest(task_class.id, task_class.resources)
+    containers = entry.factory.build(row.id, resources, None)["spec"]["containers"]
+    wanted = next(one["resources"] for one in containers if one["name"] == names.CONTAINER)
+    request, limit = (pods_requests.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
+    return stages.CpuSize(request, limit)
+
+
+def _is_of(row: rows.PodRow, task_class: model.TaskClass) -> bool:
+    """Say whether a task is of a class: by its label once its owner does not submit it any more."""
+    if row.task is not None and row.is_submitted:
+        return task_class.id == row.task.task_class
+    return row.facts is not None and row.facts.metadata.labels.get(names.LABEL_TASK_TYPE) == task_class.stage
+
+
+def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.Quantities]:
+    """Return what the container of a task gets of a size of its pod. Limits are only raised."""
+    cpu_milli = pod.cpu_request_milli + size.cpu_milli - pod.resources.cpu_milli
+    requests = {"cpu": quantity.format_milli(cpu_milli)}
+    limits = {"cpu": quantity.format_milli(max(pod.cpu_limit_milli, cpu_milli + 1))} if pod.cpu_limit_milli else {}
+    if size.memory_bytes > pod.resources.memory_bytes:
+        memory = quantity.format_bytes(size.memory_bytes)
+        requests["memory"] = memory
+        if pod.memory_limit and pods_requests.size_bytes(pod.memory_limit) < size.memory_bytes:
+            limits["memory"] = memory
+    return {"requests": requests, "limits": limits} if limits else {"requests": requests}
+
+
+class Resizing(Part):
+    """Carries resizes of running tasks out."""
+
+    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
+        super().__init__(state)
+        self._writer = pod_writer
+        self._places = shared
+
+    def problem(self, row: rows.PodRow, size: model.Resources) -> str:
+        """Return why a running task cannot have a size; empty if it can."""
+        pod = row.facts
+        if pod is None or row.state is not PodState.CONFIRMED or pod.stage is not Stage.NONE:
+            return "NotRunning"
+        if pod.task_of is None:
+            return "NotSupported"
+        if size.memory_bytes < pod.resources.memory_bytes:
+            return "MemoryOfRunningTask"
+        free = self._ledger.free(model.NodeName(pod.node_name))
+        if free is None:
+            return "NoRoom"
+        axis = self._state.axis
+        more = [wanted - held for wanted, held in zip(axis.amounts(size), axis.amounts(pod.resources), strict=False)]
+        has_room = all(left >= amount for left, amount in zip(free, more, strict=False) if amount > 0)
+        return self._queue.kept_room.refusal(model.NodeName(pod.node_name), free, more) if has_room else "NoRoom"
+
+    async def run(self, row: rows.PodRow, size: model.Resources) -> outcomes.Outcome:
+        """Resize a task; the ledger counts the larger size until a watch shows the new one."""
+        pod = row.facts
+        if pod is None:
+            return outcomes.Vanished()
+        wanted = _requirements(pod, size)
+        self._pods.assume_resize(row, size)
+        async with self._places.take(row.namespace):
+            outcome = await self._writer.resize_running(row, wanted, "scheduler.resize")
+        if not isinstance(outcome, outcomes.Done):
+            for freed in self._pods.forget_resize(row):
+                self._room_freed(freed)
+        return outcome

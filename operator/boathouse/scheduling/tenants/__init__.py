@@ -1,1 +1,0 @@
-"""Limits of a namespace: shapes of pods, and backoff after refusals."""

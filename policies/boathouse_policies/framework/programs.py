@@ -1,0 +1,134 @@
+"""What policies keep by program: bounded tables, and which of several predictors has predicted best so far.
+
+In the tables nobody's programs displace everybody else's.
+"""
+
+from __future__ import annotations
+
+import collections
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+V = TypeVar("V")
+
+
+class Programs(dict[str, V]):
+    """Values by program, `NAMESPACE/...`, in the order of their last use, of which a limited number is kept.
+
+    Args:
+        kept: Maximum number of programs.
+        of_group: Maximum number of a namespace's programs; None for no other limit than `kept`.
+    """
+
+    def __init__(self, kept: int, of_group: int | None = None) -> None:
+        super().__init__()
+        self._kept, self._of_group = kept, of_group
+
+    def put(self, key: str, value: V) -> None:
+        """Store a value as the last used. What it displaces is the oldest of the namespace with the most programs."""
+        is_new = self.pop(key, None) is None
+        self[key] = value
+        if is_new and self._of_group is not None:
+            own = [each for each in self if group_of(each) == group_of(key)]
+            if len(own) > self._of_group:
+                del self[own[0]]
+        if len(self) > self._kept:
+            del self[crowded_out(self)]
+
+    def use(self, key: str) -> V | None:
+        """Return a value, which is then the last used; None if there is none."""
+        value = self.pop(key, None)
+        if value is not None:
+            self[key] = value
+        return value
+
+
+def crowded_out(keys: Collection[str]) -> str:
+    """Return the key to drop: the oldest of the group that has the most keys, among equal groups the oldest of all.
+
+    Args:
+        keys: `GROUP/...`, the oldest first; a key without a slash is a group of its own.
+    """
+    sizes = collections.Counter(map(group_of, keys))
+    return max(keys, key=lambda key: sizes[group_of(key)])  # the first one of several
+
+
+def group_of(key: str) -> str:
+    """Return the group of a key: what is before its first slash."""
+    return key.partition("/")[0]
+
+
+class Standing(NamedTuple):
+    """How well each predictor did on a program.
+
+    Attributes:
+        judged: How many predictions of each were compared with what came.
+        errors: Mean relative error of each, newer ones weighing more.
+    """
+
+    judged: int
+    errors: tuple[float, ...]
+
+
+class Contest:
+    """Compares predictors, each prediction made before what it predicts was learned from.
+
+    Args:
+        kept: Programs whose standings are kept.
+        predictors: How many take part. The first predicts until `FEW` predictions were judged.
+    """
+
+    def __init__(self, kept: int, predictors: int) -> None:
+        self._predictors = predictors
+        self._standings: Programs[Standing] = Programs(kept)
+
+    def judge(self, program: str, errors: Sequence[float]) -> None:
+        """Record the relative error of each predictor, each 0 or more; a larger one than `MOST` counts as that."""
+        bounded = [min(MOST, error) for error in errors]  # where it is not a number, `MOST`
+        known = self._standings.get(program)
+        if known is None:
+            self._standings.put(program, Standing(1, tuple(bounded)))
+            return
+        share = max(1.0 / (known.judged + 1), _NEW)
+        mixed = (old + share * (new - old) for old, new in zip(known.errors, bounded, strict=True))
+        self._standings.put(program, Standing(known.judged + 1, tuple(mixed)))
+
+    def best(self, program: str) -> int:
+        """Return the place of the predictor with the least error; of equal ones the first."""
+        known = self._standings.get(program)
+        return 0 if known is None or known.judged < FEW else known.errors.index(min(known.errors))
+
+    def error(self, program: str) -> float | None:
+        """Return the mean relative error of the program's best predictor; None while too few were judged."""
+        known = self._standings.get(program)
+        return None if known is None or known.judged < FEW else min(known.errors)
+
+    def forget(self, program: str) -> None:
+        """Forget a program that will never come again."""
+        self._standings.pop(program, None)
+
+    def dump(self) -> Mapping[str, list[float]]:
+        """Return the standings as JSON values."""
+        return {
+            program: [known.judged, *(round(error, 4) for error in known.errors)]
+            for program, known in self._standings.items()
+        }
+
+    def load(self, state: Any) -> None:
+        """Continue from a dump, without the entries of it that are invalid."""
+        for program, numbers in state.items() if isinstance(state, dict) else ():
+            if not isinstance(numbers, list) or len(numbers) != self._predictors + 1:
+                continue
+            if all(isinstance(number, int | float) and 0 <= number < math.inf for number in numbers):
+                judged, *errors = numbers
+                self._standings.put(str(program), Standing(int(judged), tuple(map(float, errors))))
+
+
+FEW = 3
+"""Predictions that were judged before another predictor than the first is taken."""
+MOST = 10.0
+"""The largest relative error that counts: one that is wild tells no more than that."""
+_NEW = 0.1  # arbitrary: the least weight of the newest prediction in the mean
