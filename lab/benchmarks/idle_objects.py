@@ -118,7 +118,7 @@ async def cost(leader: Any, case: Case, body: dict[str, Any], count: int) -> flo
 
 async def main(arguments: argparse.Namespace) -> None:
     """Bring an object of each case to rest, and measure copies of it."""
-    with mock.patch.object(object_store, "FIRST_S", FOREVER_S):  # the server does not have the copies
+    with mock.patch.object(object_store, "RESYNC_FIRST_S", FOREVER_S):  # the server does not have the copies
         async with fake_api.FakeApi() as api, leaders.leading(api, KINDS, CONFIG, now=lambda: leaders.NOW_S) as leader:
             bodies = await at_rest(api, leader)
             tracemalloc.start()
