@@ -1,6 +1,7 @@
 """Pods of a tenant flood all ports of the operator with headers, on a real cluster with the chart's limits.
 
-The control is the same pods with honest requests, which use up their CPU beside these as the flood does. Prints the times of another namespace's job under both.
+The control is the same pods with honest requests, which use up their CPU beside these as the flood does. Prints the
+times of another namespace's job under both.
 """
 
 from __future__ import annotations
