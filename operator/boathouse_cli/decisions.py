@@ -39,7 +39,7 @@ GROUPS: Final = (
     "probe, within the share of probes",
     "unknown size, holds less than its fair share",
     "known size, used up",
-    "known size",
+    "by size",
     "unknown size",
     "probe, beyond the share of probes",
 )
@@ -83,6 +83,7 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "costSeconds": ("size", "cost {:.1f} s".format),
     "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
     "group": ("order", _group),
+    "assumedMemorySeconds": ("order", lambda value: f"unknown, taken as {value / _GIB:.1f} GiB·s"),
     "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),
     "sizeModel": ("order", lambda value: f"sizes of the program predicted best by {_name(SIZES, value)}"),
     "sizeError": ("order", "with a mean error of {:.0%}".format),

@@ -265,8 +265,11 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
 
     def _figures(self, job: model.Job, state: CycleState) -> tuple[Figure, ...]:
         group, value = self._rank(job, state)
-        known = (("group", float(group)),)
-        return (*known, ("virtualMemorySeconds", value)) if group is Group.SIZED else known
+        found = (("group", float(group)),)
+        if group is not Group.SIZED:
+            return found
+        is_known = self.worlds.jobs[job.id].size < math.inf
+        return (*found, ("virtualMemorySeconds" if is_known else "assumedMemorySeconds", value))
 
     # Events
 

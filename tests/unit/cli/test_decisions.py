@@ -141,7 +141,7 @@ def test_a_pod_with_less_cpu_says_what_it_has_and_whose():
 
 def test_a_pod_says_which_place_its_job_had():
     pod = with_figures(virtualMemorySeconds=340.0 * 1024**3, group=fspy.Group.SIZED)
-    assert rows(pod, "order") == [("order", "known size; virtual size 340.0 GiB·s")]
+    assert rows(pod, "order") == [("order", "by size; virtual size 340.0 GiB·s")]
 
 
 def test_each_group_of_the_order_by_size_has_a_text():

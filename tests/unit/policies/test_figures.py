@@ -59,12 +59,12 @@ def test_a_policy_that_has_not_decided_says_no_thresholds():
     assert of_policy(ElasticShell()) == {"interferenceError": [0.12], "interferenceThreshold": []}
 
 
-def test_a_job_of_unknown_size_has_a_group_and_no_size():
+def test_a_job_of_unknown_size_has_the_size_that_is_assumed():
     shell = ElasticShell(slowdown=1.0)
     shell.submit(seconds=None)
     found = figures_of_placement(shell.cycle())
     assert "virtualMemorySeconds" not in found
-    assert found["group"] in {fspy.Group.SHORT, fspy.Group.FAIR}
+    assert (found["group"], found["assumedMemorySeconds"]) == (fspy.Group.SIZED, 10 * 2 * core.GIB)
 
 
 @pytest.mark.parametrize("profile", ["boathouse", "yarn-me"])
