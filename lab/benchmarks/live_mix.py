@@ -1,16 +1,18 @@
 """First live comparison: 30 jobs of the FB-2009 mix and 10 Spark applications on 40 modelled nodes, memory load 0.9.
 
-    python lab/benchmarks/live_mix.py [--seeds 1,2,3] [--minutes 3] [--rounds boathouse,fair,kube-scheduler]
+    python lab/benchmarks/live_mix.py [--seeds 1,2,3] [--minutes 3] [--limit 6]
+                                  [--rounds boathouse,fair,kube-scheduler]
                                   [--without suspend,ikayak,ila,fspy,yarn-me]
 
 Each round submits the same workload (`mix_workload.py`) at the same times; every second seed has the rounds in reverse
-order. Boathouse is the operator itself; pods are
-real, nodes are KWOK's, which actuate resizes, and run times follow size, CPU and neighbours (`modelled_nodes.py`). In
-the rounds of kube-scheduler it binds the same pods as Boathouse: drivers, setup, maps, reduces after the last map, and
-the commit. In a round `without` a policy, the profile boathouse runs without it (`partial_operator.py`; `suspend` is
-the chart's switch). Prints mean times from submission to end and their ratios. A job that does not end within the
-limit counts with the time until then, and is named. The logs' folder has the time of each. All rounds of Boathouse have
-slow start at 20 %.
+order. Boathouse is the operator itself; pods are real, nodes are KWOK's, which actuate resizes, and run times follow
+size, CPU and neighbours (`modelled_nodes.py`). In the rounds of kube-scheduler it binds the same pods as Boathouse:
+drivers, setup, maps, reduces after the last map, and the commit. In a round `without` a policy, the profile boathouse
+runs without it (`partial_operator.py`; `suspend` is the chart's switch). All rounds of Boathouse have slow start at
+20 %. A round ends after `--limit` times the minutes.
+
+Prints mean times from submission to end and their ratios. A job that has not ended by the limit counts with the time
+until then, and is named. The logs' folder has the time of each.
 
 Durations scale with `--minutes`; the latency of the API server, reports and polls do not. A short form therefore
 understates what policies gain. A round takes about 1.4 times `--minutes` and a minute; by default there are 9.
@@ -56,8 +58,6 @@ AROUND = HOUSEKEEPING.resources
 """What setup and commit tasks request."""
 KUBE_SCHEDULER = "kube-scheduler"
 WITHOUT = "without "
-LIMIT = 6
-"""A round ends after this many times the minutes of submissions."""
 LOOK_S = 0.5
 SAY_S = 15
 AIMS = {"fair": 0.85, KUBE_SCHEDULER: 0.6}
@@ -320,7 +320,7 @@ class Comparison:
                 raise SystemExit("the operator has ended: see its log")
 
         submitting = asyncio.create_task(submissions.submit(how))
-        await submissions.finished(LIMIT * 60 * self._given.minutes, check)
+        await submissions.finished(self._given.limit * 60 * self._given.minutes, check)
         await submitting
 
     # kube-scheduler
@@ -473,6 +473,7 @@ if __name__ == "__main__":
                 __doc__ or "",
                 seeds="1,2,3",
                 minutes=3.0,
+                limit=6.0,
                 nodes=40,
                 jobs=30,
                 applications=10,
