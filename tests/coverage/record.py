@@ -24,6 +24,7 @@ _NO_TESTS = 5
 def record(paths: Iterable[str], *, again: bool = False, workers: str = "auto") -> None:
     """Record the tests below some paths, folder by folder, so that what is stopped goes on where it was."""
     kept = recording.Recording()
+    kept.forget_gone()
     digests = {} if again else kept.digests()
     wanted = {file: digest for file, digest in _files(paths).items() if digests.get(file) != digest}
     print(f"==> recording coverage: {len(wanted)} test files are new or changed")

@@ -157,12 +157,20 @@ class Recording:
         )
         return [(name, set(numbits.numbits_to_nums(lines))) for name, lines in rows]
 
+    def forget_gone(self) -> None:
+        """Forget the tests of files that are not there any more."""
+        with self._database:
+            self._forget(file for file in self.digests() if not (self._root / file).exists())
+
+    def _forget(self, files: Iterable[str]) -> None:
+        rows = [(file,) for file in files]
+        self._database.executemany("delete from executed where test in (select id from test where file = ?)", rows)
+        self._database.executemany("delete from test where file = ?", rows)
+
     def replace(self, run: Run) -> None:
         """Replace what is recorded of the files of a run."""
         with self._database as database:
-            for file in run.files:
-                database.execute("delete from executed where test in (select id from test where file = ?)", [file])
-                database.execute("delete from test where file = ?", [file])
+            self._forget(run.files)
             for name, (cpu_s, wall_s) in run.seconds.items():
                 file = name.partition("::")[0]
                 database.execute(

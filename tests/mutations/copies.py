@@ -18,8 +18,8 @@ import time
 
 from tests.coverage import recording
 
-FOLDERS = ("policies", "operator", "e2e")
-"""Where the packages are: `dev-mode-dirs` of pyproject.toml."""
+FOLDERS = ("policies", "operator", "e2e", "lab")
+"""Where the packages are: `dev-mode-dirs` of both `pyproject.toml`."""
 _mtimes_s = itertools.count(int(time.time()))
 
 

@@ -33,7 +33,7 @@ PACKAGES = {
     "task": "operator/boathouse_task",
     "policies": "policies/boathouse_policies",
 }
-TOTAL = 300
+TOTAL = 200
 """Spread over the packages by lines of code; `LEAST` raises it."""
 LEAST = 50
 """For each package: fewer tell nothing about it."""

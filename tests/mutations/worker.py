@@ -29,20 +29,20 @@ from tests.mutations import plugin
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_LIBRARIES = (
+LIBRARIES = (
+    *("aiohttp", "asyncio", "cramjam", "cryptography.x509", "hdfs_native", "http.server", "jinja2", "kopf", "msgspec"),
     *(
-        "aiohttp",
-        "asyncio",
-        "cramjam",
-        "cryptography.x509",
-        "hdfs_native",
-        "http.server",
-        "jinja2",
-        "kopf",
-        "kubernetes",
+        "numpy",
+        "obstore",
+        "prometheus_client",
+        "pycurl",
+        "pydantic",
+        "rich",
+        "scipy.stats",
+        "structlog",
+        "typer",
+        "yaml",
     ),
-    *("msgspec", "numpy", "obstore", "prometheus_client", "pycurl", "pydantic", "rich", "scipy.stats", "structlog"),
-    *("typer", "yaml"),
 )
 _MEMORY_BYTES = 6 << 30
 """A fault may take memory without end."""
@@ -55,7 +55,7 @@ _OPTIONS = (
 
 def main() -> None:
     """Answer requests until the input ends."""
-    for library in _LIBRARIES:
+    for library in LIBRARIES:
         importlib.import_module(library)
     gc.freeze()
     answers = os.fdopen(os.dup(1), "w")

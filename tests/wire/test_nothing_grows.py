@@ -25,14 +25,16 @@ async def rest(crowd, before):
     """Return the leaks once what is in flight has ended. Each pod has a cycle, which replaces what the last used."""
     found = {}
 
-    async def has_none():
+    def has_none():
         nonlocal found
-        await crowd.one_pod()
         found = remains.leaks(before, census.take())
         return not found
 
-    with contextlib.suppress(AssertionError):
-        await waiting.eventually(has_none, turns=10)
+    for _ in range(5):
+        await crowd.one_pod()
+        with contextlib.suppress(AssertionError):  # the operator has not seen yet that the pod is gone
+            await waiting.eventually(has_none, turns=20)
+            break
     return found
 
 

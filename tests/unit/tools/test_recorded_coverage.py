@@ -96,6 +96,15 @@ def test_recording_a_file_of_tests_again_replaces_what_it_executed(recorded):
     assert names(opened().concerning("operator/box.py", 5)) == [LARGE]
 
 
+def test_tests_of_a_file_that_is_gone_are_forgotten(recorded):
+    folder, opened = recorded
+    remaining = folder / LARGE.partition("::")[0]
+    remaining.parent.mkdir(parents=True, exist_ok=True)
+    remaining.write_text("")
+    opened().forget_gone()
+    assert names(opened().concerning("operator/box.py", 5)) == [LARGE]
+
+
 @pytest.mark.parametrize(
     ("context", "tests"),
     [
