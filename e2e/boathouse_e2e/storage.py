@@ -20,7 +20,7 @@ import obstore
 import yaml
 from obstore.store import S3Store
 
-from boathouse_e2e import images
+from boathouse_e2e import images, waiting
 from boathouse_e2e.errors import ClusterError
 from boathouse_e2e.paths import REPOSITORY
 
@@ -159,10 +159,18 @@ def bucket(endpoint: str, credentials: Credentials, name: str) -> S3Store:
         region=REGION,
         client_options={"allow_http": True},
     )
+    waiting.until(lambda: _made(store, name), f"bucket {name!r} of the S3 server", within_s=_FORWARD_TIMEOUT_S)
+    return store
+
+
+def _made(store: S3Store, name: str) -> bool:
+    """Make a bucket. Returns False if the server answered with an error of its own, as while somebody else makes it."""
     signed = urllib.request.Request(obstore.sign(store, "PUT", "", _SIGNED_FOR), method="PUT")  # noqa: S310 # our own URL
     try:
         urllib.request.urlopen(signed, timeout=_READY_TIMEOUT_S).close()  # noqa: S310 # the same
     except urllib.error.HTTPError as error:
+        if error.code == HTTPStatus.INTERNAL_SERVER_ERROR:
+            return False
         if error.code != HTTPStatus.CONFLICT:  # it is there
             raise ClusterError(f"could not make bucket {name!r}: {error.code} {error.read().decode()}") from error
-    return store
+    return True
