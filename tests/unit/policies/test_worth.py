@@ -8,7 +8,7 @@ import pytest
 from boathouse_policies import fspy, ikayak, ila, model
 from boathouse_policies.ikayak.book import Reducer
 from boathouse_policies.ikayak.suspension import REASON
-from boathouse_policies.profiles.guard import Guard
+from boathouse_policies.profiles.guard import Guard, Part
 from boathouse_policies.profiles.worth import NEUTRAL, Lending, Prices, Worth
 from tests.builders import core
 from tests.builders.core_elastic import SIZE, ElasticShell, elastic_estimates
@@ -175,27 +175,51 @@ def test_executors_beyond_the_minimum_wait_for_jobs_with_less_left_for_a_while(n
 # Suspensions
 
 
-def lent(cpu_price, *, seconds=30.0, count=1, free_gib=8.0):
-    """The suspended of some reducers on n0, of one core each, beside which maps of 2 GiB wait, for 60 s."""
-    shell = ElasticShell()
-    shell.leave("n0", cpu=4000, gib=free_gib)
-    task_class = core.task_class(core.job("mr"), SIZE, estimates=model.Fixed(seconds=seconds))
-    job = SimpleNamespace(job=core.job("mr"), classes={task_class.id: task_class})
-    task = SimpleNamespace(node="n0", task_class=task_class.id, resources=SIZE)
-    reducers = [Reducer(task, job) for _ in range(count)]
-    lending = Lending(ikayak.Config(), None, SimpleNamespace(columns=np.array([[cpu_price], [0.0]])), Guard())
-    chosen = lending.worthwhile(reducers, 60.0, {"other": SIZE.memory_bytes}, shell.ledger.snapshot(0.0))
-    return [lending.reason_for(reducer) for reducer in chosen]
+class Lent:
+    """Some reducers on n0, of one core each, beside which maps of 2 GiB wait, for 60 s."""
+
+    def __init__(self, cpu_price, *, seconds=30.0, count=1, free_gib=8.0):
+        self.shell = ElasticShell()
+        self.shell.leave("n0", cpu=4000, gib=free_gib)
+        task_class = core.task_class(core.job("mr"), SIZE, estimates=model.Fixed(seconds=seconds))
+        job = SimpleNamespace(job=core.job("mr"), classes={task_class.id: task_class}, lacks_maps=True)
+        task = SimpleNamespace(node="n0", task_class=task_class.id, task="mr/r-0", resources=SIZE)
+        self.reducers = [Reducer(task, job) for _ in range(count)]
+        self.suspended = []
+        book = SimpleNamespace(
+            suspended=lambda: self.suspended, lacking=lambda: [], reducers={"mr/r-0": self.reducers[0]}
+        )
+        self.guard, prices = Guard(), SimpleNamespace(columns=np.array([[cpu_price], [0.0]]))
+        self.lending = Lending(ikayak.Config(), book, prices, self.guard)
+
+    def reasons(self):
+        view = self.shell.ledger.snapshot(0.0)
+        chosen = self.lending.worthwhile(self.reducers, 60.0, {"other": SIZE.memory_bytes}, view)
+        return [self.lending.reason_for(reducer) for reducer in chosen]
+
+    def advise(self, now_s):
+        return self.lending.advise(self.shell.queue, self.shell.ledger.snapshot(now_s))
 
 
 @pytest.mark.parametrize(("cpu_price", "seconds", "lends"), [(0.0, 30.0, 0), (1e-3, 30.0, 1), (1e-3, None, 0)])
 def test_a_reducer_lends_its_cpu_where_that_is_worth_more_than_what_it_copies_later(cpu_price, seconds, lends):
-    assert len(lent(cpu_price, seconds=seconds)) == lends
+    assert len(Lent(cpu_price, seconds=seconds).reasons()) == lends
 
 
 def test_a_suspension_says_what_it_gains_and_costs():
-    assert lent(1e-3) == [f"{REASON} (gain 60.0 s, cost 11.0 s)"]
+    assert Lent(1e-3).reasons() == [f"{REASON} (gain 60.0 s, cost 11.0 s)"]
 
 
 def test_no_more_reducers_lend_than_maps_fit_beside_them():
-    assert len(lent(1e-3, count=5, free_gib=4.0)) == 2
+    assert len(Lent(1e-3, count=5, free_gib=4.0).reasons()) == 2
+
+
+def test_the_guard_hears_of_a_suspension_that_ended_however_late_it_began():
+    world = Lent(1e-3)
+    assert world.reasons()
+    world.advise(5.0)
+    world.suspended = [(world.reducers[0], SimpleNamespace(until_s=60.0))]
+    (back,) = world.advise(10.0)  # no map waits any more
+    assert isinstance(back, model.Resume)
+    effect = world.guard.effects[Part.SUSPENSION]
+    assert effect == (1, 49.0, -11.0)

@@ -165,6 +165,27 @@ async def test_a_suspension_that_is_cancelled_while_its_pod_shrinks_is_resumed_a
         assert list(world.requests) == [CONTINUE]
 
 
+async def test_each_write_has_a_place_of_its_pods_namespace(monkeypatch):
+    taken = []
+
+    class Places(adjuster.fair.Places):
+        def take(self, namespace):
+            taken.append(namespace)
+            return super().take(namespace)
+
+    monkeypatch.setattr(adjuster.fair, "Places", Places)
+    async with desk() as world:
+        world.suspend()
+        await settle()
+        await world.answer(*ORDER, "")
+        await world.answer(*RECORD, world.task(record=record()))
+        world.take(model.Resume, cpu_milli=1000)
+        await world.answer(*SHRINK, world.task(SHRUNK, actual="1", record=record()))
+        world.scheduler.adjuster.keep()
+        await settle()
+        assert taken == [world.row(TASK).namespace] * 2
+
+
 async def test_a_pod_that_is_being_deleted_is_not_shrunk():
     async with desk() as world:
         world.suspend()

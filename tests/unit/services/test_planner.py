@@ -203,6 +203,7 @@ def test_a_pod_that_vanished_is_the_infrastructures_failure_and_its_number_is_no
     lost = mrjobs.desired(job, state=restored)
     assert (mrjobs.pending_attempts(lost), lost.recheck_at_s) == ([], mrjobs.CREATED_S + 1001)
     assert lost.state.stages[TaskType.MAP].infrastructure_failures == [1]
+    assert [failure.attempt for failure in lost.state.last_failures] == [1]
     assert mrjobs.pending_attempts(mrjobs.desired(job, state=lost.state, after_s=1001)) == ["m-0-a2"]
 
 
