@@ -12,7 +12,7 @@ from e2e.tests import harness, spark_harness
 from e2e.tests.spark_harness import Applications
 from e2e.tests.spark_programs import ONE_EXECUTOR
 
-pytestmark = pytest.mark.cluster
+pytestmark = [pytest.mark.cluster, pytest.mark.long]
 
 PROGRAM = """
 import sys
