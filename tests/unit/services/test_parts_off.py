@@ -34,10 +34,10 @@ def test_each_change_is_an_event_and_a_reconcile_without_one_is_none():
     before = JobState()
     off = conditions.with_parts_off(before, [HARM], 0.0)
     on = conditions.with_parts_off(off, (), 1.0)
-    assert conditions.parts_off_news(before, off) == ("PolicyOff", condition(off).message)
-    assert conditions.parts_off_news(off, conditions.with_parts_off(off, [HARM], 1.0)) is None
-    assert conditions.parts_off_news(off, on) == ("PolicyOn", "all policies decide again")
-    assert conditions.parts_off_news(on, conditions.with_parts_off(on, (), 2.0)) is None
+    assert conditions.parts_off_event(before, off) == ("PolicyOff", condition(off).message)
+    assert conditions.parts_off_event(off, conditions.with_parts_off(off, [HARM], 1.0)) is None
+    assert conditions.parts_off_event(off, on) == ("PolicyOn", "all policies decide again")
+    assert conditions.parts_off_event(on, conditions.with_parts_off(on, (), 2.0)) is None
 
 
 def test_a_finished_job_keeps_its_condition():
