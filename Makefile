@@ -168,9 +168,10 @@ build/reports:
 	@mkdir -p $@
 
 .PHONY: manifests
-manifests: setup ## Write the CRDs from the models, under crds/ and into the chart, and the page of commands
+manifests: setup ## Write the CRDs from the models, under crds/ and into the chart, and the pages of commands and metrics
 	$(BIN)/python -m boathouse.resources.generate
 	$(BIN)/python -m boathouse_cli.reference
+	$(BIN)/python -m boathouse.metrics_page
 
 .PHONY: pyspark
 pyspark: setup ## Install pyspark into build/pyspark, for recordings and benchmarks (SPARK=3.5: of another version; downloads 450 MB)

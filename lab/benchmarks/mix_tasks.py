@@ -316,7 +316,7 @@ class Programs(fake_programs.Programs):
                 penalty=penalty,
                 asked=model.Resources(cpu_milli=milli, memory_bytes=0),
             ),
-            luck=sizes.luck_of(self._seed, name, order.attempt, JITTER, (0.0, 0.0)),
+            luck=sizes.variation(self._seed, name, order.attempt, JITTER, (0.0, 0.0)),
         )
 
     def _beside(self, live: Live) -> list[Awaitable[None]]:

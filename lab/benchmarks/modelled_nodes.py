@@ -129,7 +129,7 @@ class Nodes:
         """Change the rate of what a pod does, or open its gate."""
         activity = pod.activity
         if activity is not None and activity.slot >= 0:
-            self._change(lambda: (self._rates.mend(activity), how(activity), self._rates.mend(activity)))
+            self._change(lambda: (self._rates.update(activity), how(activity), self._rates.update(activity)))
 
     def left_ms(self, activity: Activity) -> float:
         """Work that is left."""

@@ -203,7 +203,7 @@ class Leader:
                 name="boathouse_held_back",
                 documentation="Namespaces and jobs whose tasks are held back because the API server refused pods",
                 labels=("reason",),
-                read=self._scheduling.scheduler.held_back,
+                read=self._scheduling.scheduler.backoffs,
             ),
             telemetry.Gauge(
                 name="boathouse_reconcile_queue_depth",

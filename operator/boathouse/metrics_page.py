@@ -1,17 +1,20 @@
-"""Print the page that lists every metric: `python -m boathouse.metrics_page > docs/reference/metrics.md`.
+"""`python -m boathouse.metrics_page`: write docs/reference/metrics.md, the page that lists every metric.
 
 It wires the leader's parts without running them, so that the page lists exactly the existing metrics.
 """
 
 import asyncio
 import sys
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Final, cast
 
 from boathouse.cluster import client, config, election, events
 from boathouse.leader import Leader, LeaderContext
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
 from boathouse.telemetry import health, logs, metrics
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "reference" / "metrics.md"
 
 
 async def page() -> str:
@@ -40,4 +43,5 @@ async def page() -> str:
 
 if __name__ == "__main__":
     logs.configure()
-    sys.stdout.write(asyncio.run(page()))
+    PAGE.write_text(asyncio.run(page()), encoding="utf-8")
+    sys.stderr.write(f"wrote {PAGE}\n")

@@ -93,7 +93,7 @@ def read(raw: model.Raw) -> MRJob:
             *decisions.of_mrjob(raw),
             *([("cluster", f"mrcluster/{cluster}")] if cluster else []),
             *(("application", _described_application(application)) for application in applications),
-            *(("failure", _told(failure)) for failure in failures),
+            *(("failure", _failure_text(failure)) for failure in failures),
         ),
         cluster=cluster,
         applications=applications,
@@ -160,7 +160,7 @@ def _failed(counts: Counts) -> str:
     return f", {counts.failed_attempts} attempts failed" if counts.failed_attempts else ""
 
 
-def _told(failure: Failure) -> str:
+def _failure_text(failure: Failure) -> str:
     where = f" on {failure.node}" if failure.node else ""
     cause = "user error" if failure.user_error else "infrastructure error, retried"
     step = "" if failure.step is None else f"step {failure.step}: "

@@ -136,7 +136,7 @@ _PLURALS: Final = {kind.name: kind.plural for kind in kinds.JOBS}
 _Owned: TypeAlias = record_lines.Job | record_lines.Pod
 
 
-class Keeper:
+class Recorder:
     """Writes a line for each object when it comes, and when it has ended.
 
     A namespace may use as much of the file as it leaves free, so none can fill it alone.
@@ -220,7 +220,7 @@ class Keeper:
         self._marked = self.aside.copy()
         self._file.sync()
 
-    def saw(self, plural: str, raw: model.Raw, *, is_gone: bool = False) -> None:
+    def observe(self, plural: str, raw: model.Raw, *, is_gone: bool = False) -> None:
         """See an object, or the last of one that is gone. One that cannot be read is set aside."""
         try:
             if plural == NODES:

@@ -101,7 +101,7 @@ class Watch:
         pages = self._gateway.pages(self.plural, all_namespaces=self._all_namespaces)
         self._opened = itertools.chain([next(pages)], pages)
 
-    def pass_list_on(self, take: Callable[[Message], object]) -> None:
+    def forward_list(self, take: Callable[[Message], object]) -> None:
         """Pass on all objects, from the page that was opened on. A list that expires on the way is begun anew later.
 
         Raises:
@@ -142,7 +142,7 @@ class Watch:
         try:
             if not self._revision:
                 self.open()
-                self.pass_list_on(self._put)
+                self.forward_list(self._put)
             self._watch()
         except ExpiredError:
             self._revision = ""
@@ -211,11 +211,11 @@ def record(
     """
     screen = console.Console(stderr=True)
     with record_keeping.appending(path) as file:
-        keeper = record_keeping.Keeper(file, request.max_bytes, now)
+        recorder = record_keeping.Recorder(file, request.max_bytes, now)
         for line, length in record_keeping.read_lines(path):
             record_keeping.check_scope(line, _namespace(gateway, request))
-            keeper.load(line, length)
-        session = _Session(gateway, request, keeper, screen, stop or threading.Event())
+            recorder.load(line, length)
+        session = _Session(gateway, request, recorder, screen, stop or threading.Event())
         session.begin(now())
         try:
             with _ended_by_sigterm():
@@ -224,30 +224,30 @@ def record(
             screen.print("stopped")
         finally:
             session.end()
-        _conclude(path, keeper, screen, max_bytes=request.max_bytes)
+        _conclude(path, recorder, screen, max_bytes=request.max_bytes)
 
 
 def _namespace(gateway: Gateway, request: Request) -> str:
     return "" if request.all_namespaces else gateway.namespace
 
 
-def _conclude(path: Path, keeper: record_keeping.Keeper, screen: console.Console, *, max_bytes: int) -> None:
-    if keeper.is_full:
+def _conclude(path: Path, recorder: record_keeping.Recorder, screen: console.Console, *, max_bytes: int) -> None:
+    if recorder.is_full:
         size = model.size(max_bytes)
         screen.print(f"{path} has reached {size}: pass a larger --max-mib to go on", highlight=False, soft_wrap=True)
-    _say(screen, f"{_told(keeper)}; `boathouse record {path} --write workload.json` makes a workload of it")
+    _say(screen, f"{_summary(recorder)}; `boathouse record {path} --write workload.json` makes a workload of it")
 
 
 def _say(screen: console.Console, line: str) -> None:
     screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
-def _told(keeper: record_keeping.Keeper) -> str:
-    aside = sum(keeper.aside.values())
-    reasons = ", ".join(f"{count} {why}" for why, count in keeper.aside.most_common(3))
+def _summary(recorder: record_keeping.Recorder) -> str:
+    aside = sum(recorder.aside.values())
+    reasons = ", ".join(f"{count} {why}" for why, count in recorder.aside.most_common(3))
     return (
-        f"recorded {keeper.jobs} jobs, {keeper.ended_jobs} of which have ended, {keeper.pods} pods and "
-        f"{keeper.nodes} nodes{f'; set aside {reasons}' if aside else ''}"
+        f"recorded {recorder.jobs} jobs, {recorder.ended_jobs} of which have ended, {recorder.pods} pods and "
+        f"{recorder.nodes} nodes{f'; set aside {reasons}' if aside else ''}"
     )
 
 
@@ -275,11 +275,11 @@ class _Session:
         self,
         gateway: Gateway,
         request: Request,
-        keeper: record_keeping.Keeper,
+        recorder: record_keeping.Recorder,
         screen: console.Console,
         stop: threading.Event,
     ) -> None:
-        self._gateway, self._request, self._keeper, self._screen = gateway, request, keeper, screen
+        self._gateway, self._request, self._recorder, self._screen = gateway, request, recorder, screen
         self._stop = stop
         self._messages: queue.Queue[Message] = queue.Queue(_PATIENCE)
         self._watches: list[Watch] = []
@@ -296,7 +296,7 @@ class _Session:
         profile, configured = self._configuration()
         if not profile:
             unread.append("the operator's configuration")
-        self._keeper.begin(
+        self._recorder.begin(
             record_lines.Begin(
                 at_s=at_s,
                 namespace=_namespace(self._gateway, self._request),
@@ -306,9 +306,9 @@ class _Session:
             )
         )
         for one in self._watches:
-            one.pass_list_on(self._handle)
-        self._keeper.mark()
-        _say(self._screen, f"{_told(self._keeper)} so far")
+            one.forward_list(self._handle)
+        self._recorder.mark()
+        _say(self._screen, f"{_summary(self._recorder)} so far")
 
     def _readable(self) -> Iterator[Watch]:
         """Yield a watch for what the user may read, its first page read.
@@ -352,17 +352,17 @@ class _Session:
             one.start()
         began_s = told_s = marked_s = time.monotonic()
         with self._screen.status("") as shown:
-            while not self._stop.is_set() and not self._keeper.is_full:
+            while not self._stop.is_set() and not self._recorder.is_full:
                 now_s = time.monotonic()
                 if now_s - began_s >= self._request.for_s:
                     return
                 if now_s - marked_s >= MARK_EVERY_S:
-                    self._keeper.mark()
+                    self._recorder.mark()
                     marked_s = now_s
                 if now_s - told_s >= LINE_EVERY_S and not self._screen.is_terminal:
-                    _say(self._screen, _told(self._keeper))
+                    _say(self._screen, _summary(self._recorder))
                     told_s = now_s
-                shown.update(f"{_told(self._keeper)}; Ctrl-C ends", spinner="dots")
+                shown.update(f"{_summary(self._recorder)}; Ctrl-C ends", spinner="dots")
                 self._take(min(1.0, self._request.for_s - (now_s - began_s)))
 
     def _take(self, timeout_s: float) -> None:
@@ -379,14 +379,14 @@ class _Session:
             while True:
                 self._handle(self._messages.get_nowait())
         if self._watches:
-            self._keeper.mark()
+            self._recorder.mark()
 
     def _handle(self, message: Message) -> None:
         match message:
             case Change(plural, raw, is_gone):
-                self._keeper.saw(plural, raw, is_gone=is_gone)
+                self._recorder.observe(plural, raw, is_gone=is_gone)
             case Synced(plural, present):
-                self._keeper.synced(plural, present)
+                self._recorder.synced(plural, present)
             case Note(plural, told):
                 if told and self._broken.get(plural) != told:
                     _say(self._screen, f"{plural}: {told}; trying again")

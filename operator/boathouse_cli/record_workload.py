@@ -371,7 +371,7 @@ def write_workload(recording: Path, target: Path, *, anonymous: bool) -> None:
             f"{target} cannot be written: {error.strerror}: choose another file", ExitCode.USAGE
         ) from error
     screen = console.Console(stderr=True)
-    for line in _told(built, target):
+    for line in _summary(built, target):
         screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
@@ -387,7 +387,7 @@ def _about(built: Built) -> dict[str, Any]:
     }
 
 
-def _told(built: Built, target: Path) -> Iterable[str]:
+def _summary(built: Built, target: Path) -> Iterable[str]:
     jobs, tasks, nodes = len(built.workload.jobs), built.workload.tasks, built.workload.cluster.nodes
     mean_s = statistics.fmean(built.job_times_s)
     yield (

@@ -214,12 +214,12 @@ def _details(raw: model.Raw, attempts: Iterable[Attempt]) -> Iterable[tuple[str,
     if overridden and overridden.status == "True":
         yield "overridden", overridden.message
     for attempt in attempts:
-        yield "attempt", _told(attempt)
+        yield "attempt", _attempt_text(attempt)
     if log := (status.get("lastLog") or "").strip():
         yield "last log", log
 
 
-def _told(attempt: Attempt) -> str:
+def _attempt_text(attempt: Attempt) -> str:
     if not attempt.cause:
         return f"{attempt.number}: succeeded"
     where = f" on {attempt.node}" if attempt.node else ""

@@ -139,7 +139,7 @@ class Pause:
                 return
             yield chunk
 
-    def obey(
+    def carry_out(
         self,
         order: SuspendOrder,
         *,

@@ -231,7 +231,7 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
 def _pause(task: Task, order: SuspendOrder, *, lacks_maps: bool) -> None:
     """Pause as ordered, or refuse."""
     assert task.client is not None
-    task.pause.obey(
+    task.pause.carry_out(
         order, cgroup=task.environment.cgroup_path, lacks_maps=lacks_maps, acknowledge=task.client.acknowledge
     )
 

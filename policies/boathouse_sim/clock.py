@@ -76,7 +76,7 @@ class Clock:
         """
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        if self._idle < _MOST_IDLE or self.hopeful:  # the first nearly always settles it
+        if self._idle < _MOST_IDLE or self.can_progress:  # the first nearly always settles it
             self._background += 1
             heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, True))
 
@@ -85,7 +85,7 @@ class Clock:
         self._active_ms, self._idle = self.now_ms, 0
 
     @property
-    def hopeful(self) -> bool:
+    def can_progress(self) -> bool:
         """Whether anything but background events is still to come, or was not long ago."""
         if len(self._heap) > self._background or self._idle < _MOST_IDLE:
             return True

@@ -164,7 +164,7 @@ async def test_an_answer_about_a_question_of_another_leader_does_not_count(leade
 async def test_an_application_is_killed_by_order(leader, cluster, token):
     leader.publish(17)
     leader.applications.follow(UID, "uid-1", JOB)
-    leader.applications.wish_kill(UID, APPLICATION.id)
+    leader.applications.request_kill(UID, APPLICATION.id)
     await cluster.step(cluster.agent(leader, token))
     assert cluster.killed == [APPLICATION.id]
 

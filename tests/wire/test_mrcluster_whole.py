@@ -113,7 +113,7 @@ async def test_a_job_follows_its_application_by_its_tag_and_kills_it(whole):
     applications.follow(world.uid(), TAG, ObjectUid("job"))
     await world.until(lambda: (view := applications.view(TAG)) and view.applications)
     assert applications.view(TAG).applications[0].id == application.id
-    applications.wish_kill(world.uid(), application.id)
+    applications.request_kill(world.uid(), application.id)
     await world.until(lambda: applications.view(TAG).applications[0].state == "KILLED")
 
 

@@ -162,7 +162,7 @@ class Work:
         for attempt in attempts:
             for piece in attempt.open:
                 if piece.gate is not None and piece.activity is not None:
-                    self._world.rates.mend(piece.activity)
+                    self._world.rates.update(piece.activity)
 
     # Steps
 

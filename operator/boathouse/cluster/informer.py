@@ -86,7 +86,7 @@ class Informer(Generic[T]):
             )
             for namespace in scopes
         ]
-        stores = [one.store.objects for one in self._reflectors]
+        stores = [watch.store.objects for watch in self._reflectors]
         self._objects: Mapping[str, T] = stores[0] if len(stores) == 1 else collections.ChainMap(*stores)
 
     @property
@@ -109,10 +109,10 @@ class Informer(Generic[T]):
     async def run(self) -> None:
         """Follow the API server until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for one in self._reflectors:
-                group.create_task(one.run())
-            for one in self._reflectors:
-                await one.synced.wait()
+            for watch in self._reflectors:
+                group.create_task(watch.run())
+            for watch in self._reflectors:
+                await watch.synced.wait()
             self.synced.set()
 
     def freshness_s(self) -> float:
@@ -120,17 +120,17 @@ class Informer(Generic[T]):
 
         Bookmarks arrive about once a minute, so more than two minutes indicate a broken watch.
         """
-        return self._monotonic() - min(one.fresh_at for one in self._reflectors)
+        return self._monotonic() - min(watch.fresh_at for watch in self._reflectors)
 
     @property
     def lag_s(self) -> float:
         """Time from the arrival of the last batch of events until the callback had handled it."""
-        return max(one.lag_s for one in self._reflectors)
+        return max(watch.lag_s for watch in self._reflectors)
 
     @property
     def stats(self) -> reflector.Stats:
         """Total counters of all namespaces."""
-        every = [one.stats for one in self._reflectors]
+        every = [watch.stats for watch in self._reflectors]
         return reflector.Stats(
             events=sum(s.events for s in every),
             stale=sum(s.stale for s in every),
@@ -164,10 +164,10 @@ class Informer(Generic[T]):
     async def _differences(self) -> set[tuple[str, str, str]]:
         """Return for each difference its kind, the key, and the version of the object in the store."""
         found: set[tuple[str, str, str]] = set()
-        for one in self._reflectors:
-            drift = await one.differences()
+        for watch in self._reflectors:
+            drift = await watch.differences()
             for kind in ("missing", "ghosts", "outdated"):
                 for key in getattr(drift, kind):
-                    known = one.store.objects.get(key)
+                    known = watch.store.objects.get(key)
                     found.add((kind, key, f"{known.metadata.uid} {known.metadata.resource_version}" if known else ""))
         return found

@@ -176,7 +176,7 @@ class Listing(Generic[T]):
             key = new.metadata.key
             self._seen.add(key)
             old = self._store.objects.get(key)
-            if old is None or self._is_news(old.metadata, new.metadata):
+            if old is None or self._is_newer(old.metadata, new.metadata):
                 yield from self._store._replace(key, old, new)
 
     def finish(self) -> Iterator[Change[T]]:
@@ -188,7 +188,7 @@ class Listing(Generic[T]):
         store._floor = self._revision  # noqa: SLF001 - the two are one thing
         store._gone.clear()  # noqa: SLF001
 
-    def _is_news(self, old: ObjectMeta, new: ObjectMeta) -> bool:
+    def _is_newer(self, old: ObjectMeta, new: ObjectMeta) -> bool:
         if self._went_back:
             return old.resource_version != new.resource_version or old.uid != new.uid
         return int(new.resource_version) > int(old.resource_version)

@@ -84,7 +84,7 @@ class PendingPods(Part):
                 continue
             for task in queued.pool.pending()[: self._options.pending_ahead]:
                 row = self._pods.get(task.id)
-                if row is None or task.expected or self._jobs.hold_of(row) is not None:
+                if row is None or task.expected or self._jobs.backoff_of(row) is not None:
                     continue  # the API server would refuse these pods too
                 if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
                     yield operation

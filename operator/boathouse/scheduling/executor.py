@@ -303,7 +303,7 @@ class Executor(Part):
     def _is_valid(self, operation: rows.Operation) -> bool:
         """Say, just before the write, whether it still makes sense."""
         row = operation.row
-        if not operation.is_current or row.task is None or self._jobs.hold_of(row) is not None:
+        if not operation.is_current or row.task is None or self._jobs.backoff_of(row) is not None:
             return False  # it is void, its job is gone, or its namespace was refused a pod since
         if row.pending_uid != operation.task.pod_uid or not row.may_be_placed:
             return False  # a watch shows a pod, or the pod is being deleted

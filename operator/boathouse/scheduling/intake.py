@@ -395,7 +395,7 @@ class Intake(Part):
         entry.api_refusal = PendingReason(reason=why.reason, message=why.message)
         log.warning("a pod was not scheduled", pod=row.id, job=entry.job.name, reason=why.reason, error=why.message)
         if self._refusals.refused(operation, why):
-            return  # the task is held back with others, and waits again with them
+            return  # the task backs off with others, and is pending again with them
         now_s = self._clock()
         if not self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s):
             self._jobs.mark_changed(row)  # the job was submitted again while the write was in flight

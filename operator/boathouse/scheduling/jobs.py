@@ -443,12 +443,12 @@ class Jobs:
         """Submit a job to the scheduling queue; return the error if the queue rejects it, else None."""
         classes = self._considered(entry)
         ids = {one.id for one in classes}
-        is_held, tasks, placed = self.hold_of_job(entry.job.id) is not None, [], set()
+        is_held, tasks, placed = self.backoff_of_job(entry.job.id) is not None, [], set()
         for row in self.rows(entry) if entry.gang is None else self._offered(entry, entry.gang):
             task = _task_of(row)
             if row.may_be_placed and (not entry.excess or task.task_class in ids):
                 tasks.append(task)
-                if not row.is_undecided or (is_held and self.hold_of(row) is not None):
+                if not row.is_undecided or (is_held and self.backoff_of(row) is not None):
                     placed.add(row.id)
         former = gangs.former_places(entry.gang, self._pods) if entry.gang is not None and entry.first else ()
         classes = gang_minimum.together(classes, tasks, entry.gang, is_short=bool(entry.first), former_places=former)
@@ -466,7 +466,7 @@ class Jobs:
         found = gangs.members(gang, self._pods)
         if not found.has_begun:
             is_out = entry.pending_reason is not None or entry.excess
-            if is_out or found.driver is None or self.hold_of(found.driver) is not None:
+            if is_out or found.driver is None or self.backoff_of(found.driver) is not None:
                 return ()
             return found.driver, *found.expected[: gang_minimum.short_of(gang, found.executors)]
         return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
@@ -476,7 +476,7 @@ class Jobs:
             return False
         if entry.is_aside or not row.may_be_placed:
             return False
-        return self._queue.update(_task_of(row), placed=not row.is_undecided or self.hold_of(row) is not None)
+        return self._queue.update(_task_of(row), placed=not row.is_undecided or self.backoff_of(row) is not None)
 
     # Limits of shapes
 
@@ -527,24 +527,24 @@ class Jobs:
 
     # Holds
 
-    def hold_of(self, row: rows.PodRow) -> refusals.Hold | None:
-        """Return the hold of a task; None without a hold, if the task is the current probe, or if it is expected.
+    def backoff_of(self, row: rows.PodRow) -> refusals.Backoff | None:
+        """Return the backoff of a task; None without a backoff, if the task is the current probe, or if it is expected.
 
         Nothing is written for expected tasks: they are held with their driver, and probed with it.
         """
         if not self.refused or row.task is None or row.task.expected:
             return None
-        hold = self.refused.of(row.namespace, row.task.task_class, _verb(row))
-        return None if hold is None or hold.probe == row.id else hold
+        backoff = self.refused.of(row.namespace, row.task.task_class, _verb(row))
+        return None if backoff is None or backoff.probe == row.id else backoff
 
-    def hold_of_job(self, job: model.JobId) -> refusals.Hold | None:
-        """Return the hold of a job's tasks, or None."""
+    def backoff_of_job(self, job: model.JobId) -> refusals.Backoff | None:
+        """Return the backoff of a job's tasks, or None."""
         entry = self._entries.get(job)
         if entry is None:
             return None
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
         held = (self.refused.of(entry.namespace, one.id, verb) for one, verb in pairs)
-        return next((hold for hold in held if hold is not None), None)
+        return next((backoff for backoff in held if backoff is not None), None)
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
         jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
@@ -552,17 +552,17 @@ class Jobs:
         return [e for e in jobs if not e.is_aside and (all_of_them or any(one.id == wanted for one in e.classes))]
 
     def probe(self) -> None:
-        """End holds and select probes. Call it before the reservations: a probe may take a reserved place."""
-        for hold in self.refused.due():
+        """End backoffs and select probes. Call it before the reservations: a probe may take a reserved place."""
+        for backoff in self.refused.due():
             if not self.refused.may_grant:
                 break
-            if self._next_held(hold) is None:
-                self.refused.lift(hold.scope)  # no task is left that could be refused
+            if self._next_held(backoff) is None:
+                self.refused.lift(backoff.scope)  # no task is left that could be refused
             else:
-                self.refused.grant(hold)
-        for hold in self.refused.probing():
-            if self._awaits_probe(hold):
-                self._select_probe(hold)
+                self.refused.grant(backoff)
+        for backoff in self.refused.probing():
+            if self._awaits_probe(backoff):
+                self._select_probe(backoff)
         for scope in self.refused.changed():
             for entry in self._covered(scope):
                 if scope not in self.refused:
@@ -570,26 +570,26 @@ class Jobs:
                 self._changed.add(entry.job.id)
                 self.touch(entry.job.id)
 
-    def _select_probe(self, hold: refusals.Hold) -> None:
-        """Select the next task as the probe of a hold, which is then pending."""
-        row = self._next_held(hold)
+    def _select_probe(self, backoff: refusals.Backoff) -> None:
+        """Select the next task as the probe of a backoff, which is then pending."""
+        row = self._next_held(backoff)
         if row is None:
-            self.refused.lift(hold.scope)
+            self.refused.lift(backoff.scope)
             return
-        hold.probe, hold.probed_s = row.id, self._clock()
-        hold.tried[_task_of(row).task_class] = (hold.probed_s, row.id)
+        backoff.probe, backoff.probed_s = row.id, self._clock()
+        backoff.tried[_task_of(row).task_class] = (backoff.probed_s, row.id)
         self._mark_probe(row)
 
-    def _awaits_probe(self, hold: refusals.Hold) -> bool:
-        """Return whether a hold has no probe whose write is in flight or may still find a node."""
-        row = self._pods.get(hold.probe) if hold.probe is not None else None
+    def _awaits_probe(self, backoff: refusals.Backoff) -> bool:
+        """Return whether a backoff has no probe whose write is in flight or may still find a node."""
+        row = self._pods.get(backoff.probe) if backoff.probe is not None else None
         if row is None or row.job is None or row.has_ended:
             return True
         if not row.is_undecided:
             return row.state not in WITH_OPERATION  # else its answer is awaited
-        if self._clock() - hold.probed_s < PROBE_PATIENCE_S:
+        if self._clock() - backoff.probed_s < PROBE_PATIENCE_S:
             return False
-        hold.probe = None  # it fits on no node
+        backoff.probe = None  # it fits on no node
         self._mark_probe(row)
         return True
 
@@ -598,36 +598,40 @@ class Jobs:
         self.touch(row.job)
 
     def _next_probe_s(self) -> float:
-        """Return when a hold is due, ends, or its probe has found no node for too long; infinity for never."""
-        probes = ((hold, self._pods.get(hold.probe)) for hold in self.refused.probing() if hold.probe is not None)
-        waiting = (hold.probed_s + PROBE_PATIENCE_S for hold, row in probes if row is not None and row.is_undecided)
+        """Return when a backoff is due, ends, or its probe has found no node for too long; infinity for never."""
+        probes = (
+            (backoff, self._pods.get(backoff.probe)) for backoff in self.refused.probing() if backoff.probe is not None
+        )
+        waiting = (
+            backoff.probed_s + PROBE_PATIENCE_S for backoff, row in probes if row is not None and row.is_undecided
+        )
         return min([self.refused.next_s(), *waiting])
 
-    def _next_held(self, hold: refusals.Hold) -> rows.PodRow | None:
+    def _next_held(self, backoff: refusals.Backoff) -> rows.PodRow | None:
         """Return the next probe: of the least recently tried class, the task after its last probe.
 
-        A class with a hold of its own is probed for that. Otherwise a class that is refused for itself would be probed
-        again at once.
+        A class with a backoff of its own is probed for that. Otherwise a class that is refused for itself would be
+        probed again at once.
         """
-        scope = hold.scope
+        scope = backoff.scope
         pairs = ((one, entry) for entry in self._covered(scope) for one in entry.classes)
         if scope.task_class is None:
             own = functools.partial(refusals.Scope, scope.verb, scope.namespace)
             classes = [(one, entry) for one, entry in pairs if own(one.id) not in self.refused]
         else:
             classes = [(one, entry) for one, entry in pairs if one.id == scope.task_class]
-        for one, entry in sorted(classes, key=lambda pair: hold.tried.get(pair[0].id, _NEVER_TRIED)[0]):
-            if (row := self._row_after(hold, entry, one.id)) is not None:
+        for one, entry in sorted(classes, key=lambda pair: backoff.tried.get(pair[0].id, _NEVER_TRIED)[0]):
+            if (row := self._row_after(backoff, entry, one.id)) is not None:
                 return row
         return None
 
-    def _row_after(self, hold: refusals.Hold, entry: Entry, task_class: model.ClassId) -> rows.PodRow | None:
+    def _row_after(self, backoff: refusals.Backoff, entry: Entry, task_class: model.ClassId) -> rows.PodRow | None:
         """Return the held task of a class after the one that was tried last, in round-robin order."""
-        _, last = hold.tried.get(task_class, _NEVER_TRIED)
+        _, last = backoff.tried.get(task_class, _NEVER_TRIED)
         first: rows.PodRow | None = None
         passed = last not in self._pods.of_job(entry.job.id)
         for row in self.rows(entry):
-            if _task_of(row).task_class == task_class and _may_be_probed(row, hold.scope.verb):
+            if _task_of(row).task_class == task_class and _may_be_probed(row, backoff.scope.verb):
                 if passed:
                     return row
                 first = first or row

@@ -70,7 +70,7 @@ class PodConditions:
         self._clock = clock
         self._aside = aside or boundary.Boundary(events)
         self._due: collections.OrderedDict[str, dict[model.TaskId, rows.PodRow]] = collections.OrderedDict()
-        self._held_back: dict[model.TaskId, rows.PodRow] = {}
+        self._delayed: dict[model.TaskId, rows.PodRow] = {}
         self._next_s = math.inf
         self._repeated_s = -math.inf
         self._wake = asyncio.Event()
@@ -81,7 +81,7 @@ class PodConditions:
         assert pod is not None
         if report is None:
             report = row.report = PendingReport(_stated(pod))
-        self._held_back.pop(row.id, None)
+        self._delayed.pop(row.id, None)
         known = report.condition
         if known != why:
             is_other = known is not None and known.reason != why.reason
@@ -92,11 +92,11 @@ class PodConditions:
                 self._due.setdefault(row.namespace, {})[row.id] = row
                 self._wake.set()
             else:
-                self._hold_back(row, report, why)
+                self._delay(row, report, why)
         self._publish(pod, report, why, now_s)
 
-    def _hold_back(self, row: rows.PodRow, report: PendingReport, why: PendingReason) -> None:
-        self._held_back[row.id], report.held_back = row, why
+    def _delay(self, row: rows.PodRow, report: PendingReport, why: PendingReason) -> None:
+        self._delayed[row.id], report.delayed = row, why
         self._next_s = min(self._next_s, report.condition_at_s + MESSAGE_WINDOW_S)
 
     def next_s(self) -> float:
@@ -109,9 +109,9 @@ class PodConditions:
         if now_s < self.next_s():
             return
         self._next_s, self._repeated_s = math.inf, now_s
-        for row in list(self._held_back.values()):
-            if row.report is not None and row.report.held_back is not None:
-                self.set_pending(row, row.report.held_back)
+        for row in list(self._delayed.values()):
+            if row.report is not None and row.report.delayed is not None:
+                self.set_pending(row, row.report.delayed)
 
     def _publish(self, pod: wire.Pod, report: PendingReport, why: PendingReason, now_s: float) -> None:
         if now_s - report.events_at_s.get(why.reason, -EVENT_WINDOW_S) < EVENT_WINDOW_S:
@@ -154,7 +154,7 @@ class PodConditions:
         """Drop a pod that is no longer pending."""
         if row.report is not None:
             self._take_due(row)
-            self._held_back.pop(row.id, None)
+            self._delayed.pop(row.id, None)
             row.report = None
 
     async def cancel_writes(self, row: rows.PodRow) -> None:
@@ -164,7 +164,7 @@ class PodConditions:
         if row.report is not None:
             if self._take_due(row):
                 row.report.condition = None
-            self._held_back.pop(row.id, None)
+            self._delayed.pop(row.id, None)
 
     async def run(self) -> None:
         """Write conditions until cancelled."""
@@ -223,9 +223,9 @@ class PodConditions:
             self._counters.write_error("status", outcomes.code(error))
             log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
             is_due = row.id in self._due.get(row.namespace, {})
-            if row.report is report and not is_due and row.id not in self._held_back:
+            if row.report is report and not is_due and row.id not in self._delayed:
                 report.condition = None
-                self._hold_back(row, report, why)
+                self._delay(row, report, why)
 
 
 def _stated(pod: wire.Pod) -> PendingReason | None:

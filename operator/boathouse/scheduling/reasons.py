@@ -309,9 +309,9 @@ class Diagnoses:
         """Return the reason for a pending pod of a task; None if it is not known."""
         if row.task is None:
             return None
-        hold, entry = self._jobs.hold_of(row), self._jobs.entry_of(row)
-        if hold is not None:
-            return PendingReason(reason=hold.reason, message=hold.message)
+        backoff, entry = self._jobs.backoff_of(row), self._jobs.entry_of(row)
+        if backoff is not None:
+            return PendingReason(reason=backoff.reason, message=backoff.message)
         if (known := self.of_class(row.task.task_class)) is not None or entry is None:
             return known
         why = entry.pending_reason if row.is_submitted else None
@@ -327,9 +327,9 @@ class Diagnoses:
         displaced_by = self._jobs.displaced_by(job_id)
         taken = None if displaced_by is None else name_taken(displaced_by)
         pending_reason = taken or entry.pending_reason or entry.api_refusal
-        hold = self._jobs.hold_of_job(job_id)
-        if pending_reason is None and hold is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
-            pending_reason = PendingReason(reason=hold.reason, message=hold.message)
+        backoff = self._jobs.backoff_of_job(job_id)
+        if pending_reason is None and backoff is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
+            pending_reason = PendingReason(reason=backoff.reason, message=backoff.message)
         if pending_reason is None and entry.excess:
             pending_reason = PendingReason(reason=limits.TOO_COMPLEX, message=entry.excess)
         if pending_reason is not None:

@@ -1,19 +1,21 @@
 """Back off where pods are refused: a namespace by the API server, a node by its kubelet.
 
-When the API server refuses pods, a namespace is held by reason, and one probe at a time tests if it accepts them.
+When the API server refuses pods, their namespace backs off, and one probe at a time tests if it accepts them: a circuit
+breaker, whose states are closed, open and half open.
 
 ::
 
-    open ──refused──▶ held ──delay over, and a token──▶ probing ──many accepted in a row, or no answer──▶ open
-                       ▲ ─────────────refused─────────────┘
+    closed ──refused──▶ open ──delay over, and a token──▶ half open ──many accepted in a row, or no answer──▶ closed
+                         ▲ ──────────────refused─────────────┘
 
-Held tasks are not scheduled. A refusal that concerns the namespace (a quota) holds all its jobs. A refusal that may
-concern only pods of a class (they are invalid, or their priority class does not exist) holds that class, and the whole
-namespace after several of its jobs were refused in a row. A name conflict concerns only its task, unless several
+Tasks in backoff are not scheduled. If a refusal concerns the namespace (a quota), all its jobs back off. If it may
+concern only pods of a class (they are invalid, or their priority class does not exist), that class backs off, and the
+whole namespace after several of its jobs were refused in a row. A name conflict concerns only its task, unless several
 follow in a row.
 
-Every hold ends: a delay is finite, and a hold whose probes get no answer of the API server for `UNANSWERED_S`, because
-none of them fits on a node, ends too. Nothing else has to happen for that. Pure: times come from the given clock.
+Every backoff ends: a delay is finite, and a backoff whose probes get no answer of the API server for `UNANSWERED_S`,
+because none of them fits on a node, ends too. Nothing else has to happen for that. Pure: times come from the given
+clock.
 
 A kubelet checks the scheduler's decision. If another scheduler was faster, or the node has less capacity, the pod
 fails at once with a reason such as OutOfcpu. It is not moved; its owner creates another, and its node is excluded for
@@ -117,11 +119,11 @@ NAMESPACE_DISTANCE_S = 1.0
 """Minimum time between two probes of a namespace."""
 LEAST_S = 1.0
 TAKEN_IN_A_ROW = 32
-"""Consecutive successful probes after which a hold ends."""
+"""Consecutive successful probes after which a backoff ends."""
 UNANSWERED_S = 60.0
-"""Time without an answer to a probe after which a hold ends: the refusal says nothing about the present."""
+"""Time without an answer to a probe after which a backoff ends: the refusal says nothing about the present."""
 IN_A_ROW = 3
-"""Refused jobs of a namespace after which all its jobs are held, and name conflicts after which a class is held."""
+"""Refused jobs of a namespace after which all its jobs back off, and name conflicts after which a class does."""
 QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
 NAME_TAKEN = "NameTaken"
@@ -139,7 +141,7 @@ class Verb(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """Scope of a hold.
+    """Scope of a backoff.
 
     Attributes:
         task_class: The class; None for all jobs of the namespace.
@@ -158,7 +160,7 @@ def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
-class Hold:
+class Backoff:
     """A backoff of a scope.
 
     Attributes:
@@ -194,7 +196,7 @@ class Hold:
 
 
 class Refusals:
-    """All holds.
+    """All backoffs.
 
     Args:
         clock: Returns the scheduler's time in seconds.
@@ -202,7 +204,7 @@ class Refusals:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._holds: dict[Scope, Hold] = {}
+        self._backoffs: dict[Scope, Backoff] = {}
         self._in_a_row: dict[Scope, set[model.JobId]] = {}
         self._names_in_a_row: dict[model.ClassId, set[model.TaskId]] = {}
         self._granted_s: dict[str, float] = {}
@@ -212,18 +214,18 @@ class Refusals:
     # Events
 
     def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
-        """Record a refusal; return whether it holds other tasks. If not, only the task backs off."""
+        """Record a refusal; return whether other tasks back off as well, and not only this one."""
         task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
         if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
             return False
         wide, narrow = _scopes(operation)
         scope = narrow if why.is_of_class or not self._concerns_namespace(wide, task_class.job, why.reason) else wide
-        if (of_namespace := self._holds.get(wide)) is not None and of_namespace.probe == task:
+        if (of_namespace := self._backoffs.get(wide)) is not None and of_namespace.probe == task:
             of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
-        former = self._holds.get(scope)
+        former = self._backoffs.get(scope)
         if former is None:
             self._changed.add(scope)
-        self._holds[scope] = hold = Hold(
+        self._backoffs[scope] = backoff = Backoff(
             scope=scope,
             reason=why.reason,
             message=why.message,
@@ -231,11 +233,11 @@ class Refusals:
             until_s=now_s + max(LEAST_S, why.at_least_s),
             tried={} if former is None else former.tried,
         )
-        hold.tried[task_class.id] = (now_s, task)
+        backoff.tried[task_class.id] = (now_s, task)
         return True
 
     def _concerns_namespace(self, wide: Scope, job: model.JobId, reason: str) -> bool:
-        """Count a job that was refused; return whether a refusal holds the whole namespace."""
+        """Count a job that was refused; return whether the whole namespace is to back off."""
         jobs = self._in_a_row.setdefault(wide, set())
         if len(jobs) < IN_A_ROW:
             jobs.add(job)
@@ -251,33 +253,33 @@ class Refusals:
         """Record that a pod was created or bound."""
         self._in_a_row.pop(_scopes(operation)[0], None)
         self._names_in_a_row.pop(operation.task_class.id, None)
-        for scope in _scopes(operation) if self._holds else ():
-            hold = self._holds.get(scope)
-            if hold is not None and hold.is_probing:
-                hold.probe, hold.answered_s, hold.taken = None, self._clock(), hold.taken + 1
-                hold.tried.pop(operation.task_class.id, None)  # what is accepted goes on
-                if hold.taken >= TAKEN_IN_A_ROW:
+        for scope in _scopes(operation) if self._backoffs else ():
+            backoff = self._backoffs.get(scope)
+            if backoff is not None and backoff.is_probing:
+                backoff.probe, backoff.answered_s, backoff.taken = None, self._clock(), backoff.taken + 1
+                backoff.tried.pop(operation.task_class.id, None)  # what is accepted goes on
+                if backoff.taken >= TAKEN_IN_A_ROW:
                     self.lift(scope)
 
     def relieved(self, namespace: str) -> None:
         """Make the next probe due soon after a pod of the namespace ended, which may free quota."""
-        hold = self._holds.get(Scope(Verb.CREATE, namespace))
-        if hold is not None and hold.reason == QUOTA:
-            hold.until_s = min(hold.until_s, max(self._clock(), hold.refused_s + NAMESPACE_DISTANCE_S))
+        backoff = self._backoffs.get(Scope(Verb.CREATE, namespace))
+        if backoff is not None and backoff.reason == QUOTA:
+            backoff.until_s = min(backoff.until_s, max(self._clock(), backoff.refused_s + NAMESPACE_DISTANCE_S))
 
     def lift(self, scope: Scope) -> None:
-        """Remove the hold of a scope."""
-        if self._holds.pop(scope, None) is not None:
+        """Remove the backoff of a scope."""
+        if self._backoffs.pop(scope, None) is not None:
             self._changed.add(scope)
 
     def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
-        """Drop the holds of a deleted job."""
+        """Drop the backoffs of a deleted job."""
         names = self._names_in_a_row
         self._names_in_a_row = {one: tasks for one, tasks in names.items() if not one.startswith(f"{job}/")}
         for one in classes:
             for verb in Verb:
-                self._holds.pop(Scope(verb, namespace, one), None)
-                if (of_namespace := self._holds.get(Scope(verb, namespace))) is not None:
+                self._backoffs.pop(Scope(verb, namespace, one), None)
+                if (of_namespace := self._backoffs.get(Scope(verb, namespace))) is not None:
                     of_namespace.tried.pop(one, None)
         for verb in Verb:
             jobs = self._in_a_row.get(Scope(verb, namespace), set())
@@ -288,73 +290,76 @@ class Refusals:
     # Queries
 
     def __len__(self) -> int:
-        return len(self._holds)
+        return len(self._backoffs)
 
     def __contains__(self, scope: Scope) -> bool:
-        return scope in self._holds
+        return scope in self._backoffs
 
-    def of(self, namespace: str, task_class: model.ClassId, verb: Verb) -> Hold | None:
-        """Return the hold of a class, or None."""
-        if not self._holds:
+    def of(self, namespace: str, task_class: model.ClassId, verb: Verb) -> Backoff | None:
+        """Return the backoff of a class, or None."""
+        if not self._backoffs:
             return None
-        return self._holds.get(Scope(verb, namespace)) or self._holds.get(Scope(verb, namespace, task_class))
+        return self._backoffs.get(Scope(verb, namespace)) or self._backoffs.get(Scope(verb, namespace, task_class))
 
-    def holds(self) -> Iterable[Hold]:
-        """Return all holds."""
-        return self._holds.values()
+    def backoffs(self) -> Iterable[Backoff]:
+        """Return all backoffs."""
+        return self._backoffs.values()
 
-    def probing(self) -> list[Hold]:
-        """Return the holds that are being probed."""
-        return [hold for hold in self._holds.values() if hold.is_probing and self._decides(hold.scope)]
+    def probing(self) -> list[Backoff]:
+        """Return the backoffs that are being probed."""
+        return [backoff for backoff in self._backoffs.values() if backoff.is_probing and self._decides(backoff.scope)]
 
     def _decides(self, scope: Scope) -> bool:
-        """Return whether a hold is not covered by one of the whole namespace, which ends before it."""
-        return scope.task_class is None or Scope(scope.verb, scope.namespace) not in self._holds
+        """Return whether a backoff is not covered by one of the whole namespace, which ends before it."""
+        return scope.task_class is None or Scope(scope.verb, scope.namespace) not in self._backoffs
 
     def changed(self) -> set[Scope]:
-        """Return the scopes whose hold began or ended since the last call."""
+        """Return the scopes whose backoff began or ended since the last call."""
         changed, self._changed = self._changed, set()
         return changed
 
     def next_s(self) -> float:
-        """Return when `due` may return or end a hold; infinity for never."""
-        due_s = min((hold.ends_s for hold in self._holds.values() if self._decides(hold.scope)), default=float("inf"))
+        """Return when `due` may return or end a backoff; infinity for never."""
+        due_s = min(
+            (backoff.ends_s for backoff in self._backoffs.values() if self._decides(backoff.scope)),
+            default=float("inf"),
+        )
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
 
     # Time
 
-    def due(self) -> list[Hold]:
-        """Return the holds that are due for a probe, the least recently probed namespace first.
+    def due(self) -> list[Backoff]:
+        """Return the backoffs that are due for a probe, the least recently probed namespace first.
 
-        Holds after an overload need no probe and are removed, as are those whose probes were not answered for long.
+        Backoffs after an overload need no probe and are removed, as are those whose probes were not answered for long.
         """
         now_s, due = self._clock(), []
-        for hold in list(self._holds.values()):
-            if hold.ends_s > now_s:
+        for backoff in list(self._backoffs.values()):
+            if backoff.ends_s > now_s:
                 continue
-            if hold.reason == OVERLOAD or hold.is_probing:
-                self.lift(hold.scope)
-            elif self._decides(hold.scope):
-                due.append(hold)
-        return sorted(due, key=lambda hold: (self._granted_s.get(hold.scope.namespace, 0.0), hold.until_s))
+            if backoff.reason == OVERLOAD or backoff.is_probing:
+                self.lift(backoff.scope)
+            elif self._decides(backoff.scope):
+                due.append(backoff)
+        return sorted(due, key=lambda backoff: (self._granted_s.get(backoff.scope.namespace, 0.0), backoff.until_s))
 
     @property
     def may_grant(self) -> bool:
         """Whether a token for a probe is available."""
         return self._tokens.wait_s(_ALL) <= 0.0
 
-    def grant(self, hold: Hold) -> bool:
-        """Begin to probe a due hold, if the budgets of its namespace and of all namespaces allow it."""
-        namespace, now_s = hold.scope.namespace, self._clock()
+    def grant(self, backoff: Backoff) -> bool:
+        """Begin to probe a due backoff, if the budgets of its namespace and of all namespaces allow it."""
+        namespace, now_s = backoff.scope.namespace, self._clock()
         soonest_s = self._granted_s.get(namespace, float("-inf")) + NAMESPACE_DISTANCE_S
         if now_s < soonest_s:
-            hold.until_s = soonest_s
+            backoff.until_s = soonest_s
             return False
         if not self._tokens.take(_ALL):
             return False
         self._granted_s = {name: at_s for name, at_s in self._granted_s.items() if now_s - at_s < _REMEMBERED_S}
         self._granted_s[namespace] = now_s
-        hold.is_probing, hold.answered_s = True, now_s
+        backoff.is_probing, backoff.answered_s = True, now_s
         return True
 
 

@@ -214,7 +214,7 @@ class Reservations(Part):
         self._waiting.discard(job)
         if entry is None or entry.gang is None or entry.is_aside:
             return []
-        found = gangs.members(entry.gang, self._pods, lambda row: self._jobs.hold_of(row) is not None)
+        found = gangs.members(entry.gang, self._pods, lambda row: self._jobs.backoff_of(row) is not None)
         self._room.release(row for row in found.expected if not _is_enough(row.reserved, entry.gang.executor))
         if not (entry.has_begun and found.has_begun) or entry.first:
             self._jobs.mark_job(job)

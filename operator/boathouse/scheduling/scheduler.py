@@ -178,9 +178,9 @@ class Scheduler:
         pods = self.state.pods
         return [row.id for row in pods.assumed() if pods.job_of(row) == job_id]
 
-    def held_back(self) -> dict[tuple[str, ...], float]:
+    def backoffs(self) -> dict[tuple[str, ...], float]:
         """Return the number of namespaces and jobs that are held back, by reason."""
-        counts = collections.Counter(hold.reason for hold in self.state.jobs.refused.holds())
+        counts = collections.Counter(backoff.reason for backoff in self.state.jobs.refused.backoffs())
         return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
 
     def wake(self) -> None:

@@ -21,7 +21,7 @@ log = logs.get(__name__)
 CPU_SHARE = 0.1
 MAX_ALLOWANCE_S = 1.0
 """Most CPU time that is saved up, so that a long time without shadow cycles is not followed by a burst."""
-MAX_DEBT_S = 10.0
+MAX_OVERDRAFT_S = 10.0
 """CPU time beyond the allowance at which the shadow ends: learning alone costs more than the share."""
 KEPT = 50
 MAX_PLACES = 5
@@ -39,7 +39,7 @@ class Budget:
         self._allowance_s = 0.0
         self._last_s = 0.0
 
-    def earn(self, cycle_cpu_s: float) -> None:
+    def credit(self, cycle_cpu_s: float) -> None:
         """Count the CPU time of a real cycle."""
         self._allowance_s = min(self._allowance_s + CPU_SHARE * cycle_cpu_s, max(MAX_ALLOWANCE_S, self._last_s))
 
@@ -49,8 +49,8 @@ class Budget:
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether more was spent than cycles can earn soon."""
-        return self._allowance_s < -(MAX_DEBT_S + self._last_s)
+        """Whether more was spent than cycles are credited with soon."""
+        return self._allowance_s < -(MAX_OVERDRAFT_S + self._last_s)
 
     def spend(self, cpu_s: float) -> None:
         """Count the CPU time of a shadow cycle."""
@@ -209,7 +209,7 @@ class Shadow(framework.Observer):
             filters: Those that the real cycle had beside its profile's.
             cycle_cpu_s: CPU time of the real cycle.
         """
-        self._budget.earn(cycle_cpu_s)
+        self._budget.credit(cycle_cpu_s)
         if self.error:
             return
         self.dropped += self._frozen is not None

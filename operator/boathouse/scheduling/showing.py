@@ -54,7 +54,7 @@ class ShowingFactory(jobs.PodFactory, Protocol):
         ...
 
 
-class Wish(enum.Enum):
+class Visibility(enum.Enum):
     """Whether a gang that has not begun is to show itself."""
 
     SHOWN = enum.auto()
@@ -103,9 +103,11 @@ class ShownGangs(Part):
             members, entry.hidden = gangs.members(entry.gang, self._pods), ""
             if members.has_begun:
                 found[job] = self._begun(entry, entry.gang, members)
-            elif (wish := self._wish(entry, members)) is Wish.UNKNOWN or not self._is_due(job, wish):
+            elif (visibility := self._visibility(entry, members)) is Visibility.UNKNOWN or not self._is_due(
+                job, visibility
+            ):
                 found[job] = self._as_is(entry, entry.gang)
-            elif wish is Wish.SHOWN:
+            elif visibility is Visibility.SHOWN:
                 waiting.append(entry)
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
         left = self._options.autoscaling.max_placeholders - sum(len(one.placeholders) for one in found.values())
@@ -128,21 +130,21 @@ class ShownGangs(Part):
             )
         return "no nodes are requested for it yet, because of the limit of all placeholders" if count > left else ""
 
-    def _wish(self, entry: jobs.Entry, members: gangs.Members) -> Wish:
+    def _visibility(self, entry: jobs.Entry, members: gangs.Members) -> Visibility:
         if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:
-            return Wish.HIDDEN
-        if self._jobs.hold_of(members.driver) is not None:
-            return Wish.HIDDEN
+            return Visibility.HIDDEN
+        if self._jobs.backoff_of(members.driver) is not None:
+            return Visibility.HIDDEN
         if entry.pending_reason is not None:
-            return Wish.SHOWN if entry.lacks_nodes else Wish.HIDDEN
+            return Visibility.SHOWN if entry.lacks_nodes else Visibility.HIDDEN
         code = None if entry.gang is None else self._diagnoses.code_of(entry.gang.leader.id)
         if code is None:
-            return Wish.UNKNOWN
-        return Wish.SHOWN if code in reasons.CURED_BY_NODES else Wish.HIDDEN
+            return Visibility.UNKNOWN
+        return Visibility.SHOWN if code in reasons.CURED_BY_NODES else Visibility.HIDDEN
 
-    def _is_due(self, job: model.JobId, wish: Wish) -> bool:
-        """Return whether a wish holds: a gang waits for a moment before it shows itself."""
-        if wish is Wish.HIDDEN:
+    def _is_due(self, job: model.JobId, visibility: Visibility) -> bool:
+        """Return whether a visibility holds: a gang waits for a moment before it shows itself."""
+        if visibility is Visibility.HIDDEN:
             self._since_s.pop(job, None)
             return True
         since_s = self._since_s.setdefault(job, self._clock())
@@ -243,7 +245,7 @@ class Showing(Part):
         for shown in wanted.values():
             if shown.with_driver:
                 self._create_driver(shown)
-        self._say_why_drivers_wait()
+        self._set_driver_conditions()
         writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         turns = asyncio.Semaphore(AT_ONCE)
         await asyncio.gather(*(self._write(turns, each) for each in writes[:PER_ROUND]))
@@ -258,7 +260,7 @@ class Showing(Part):
             self._tried[row.id] = self._clock()
             self._operations.start(operation)
 
-    def _say_why_drivers_wait(self) -> None:
+    def _set_driver_conditions(self) -> None:
         """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
         for job in self._jobs.gangs:
             entry = self._jobs.entry(job)
@@ -302,7 +304,7 @@ class Showing(Part):
             )
             for name in shown.placeholders:
                 pod = known.get(name)
-                if pod is not None and pod.metadata.deletion_timestamp is None and not _says(pod, why):
+                if pod is not None and pod.metadata.deletion_timestamp is None and not _has_reason(pod, why):
                     yield self._condition(job, pod, why)
 
     def _condition(self, job: model.JobId, pod: facts.PodFacts, why: PendingReason) -> Write:
@@ -382,6 +384,6 @@ def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:
     return manifest
 
 
-def _says(pod: wire.Pod, why: PendingReason) -> bool:
+def _has_reason(pod: wire.Pod, why: PendingReason) -> bool:
     known = pod.condition(pod_conditions.POD_SCHEDULED)
     return known is not None and (known.status, known.reason) == ("False", why.reason)

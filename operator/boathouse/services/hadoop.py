@@ -309,7 +309,7 @@ class Applications:
         known = self._tags.get(tag)
         return known.view if known else None
 
-    def wish_kill(self, cluster_uid: ObjectUid, application_id: str) -> None:
+    def request_kill(self, cluster_uid: ObjectUid, application_id: str) -> None:
         """Have an application killed: the order is repeated until the application ends or its tag is dropped."""
         cluster = self._clusters.get(cluster_uid)
         if cluster is not None:

@@ -135,7 +135,7 @@ def is_secret(name: str) -> bool:
     return _SECRET_NAME.search(name) is not None
 
 
-def take_out(draft: Draft) -> None:
+def remove_credentials(draft: Draft) -> None:
     """Remove users and passwords from all URLs of the object, and note them and what else has a key in the clear."""
     draft.spec = _without_users(draft, draft.spec, "spec")
     for path, name, value in _named(draft.spec, "spec"):
@@ -278,7 +278,7 @@ class Draft:
 
     def finish(self) -> Converted:
         """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
-        take_out(self)
+        remove_credentials(self)
         fields = admission.spec_schema(self._resource)["properties"]
         manifest = {
             "apiVersion": names.API_VERSION,

@@ -87,9 +87,9 @@ class FewNodes:
     def renew(self) -> None:
         """Take in what the cycle changed since the last call."""
         for node in self._state.changed_since(self._seen):
-            self.mend(node)
+            self.update(node)
 
-    def mend(self, node: int) -> None:
+    def update(self, node: int) -> None:
         """Take in what the cycle changed on a node."""
         state, rooms = self._state, self.rooms
         if node not in rooms:

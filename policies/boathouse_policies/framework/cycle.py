@@ -47,7 +47,7 @@ class Plan:
         self._turns, self._profile, self._state = turns, profile, state
         self._left: dict[model.ClassId, diagnosis.Left] = {}
         self._undiagnosed: list[PendingClass] = []
-        self._has_news = False
+        self._has_left = False
 
     # For the cycle
 
@@ -169,14 +169,14 @@ class Plan:
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
     @property
-    def news(self) -> Mapping[model.ClassId, diagnosis.Left]:
+    def newly_left(self) -> Mapping[model.ClassId, diagnosis.Left]:
         """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
         """
-        if self._has_news:
+        if self._has_left:
             return self._left
-        self._has_news = True
+        self._has_left = True
         turns, profile, state = self._turns, self._profile, self._state
         for pending in self._undiagnosed:
             if pending.task_class.id not in self._left:
@@ -194,7 +194,7 @@ class Plan:
     @functools.cached_property
     def left(self) -> Mapping[model.ClassId, diagnosis.Left]:
         """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
-        found = dict(self.news)
+        found = dict(self.newly_left)
         for pending in self._turns.without_room(as_before=True):
             if pending.left:
                 found[pending.task_class.id] = diagnosis.Left(pending, diagnosis.UNSCHEDULABLE, pending.left)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 _NO_RESERVATIONS = Reservations({}, {})
-_MENDED_AT_ONCE = 8  # measured: with an eighth of the nodes changed, plain slices over all are as cheap as picking some
+_RECOMPUTED_AT_ONCE = 8  # measured: with an eighth of nodes changed, slices over all cost as little as picking some
 
 
 class Sizes(Protocol):
@@ -139,7 +139,7 @@ class PendingClass:
 
 
 class CycleState:
-    """What is free as the cycle places tasks. Columns computed from it are mended by `to_mend`.
+    """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`.
 
     Attributes:
         view: What the cycle began with.
@@ -215,20 +215,20 @@ class CycleState:
         """Return places of nodes, with repetitions, that changed since there were `count` changes."""
         return self._changed[count:]
 
-    def to_mend(self, count: int) -> Where | None:
+    def to_recompute(self, count: int) -> Where | None:
         """Return the columns to recompute; None for none, and everything where that is as cheap as some of it."""
         changed = self._changed[count:]
         if not changed:
             return None
         if len(changed) == 1:
             return slice(changed[0], changed[0] + 1)
-        return ALL if len(changed) > len(self.offered) // _MENDED_AT_ONCE else np.array(changed, np.intp)
+        return ALL if len(changed) > len(self.offered) // _RECOMPUTED_AT_ONCE else np.array(changed, np.intp)
 
     def room(self, pending: PendingClass) -> model.BoolVector:
         """Return which nodes have room for the least size of a class, shape [N]; read-only, shared by its shape."""
         shape = pending.shape
         known = self._room.get(shape)
-        where = ALL if known is None else self.to_mend(known[0])
+        where = ALL if known is None else self.to_recompute(known[0])
         enough = np.empty(len(self.offered), np.bool_) if known is None else known[1]
         if where is not None:
             enough[where] = np.logical_and.reduce(self.free[:, where][shape.rows] >= shape.need)

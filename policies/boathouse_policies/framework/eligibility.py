@@ -157,7 +157,7 @@ class Eligibility:
 
 
 class Eligibilities:
-    """Static masks by constraints: computed once, then mended for the nodes that changed.
+    """Static masks by constraints: computed once, then updated for the nodes that changed.
 
     Kept for as long as a class that waits has these constraints, and the last ones beyond that: `_NODES_KEPT` nodes of
     all of them together.

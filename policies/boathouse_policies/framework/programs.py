@@ -36,7 +36,7 @@ class Programs(dict[str, V]):
             if len(own) > self._of_group:
                 del self[own[0]]
         if len(self) > self._kept:
-            del self[crowded_out(self)]
+            del self[key_to_evict(self)]
 
     def use(self, key: str) -> V | None:
         """Return a value, which is then the last used; None if there is none."""
@@ -46,7 +46,7 @@ class Programs(dict[str, V]):
         return value
 
 
-def crowded_out(keys: Collection[str]) -> str:
+def key_to_evict(keys: Collection[str]) -> str:
     """Return the key to drop: the oldest of the group that has the most keys, among equal groups the oldest of all.
 
     Args:

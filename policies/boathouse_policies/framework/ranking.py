@@ -96,7 +96,7 @@ class Rankings:
         if ranking is None:
             ranking = self._of_class[pending.place] = self._shared(pending)
         if ranking.seen != self._state.changes or pending.moved:
-            self._mend(pending, ranking)
+            self._update(pending, ranking)
         return ranking
 
     def _shared(self, pending: PendingClass) -> Ranking:
@@ -133,7 +133,7 @@ class Rankings:
             scores[fits] = self._scores(pending, where, questions)
         return Ranking(scores, questions, seen)
 
-    def _mend(self, pending: PendingClass, ranking: Ranking) -> None:
+    def _update(self, pending: PendingClass, ranking: Ranking) -> None:
         state, candidates = self._state, self._candidates
         changed = state.changed_since(ranking.seen)
         ranking.seen = state.changes

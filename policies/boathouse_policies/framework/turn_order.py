@@ -400,7 +400,7 @@ class TurnOrder:
                 assignment = Assignment(pending, pick, node, pending.ideal.resources, shape.sizes)
                 state.place(assignment)
                 found.append(assignment)
-                few.mend(node)
+                few.update(node)
                 if not pending.left:
                     self.close(job)
                     turn += 1

@@ -344,7 +344,7 @@ class JobRecord:
         predictor.remember(self.job.kind, found)
         return True
 
-    def teach(self, predictor: Predictor) -> None:
+    def train(self, predictor: Predictor) -> None:
         """Teach the models the parameters and actual times of the job, which succeeded."""
         for record in self.of(Stage.UBER):
             if record.succeeded:

@@ -183,7 +183,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         """Return the group of a job in this cycle."""
         return self._rank(job, state)[0]
 
-    def goes_before(self, job: model.Job, other: model.Job, state: CycleState, share: float) -> bool:
+    def precedes(self, job: model.Job, other: model.Job, state: CycleState, share: float) -> bool:
         """Return whether a job of the same queue and namespace goes before another, with a share of its own size."""
         if (job.queue, job.namespace, job.priority) != (other.queue, other.namespace, other.priority):
             return False
@@ -324,7 +324,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._restored.pop(event.job, None)
         self.worlds.end(event.job, event.now_s, succeeded=event.succeeded)
         if record is not None and event.succeeded and not record.is_probe:
-            record.teach(self.predictor)
+            record.train(self.predictor)
 
     def _reshape(self, record: JobRecord, now_s: float) -> None:
         shape = record.shape(self.predictor, use_estimates=self.config.use_estimates)

@@ -274,7 +274,7 @@ class Slowdowns:
         seen, column = self._columns.get(task, (0, None))
         if column is None:
             column = self._weights(task.model, task.demand).predict(self._settled(task.model))
-        elif (where := self._state.to_mend(seen)) is not None:
+        elif (where := self._state.to_recompute(seen)) is not None:
             column[where] = self._weights(task.model, task.demand).predict(self._settled(task.model)[:, where])
         self._columns[task] = self._state.changes, column
         return column

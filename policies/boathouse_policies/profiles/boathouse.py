@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Unhindered(Score):
+class LeastInterference(Score):
     """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
 
     Attributes:
@@ -93,7 +93,7 @@ class Unhindered(Score):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class OneOfTwo(Sizer, Filter):
+class OneResourceLess(Sizer, Filter):
     """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
 
     Attributes:
@@ -150,7 +150,7 @@ class OneOfTwo(Sizer, Filter):
         return free[model.MEMORY] >= ideal.memory_bytes and self.cpu.passes(pending, state, node)
 
 
-class Ahead(Hooks):
+class Backfill(Hooks):
     """Who may use a reserved node because its job goes before the owner's.
 
     The order decides as if no node were reserved, for tasks whose run time is known. The older a reservation, the
@@ -180,7 +180,7 @@ class Ahead(Hooks):
         left = 1.0 - (0.0 if since_s is None else now_s - since_s) / _PASSED_FOR_S
         if place is None or left * _PASSED_FOR_S <= self._ends_s(pending):
             return False
-        return self._order.goes_before(pending.job, self._classes.queued[place].job, state, left)
+        return self._order.precedes(pending.job, self._classes.queued[place].job, state, left)
 
     @staticmethod
     def _ends_s(pending: PendingClass) -> float:
@@ -207,7 +207,7 @@ class ByStage(Reserve):
     aged: AgeingReserve
     retry: Retry
     passing_early: Passing
-    ahead: Ahead
+    ahead: Backfill
 
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
@@ -300,12 +300,12 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     spark = ikayak.Parts(running, config.ikayak, functools.partial(Lending, prices=prices, guard=guard))
     interference, delay = Refusing(config.ila, guard), ila.AdaptiveDelay(config.ila)
     look_ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
-    regular = Unhindered(interference, spark.shrinking)
+    regular = LeastInterference(interference, spark.shrinking)
     elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices, guard)
-    sizes = OneOfTwo(elastic, spark.shrinking)
+    sizes = OneResourceLess(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
-    ahead, growing = Ahead(order), Growing(order, delay)
+    ahead, growing = Backfill(order), Growing(order, delay)
     aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
     return Profile(
         name="boathouse",

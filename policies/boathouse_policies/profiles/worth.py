@@ -11,8 +11,8 @@ which fewer of them fit. Prices are frozen as a cycle begins, and what a decisio
 A task gets less memory only where memory still is what stops the next ones when it has its memory and its CPU: on the
 last free CPU of a node the memory that it saves helps nobody, and a slower task keeps that CPU for longer.
 
-A part acts where gain - cost - z·deviation > 0 (`Worth.pays`). Estimates that are not known make it neutral: it does
-not act.
+A part acts where gain - cost - z·deviation > 0 (`Worth.is_worthwhile`). Estimates that are not known make it neutral:
+it does not act.
 
 | part | gain | cost |
 |---|---|---|
@@ -84,7 +84,7 @@ class Worth(NamedTuple):
         return self.gain_s - self.cost_s - CAUTION * self.deviation_s
 
     @property
-    def pays(self) -> bool:
+    def is_worthwhile(self) -> bool:
         """Whether the gain exceeds the cost by more than chance."""
         return self.surplus_s > 0
 
@@ -207,7 +207,7 @@ class Growing(Patience, Hooks):
         known = self._before.get(job.id)
         if known is None or self._left.get(known, 0) <= 0:
             others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
-            known = next((other.id for other in others if self._order.goes_before(other, job, state, 1.0)), None)
+            known = next((other.id for other in others if self._order.precedes(other, job, state, 1.0)), None)
             if known is None:
                 self._first.add(job.id)  # within a cycle nobody comes
                 return False
@@ -233,7 +233,7 @@ class Refusing(ila.Interference):
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether interference may keep a class from hosts."""
-        return super().concerns(pending) and self.worth(pending).pays
+        return super().concerns(pending) and self.worth(pending).is_worthwhile
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Count a placed task; if it was refused before, the guard compares its wait with what it escaped."""
@@ -326,7 +326,9 @@ class Smaller(yarn_me.Elasticity):
         left_milli = free[model.CPU] - pending.task_class.resources.cpu_milli
         left_bytes = free[model.MEMORY] - estimates.levels.on(free[model.MEMORY])[0]
         is_scarce = self._prices.is_memory_scarce(np.array(left_milli), np.array(left_bytes))
-        return worth.pays and bool(is_scarce) and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
+        return (
+            worth.is_worthwhile and bool(is_scarce) and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
+        )
 
     def worth(self, pending: PendingClass, memory_bytes: int, node: int) -> Worth | None:
         """Return what a size is worth on a node; None for the ideal size."""
@@ -463,7 +465,7 @@ class Lending(Suspension):
         for reducer in reducers:
             place = index[reducer.task.node]
             found = self.worth(reducer, for_s, place)
-            if found.pays and room[place] > 0 and self._allows(reducer, view.now_s):
+            if found.is_worthwhile and room[place] > 0 and self._allows(reducer, view.now_s):
                 room[place] -= 1
                 worth[reducer] = found
                 gain_per_s, predicted_s = found.gain_s / for_s, found.gain_s - found.cost_s

@@ -102,7 +102,7 @@ def _bound(table: dict[str, _Kept], namespace: str) -> None:
     if len(own) > NAMESPACE_KEPT:
         del table[own[0]]
     if len(table) > PROGRAMS_KEPT:
-        del table[programs.crowded_out(table)]
+        del table[programs.key_to_evict(table)]
 
 
 MAX_WEIGHT: Final = 64

@@ -105,7 +105,7 @@ def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
 class _Columns:
     """The nodes as a column: until when each is of no use to its owner.
 
-    They last from cycle to cycle; at the first question of a cycle they are mended where anything differs.
+    They last from cycle to cycle; at the first question of a cycle they are updated where anything differs.
 
     Attributes:
         until_s: When the owner has room there; infinite where there is none, shape [N].

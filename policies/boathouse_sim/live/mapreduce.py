@@ -194,7 +194,7 @@ class MapReduceCourse(Course):
 
     def _mend_copies(self) -> None:
         for pod in self._copying():
-            self._world.rates.mend(pod.activities[0])
+            self._world.rates.update(pod.activities[0])
             if self.gate.open:
                 self._note_wait(pod)
 

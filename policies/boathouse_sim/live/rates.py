@@ -89,7 +89,7 @@ Four: TypeAlias = tuple[float, float, float, float]
 """One value for each kind of `boathouse_sim.conditions`: CPU, disk, network, pool."""
 
 
-class Far(NamedTuple):
+class RemoteRead(NamedTuple):
     """Reading from the disks of another host.
 
     Attributes:
@@ -103,7 +103,7 @@ class Far(NamedTuple):
     mb_per_s: float = 0.0
 
 
-AT_HAND = Far()
+LOCAL_READ = RemoteRead()
 
 NOTHING = 1e-6
 """Milliseconds of work that count as none: what rounding leaves."""
@@ -153,7 +153,7 @@ class Activity:
         ended: Callable[[], None],
         *,
         pool: str = "",
-        far: Far = AT_HAND,
+        far: RemoteRead = LOCAL_READ,
         gate: Gate | None = None,
     ) -> None:
         self.host = host
@@ -206,7 +206,7 @@ class Progressing(Protocol):
         """Stop the activity before its end."""
         ...
 
-    def mend(self, activity: Activity) -> None:
+    def update(self, activity: Activity) -> None:
         """Update its stretch, its gate or whether it is paused: after `advance` under the old values."""
         ...
 
@@ -243,7 +243,7 @@ class Rates:
         """Stop the activity before its end; a scheduled end becomes stale."""
         activity.version += 1
 
-    def mend(self, activity: Activity) -> None:
+    def update(self, activity: Activity) -> None:
         """Update its stretch, its gate or whether it is paused."""
         activity.advance(self._clock.now_ms)
         self._go_on(activity)

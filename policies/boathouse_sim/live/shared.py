@@ -1,4 +1,4 @@
-"""Rates of activities that are in each other's way: columns for each host, mended when one comes, goes or pauses.
+"""Rates of activities that are in each other's way: columns for each host, updated when one comes, goes or pauses.
 
 All activities of a host make a domain. Whenever one of them changes, all are brought up to date at their old rates, the
 host's load is added up anew, and the earliest end among them is the one event of the domain on the heap; older events
@@ -113,7 +113,7 @@ class SharedRates:
         activity.slot = -1
         self._changed(activity)
 
-    def mend(self, activity: Activity) -> None:
+    def update(self, activity: Activity) -> None:
         """Update its stretch, its gate or whether it is paused."""
         self._left[activity.slot] = self.left_ms(activity)
         self._speed[activity.slot] = 0.0

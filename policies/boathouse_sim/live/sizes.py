@@ -22,7 +22,7 @@ from boathouse_policies import framework, model
 from boathouse_policies.model import Distance
 from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.live.rates import AT_HAND, Far
+from boathouse_sim.live.rates import LOCAL_READ, RemoteRead
 from boathouse_sim.topology import DISK_MB_PER_S
 
 if TYPE_CHECKING:
@@ -69,13 +69,15 @@ def loads(
     return cores, on_disk / seconds, on_network / seconds, segment.pool_mb / seconds
 
 
-def far(segment: Segment, source: str, distance: Distance | None, stretch: Four, reading: Reading, luck: float) -> Far:
+def far(
+    segment: Segment, source: str, distance: Distance | None, stretch: Four, reading: Reading, luck: float
+) -> RemoteRead:
     """Return what its reading takes of another host."""
     if not source or distance is None or distance <= Distance.SERVER:
-        return AT_HAND
+        return LOCAL_READ
     whole = work_ms(segment)
     seconds = whole * sum(stretch) / 1000
-    return Far(source, luck * segment.read_ms * reading.factor(distance) / whole, segment.read_mb / seconds)
+    return RemoteRead(source, luck * segment.read_ms * reading.factor(distance) / whole, segment.read_mb / seconds)
 
 
 def spill_ms(pod: Pod) -> float:
@@ -102,7 +104,7 @@ def cpu_share(pod: Pod) -> float:
     return min(1.0, max(1, pod.asked.cpu_milli) / asked) if asked else 1.0
 
 
-def luck_of(seed: int, task: str, attempt: int, jitter: float, error: tuple[float, float]) -> float:
+def variation(seed: int, task: str, attempt: int, jitter: float, error: tuple[float, float]) -> float:
     """Return a task's random variation: equal for equal tasks of a seed, whatever policy places them.
 
     Args:
@@ -172,7 +174,7 @@ class Sizes:
         """Free the room of a removed pod: reconsider the tasks that it helps, then grow pods that wait on its node."""
         self._add(pod.node, pod.resources, -1)
         self._freed(self._world.ledger.gone(pod.id))
-        self._let_grow(pod.node)
+        self._grow_pending(pod.node)
 
     def _add(self, node: model.NodeName, size: model.Resources, sign: int) -> None:
         room = self.taken[node]
@@ -260,9 +262,9 @@ class Sizes:
         pod.growing = size
         self._world.ledger.assume_resize(pod.id, size)
         self._growing.setdefault(pod.node, []).append(pod)
-        self._let_grow(pod.node)
+        self._grow_pending(pod.node)
 
-    def _let_grow(self, node: model.NodeName) -> None:
+    def _grow_pending(self, node: model.NodeName) -> None:
         waiting = self._growing.get(node)
         while waiting and self._fits(waiting[0]):
             pod = waiting.pop(0)
@@ -313,7 +315,7 @@ class Sizes:
                 )
             )
         )
-        self._let_grow(pod.node)
+        self._grow_pending(pod.node)
 
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         world = self._world
@@ -321,7 +323,7 @@ class Sizes:
         world.notify(model.Resized(**pod.about(world.clock.now_s), resources=size))
         for one in pod.activities:
             if one.segment is not None:
-                self._rates.mend(one)  # what was done so far, at the old rate
+                self._rates.update(one)  # what was done so far, at the old rate
                 one.stretch = stretches(one.segment, pod, one.distance, self._conditions.reading, one.luck)
                 one.load = loads(
                     one.segment,
@@ -331,13 +333,13 @@ class Sizes:
                     spills_load_disks=self._conditions.spills_load_disks,
                 )
                 one.far = far(one.segment, one.far.host, one.distance, one.stretch, self._conditions.reading, one.luck)
-                self._rates.mend(one)
+                self._rates.update(one)
 
     def _pause(self, pod: Pod, *, paused: bool) -> None:
         for one in pod.activities:
-            self._rates.mend(one)
+            self._rates.update(one)
             one.paused = paused
-            self._rates.mend(one)
+            self._rates.update(one)
 
 
 def _reason(pod: Pod | None) -> str:

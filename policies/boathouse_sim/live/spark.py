@@ -390,7 +390,7 @@ class SparkCourse(Course):
             world.record_inner(pod, activity, index, began_ms)
             self._task_over(one)
 
-        luck = sizes.luck_of(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
+        luck = sizes.variation(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
         source = world.source(pod.node, locations, name)
         one.idle_since += 1
         one.busy[index] = world.do(pod, stage.work, ended, distance=distance, source=source, luck=luck)

@@ -248,7 +248,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         pod.started_ms = self.clock.now_ms
         given_mb, ideal_mb = pod.resources.memory_bytes // MB, pod.container.mem_mb
         attempt = self.attempts.get(pod.id, 0)
-        pod.luck = sizes.luck_of(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
+        pod.luck = sizes.variation(self.seed, pod.id, attempt, self.conditions.jitter, self.errors.duration)
         pod.penalty = pod.container.penalty.run_time_ms(_FINE, given_mb, ideal_mb) / _FINE if ideal_mb else 1.0
         is_new = attempt == 0 and not pod.is_second
         self.tally.tasks += is_new

@@ -129,7 +129,7 @@ class RefusingWorld(DriverDesk):
 
     @property
     def holds(self) -> list[str]:
-        return [str(hold.scope) for hold in self.scheduler.state.jobs.refused.holds()]
+        return [str(hold.scope) for hold in self.scheduler.state.jobs.refused.backoffs()]
 
 
 async def play(events: Iterable[str], *, recovery_s: float, profile: str = "fair") -> RefusingWorld:

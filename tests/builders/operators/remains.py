@@ -19,7 +19,7 @@ BOUNDED = {
     "boathouse.services.frame.object_store.ObjectStore._gone": 3 * 1024,  # of three kinds
     "boathouse.services.frame.related_objects.Answers._kept": 3 * (4 + 32) * 1024,  # of each kind, by their bytes
     "boathouse.services.frame.related_objects.Answers._used_bytes": 3 * (4 + 32) * 1024,
-    "boathouse.services.frame.work_queue.WorkQueue._rest_until": 1024,
+    "boathouse.services.frame.work_queue.WorkQueue._not_before": 1024,
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
     "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
     "boathouse_policies.framework.programs.Contest._standings": 3 * 256,

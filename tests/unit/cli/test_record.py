@@ -110,16 +110,16 @@ def file(tmp_path):
 
 
 def kept(file, *sights, max_bytes=1 << 20):
-    """A keeper after it has seen (plural, object, whether it is gone), one after the other."""
+    """A recorder after it has seen (plural, object, whether it is gone), one after the other."""
     with record_keeping.appending(file) as appender:
-        keeper = record_keeping.Keeper(appender, max_bytes, lambda: START_S + 500.0)
+        recorder = record_keeping.Recorder(appender, max_bytes, lambda: START_S + 500.0)
         for line, length in record_keeping.read_lines(file):
-            keeper.load(line, length)
-        keeper.begin(begin())
+            recorder.load(line, length)
+        recorder.begin(begin())
         for plural, raw, is_gone in sights:
-            keeper.saw(plural, raw, is_gone=is_gone)
-        keeper.mark()
-    return keeper
+            recorder.observe(plural, raw, is_gone=is_gone)
+        recorder.mark()
+    return recorder
 
 
 def owned(file, kind=record_lines.Pod):
@@ -138,28 +138,28 @@ def test_after_a_stop_nothing_is_written_twice(file):
     ended = cli.terminated_pod(cli.task_pod(index=1), start_s=1, end_s=9)
     sights = [("pods", running, False), ("pods", ended, True), ("mrjobs", cli.mrjob(), False)]
     kept(file, *sights)
-    keeper = kept(file, *sights[::2])
+    recorder = kept(file, *sights[::2])
     assert len(owned(file)) == 2
     assert len(owned(file, record_lines.Job)) == 1
-    assert (keeper.pods, keeper.jobs) == (2, 1)
+    assert (recorder.pods, recorder.jobs) == (2, 1)
 
 
 def test_what_went_while_nobody_looked_has_no_known_end(file):
     kept(file, ("pods", cli.running_pod(cli.task_pod(), since_s=1), False), ("mrjobs", cli.mrjob(), False))
     with record_keeping.appending(file) as appender:
-        keeper = record_keeping.Keeper(appender, 1 << 20, lambda: START_S + 900.0)
+        recorder = record_keeping.Recorder(appender, 1 << 20, lambda: START_S + 900.0)
         for line, length in record_keeping.read_lines(file):
-            keeper.load(line, length)
-        keeper.synced("pods", set())
-        keeper.synced("mrjobs", set())
+            recorder.load(line, length)
+        recorder.synced("pods", set())
+        recorder.synced("mrjobs", set())
     assert owned(file)[-1].end_is_known is False
     assert owned(file, record_lines.Job)[-1].phase == "Deleted"
 
 
 def test_what_cannot_be_read_is_counted_once_whatever_it_sends(file):
     raw = changed(cli.task_pod(), HOSTILE[2].values[0])
-    keeper = kept(file, *[("pods", raw, False)] * 3, ("pods", raw, True))
-    assert keeper.aside == {"pods that cannot be read": 1}
+    recorder = kept(file, *[("pods", raw, False)] * 3, ("pods", raw, True))
+    assert recorder.aside == {"pods that cannot be read": 1}
     assert owned(file, record_lines.Mark)[-1].aside == {"pods that cannot be read": 1}
 
 
@@ -169,11 +169,11 @@ def test_a_namespace_does_not_fill_the_file_alone(file):
         raw = cli.running_pod(cli.task_pod(index=index), since_s=1)
         pods.append(changed(raw, {"metadata": {"uid": f"uid-{index}", "namespace": "flood"}}))
     other = cli.running_pod(cli.task_pod(), since_s=1)
-    keeper = kept(file, *(("pods", raw, False) for raw in (*pods, *pods, other)), max_bytes=10_000)
+    recorder = kept(file, *(("pods", raw, False) for raw in (*pods, *pods, other)), max_bytes=10_000)
     written = [line.namespace for line in owned(file)]
     assert written[-1] == "demo"
     assert file.stat().st_size < 6000
-    assert keeper.aside == {"pods beyond its namespace's part of the file": 101 - len(written)}
+    assert recorder.aside == {"pods beyond its namespace's part of the file": 101 - len(written)}
 
 
 def test_a_job_that_writes_its_status_for_ever_has_two_lines(file):

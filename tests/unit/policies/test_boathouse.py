@@ -6,7 +6,7 @@ import pytest
 from boathouse_policies import framework, fspy, ila, model, profiles
 from boathouse_policies.ikayak import suspension
 from boathouse_policies.ila import profiling
-from boathouse_policies.profiles.boathouse import OneOfTwo
+from boathouse_policies.profiles.boathouse import OneResourceLess
 from tests.builders import core
 from tests.builders.core_elastic import SIZE, ElasticShell
 from tests.builders.core_ila import linear
@@ -43,7 +43,7 @@ def test_no_task_has_less_of_both():
     task_class = shell.submit(count=4, locations=["n0"])
     plan = shell.cycle()
     assert core.sizes_of(plan) == []
-    assert OneOfTwo.reason in plan.diagnosis(task_class.id).message
+    assert OneResourceLess.reason in plan.diagnosis(task_class.id).message
 
 
 @pytest.mark.parametrize("refused", [False, True])

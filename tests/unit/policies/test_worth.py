@@ -16,11 +16,11 @@ from tests.builders.core_elastic import SIZE, ElasticShell, elastic_estimates
 
 @pytest.mark.parametrize(("gain", "cost", "deviation", "pays"), [(3, 1, 1, True), (3, 1, 2, False), (1, 1, 0, False)])
 def test_a_gain_must_exceed_the_cost_by_more_than_chance(gain, cost, deviation, pays):
-    assert Worth(gain, cost, deviation).pays is pays
+    assert Worth(gain, cost, deviation).is_worthwhile is pays
 
 
 def test_what_is_not_known_does_not_pay():
-    assert not NEUTRAL.pays
+    assert not NEUTRAL.is_worthwhile
 
 
 # Prices
@@ -186,9 +186,7 @@ class Lent:
         task = SimpleNamespace(node="n0", task_class=task_class.id, task="mr/r-0", resources=SIZE)
         self.reducers = [Reducer(task, job) for _ in range(count)]
         self.suspended = []
-        book = SimpleNamespace(
-            suspended=lambda: self.suspended, lacking=lambda: [], reducers={"mr/r-0": self.reducers[0]}
-        )
+        book = SimpleNamespace(suspended=lambda: self.suspended, lacking=list, reducers={"mr/r-0": self.reducers[0]})
         self.guard, prices = Guard(), SimpleNamespace(columns=np.array([[cpu_price], [0.0]]))
         self.lending = Lending(ikayak.Config(), book, prices, self.guard)
 

@@ -220,7 +220,7 @@ async def test_conditions_of_a_namespace_that_used_up_its_share_are_written_late
     desk.now_s = desk.notices.next_s()
     desk.notices.flush()
     assert desk.notices.shares.refused == 100
-    assert not desk.notices._held_back
+    assert not desk.notices._delayed
 
 
 def test_what_was_held_back_of_many_pods_is_looked_through_once_a_second():
@@ -230,7 +230,7 @@ def test_what_was_held_back_of_many_pods_is_looked_through_once_a_second():
         desk.set_pending(pod_view(f"p{i}", meta={"uid": f"u{i}"}), WANT)
         desk.set_pending(pod_view(f"p{i}", meta={"uid": f"u{i}"}), WANT_NOW)
     looks = 0
-    while desk.notices._held_back:
+    while desk.notices._delayed:
         desk.now_s = max(desk.now_s, desk.notices.next_s())
         desk.notices.flush()
         looks += 1

@@ -30,7 +30,7 @@ class Desk:
     def taken(self, namespace: str = "a", job: str = "j") -> None:
         self.refusals.succeeded(create(namespace, job))
 
-    def held(self, namespace: str = "a", job: str = "j") -> refusals.Hold | None:
+    def held(self, namespace: str = "a", job: str = "j") -> refusals.Backoff | None:
         return self.refusals.of(namespace, model.ClassId(f"{job}/map"), Verb.CREATE)
 
     def granted(self) -> list[Scope]:

@@ -178,4 +178,4 @@ def test_the_plan_of_a_step_is_the_one_of_which_its_setup_pods_say_the_digest():
     setup = mrjobs.succeeded_pod("setup")
     results = [TaskResult(outcome="succeeded", digest=digest) for digest in ("", "d")]
     pods = [dataclasses.replace(setup, result=result) for result in (None, *results)]
-    assert (steps.vouched(pods, setup.step), steps.vouched(pods, setup.step + 1)) == ({"d"}, set())
+    assert (steps.owned_digests(pods, setup.step), steps.owned_digests(pods, setup.step + 1)) == ({"d"}, set())

@@ -28,7 +28,7 @@ class ThreadClock(SleepingClock):
         super().sleep(seconds)
 
 
-def obey(cgroup, *changes, order=ORDER, lacks_maps=True, pause=None):
+def carry_out(cgroup, *changes, order=ORDER, lacks_maps=True, pause=None):
     """Obey an order to pause; return how the pause ended, the refusal, and how long it lasted.
 
     `changes`: (second, CPU limit) of the container.
@@ -36,7 +36,7 @@ def obey(cgroup, *changes, order=ORDER, lacks_maps=True, pause=None):
     clock = SleepingClock(*((at_s, functools.partial(cgroup.limit, milli)) for at_s, milli in changes))
     pause = pause or Pause(sleep=clock.sleep, monotonic=clock.monotonic)
     acknowledgements = []
-    end = pause.obey(order, cgroup=cgroup.folder, lacks_maps=lacks_maps, acknowledge=acknowledgements.append)
+    end = pause.carry_out(order, cgroup=cgroup.folder, lacks_maps=lacks_maps, acknowledge=acknowledgements.append)
     (acknowledgement,) = acknowledgements
     assert pause.order == acknowledgement.id == order.id
     return end, acknowledgement.refused, round(pause.suspended_s)
@@ -52,45 +52,45 @@ def cgroup(tmp_path):
 def test_a_task_continues_when_its_cpu_limit_is_raised(tmp_path, version, original):
     cgroup = Cgroup(tmp_path / "cgroup", version)
     cgroup.limit(original)
-    assert obey(cgroup, (1, 10), (30, original)) == (Ended.LIMIT_RAISED, "", 30)
+    assert carry_out(cgroup, (1, 10), (30, original)) == (Ended.LIMIT_RAISED, "", 30)
 
 
 def test_a_task_continues_if_its_cpu_limit_is_not_lowered(cgroup):
-    assert obey(cgroup, (1, 250)) == (Ended.NOT_SHRUNK, "", 10)
+    assert carry_out(cgroup, (1, 250)) == (Ended.NOT_SHRUNK, "", 10)
 
 
 def test_a_task_continues_at_its_deadline_with_whatever_limit(cgroup):
-    assert obey(cgroup, (1, 10)) == (Ended.DEADLINE, "", 60)
+    assert carry_out(cgroup, (1, 10)) == (Ended.DEADLINE, "", 60)
 
 
 def test_a_deadline_that_is_near_ends_also_a_pause_that_is_not_shrunk(cgroup):
-    assert obey(cgroup, order=SuspendOrder(id="7-2", for_s=3.0)) == (Ended.DEADLINE, "", 3)
+    assert carry_out(cgroup, order=SuspendOrder(id="7-2", for_s=3.0)) == (Ended.DEADLINE, "", 3)
 
 
 def test_no_order_pauses_for_more_than_an_hour(cgroup):
     forever = SuspendOrder(id="7-3", for_s=1e9)
-    assert obey(cgroup, (1, 10), order=forever) == (Ended.DEADLINE, "", contract.MOST_SUSPENDED_S)
+    assert carry_out(cgroup, (1, 10), order=forever) == (Ended.DEADLINE, "", contract.MOST_SUSPENDED_S)
 
 
 def test_a_task_with_all_map_output_refuses(cgroup):
     refusal = SuspendRefusal.PHASE_PASSED
-    assert obey(cgroup, lacks_maps=False) == (refusal, refusal, 0)
+    assert carry_out(cgroup, lacks_maps=False) == (refusal, refusal, 0)
 
 
 def test_a_task_that_cannot_see_its_limit_refuses(cgroup):
     (cgroup.folder / "cpu.max").unlink()
-    assert obey(cgroup) == (SuspendRefusal.NO_CGROUP, "NoCgroup", 0)
+    assert carry_out(cgroup) == (SuspendRefusal.NO_CGROUP, "NoCgroup", 0)
 
 
 def test_a_task_whose_limit_cannot_become_so_low_refuses(tmp_path):
-    assert obey(Cgroup(tmp_path / "cgroup", period_us=10_000))[0] == SuspendRefusal.NO_CGROUP
+    assert carry_out(Cgroup(tmp_path / "cgroup", period_us=10_000))[0] == SuspendRefusal.NO_CGROUP
 
 
 def test_a_task_whose_fetch_hangs_refuses_and_its_threads_go_on(cgroup, monkeypatch):
     monkeypatch.setattr(contract, "STOPS_WITHIN_S", 0.01)
     pause = Pause()
     with pause.working():
-        assert obey(cgroup, pause=pause) == (SuspendRefusal.BUSY, "Busy", 0)
+        assert carry_out(cgroup, pause=pause) == (SuspendRefusal.BUSY, "Busy", 0)
     with pause.working():
         pass
 
@@ -110,7 +110,7 @@ def test_chunks_stop_while_a_task_pauses_and_none_is_lost(cgroup):
     consumer.start()
     first.wait()
     order = SuspendOrder(id="x", for_s=3.0)
-    pause.obey(order, cgroup=cgroup.folder, lacks_maps=True, acknowledge=lambda _: is_pausing.set())
+    pause.carry_out(order, cgroup=cgroup.folder, lacks_maps=True, acknowledge=lambda _: is_pausing.set())
     consumer.join()
     assert taken == [b"a", "the end of the pause", b"b"]
 

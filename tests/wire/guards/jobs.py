@@ -262,7 +262,7 @@ def without_a_status_without_counters(patch):
 
 
 def without_setups_word(patch):
-    patch.setattr(steps, "vouched", lambda *_: {splits.encode(split_plan(1)).digest})
+    patch.setattr(steps, "owned_digests", lambda *_: {splits.encode(split_plan(1)).digest})
 
 
 def without_a_limit_of_jobs(patch):

@@ -135,7 +135,7 @@ class Nominations(framework.Filter):
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
         """Return whether room is left to a pod of another class, of the same priority or more."""
-        return any(True for row in self._all() if _goes_before(row, pending))
+        return any(True for row in self._all() if _precedes(row, pending))
 
     @override
     def mask(
@@ -172,9 +172,7 @@ class Nominations(framework.Filter):
         """Yield each node with nominees that go before a class, with what it then lacks."""
         axis, index = state.view.axis, state.view.layout.index
         for node, nominees in self._on.items():
-            waiting = [
-                row for row in nominees.values() if _goes_before(row, pending) and not self._is_placed(row, state)
-            ]
+            waiting = [row for row in nominees.values() if _precedes(row, pending) and not self._is_placed(row, state)]
             first = [row.facts for row in waiting if row.facts is not None]
             if not first or node not in index:
                 continue
@@ -193,8 +191,8 @@ class Nominations(framework.Filter):
             yield index[node], lacking
 
 
-def _goes_before(row: rows.PodRow, pending: framework.PendingClass) -> bool:
-    """Return whether a class leaves room to a nominee."""
+def _precedes(row: rows.PodRow, pending: framework.PendingClass) -> bool:
+    """Return whether a nominee precedes a class, which then leaves room to it."""
     if row.facts is None or row.facts.priority < pending.job.priority:
         return False
     return row.task is None or row.task.task_class != pending.task_class.id

@@ -77,7 +77,7 @@ def refusing(read: Callable[P, T | Refusal]) -> Callable[P, T | Refusal]:
     return checked
 
 
-def is_news(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
+def is_submission_due(last: tuple[T, float] | None, wanted: T, now_s: float, *, is_pending: bool = True) -> bool:
     """Return whether to submit tasks to the scheduler: they have changed, or are pending for long."""
     if last is None or last[0] != wanted:
         return True

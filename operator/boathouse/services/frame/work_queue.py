@@ -36,7 +36,7 @@ CLOCK_S = 1e-6
 RESULTS = ("success", "error")
 _SERVERS_TROUBLE = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests, TimeoutError, OSError)
 """Errors that no object caused: adding the key ends the delay."""
-_RESTS_KEPT = 1024
+_DELAYS_KEPT = 1024
 """Idle keys whose delay is kept; beyond that, delays that are over are dropped."""
 
 
@@ -62,7 +62,7 @@ class WorkQueue:
         self._ready: fair.FairQueue[str] = fair.FairQueue(workers)
         self._is_ready: set[str] = set()
         self._busy: dict[str, float | None] = {}
-        self._rest_until: dict[str, float] = {}
+        self._not_before: dict[str, float] = {}
         self._failures: dict[str, int] = {}
         self._wake = asyncio.Event()
         self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
@@ -93,7 +93,7 @@ class WorkQueue:
         if key in self._is_ready:
             return
         if after_s <= 0:
-            due = max(due, self._rest_until.get(key, 0.0))
+            due = max(due, self._not_before.get(key, 0.0))
         if due < self._due.get(key, float("inf")):
             self._due[key] = due
             heapq.heappush(self._heap, (due, key))
@@ -116,19 +116,19 @@ class WorkQueue:
                 self._ready.done(namespace_of(key))
                 self._wake.set()
             if again_s is not None:
-                self.add(key, max(again_s, self._rest(key)))
+                self.add(key, max(again_s, self._delay_s(key)))
             if marked is not None:
                 now = asyncio.get_running_loop().time()
-                self.add(key, max(0.0, marked - now, self._rest(key)))
+                self.add(key, max(0.0, marked - now, self._delay_s(key)))
 
-    def _rest(self, key: str) -> float:
-        return max(0.0, self._rest_until.get(key, 0.0) - asyncio.get_running_loop().time())
+    def _delay_s(self, key: str) -> float:
+        return max(0.0, self._not_before.get(key, 0.0) - asyncio.get_running_loop().time())
 
-    def _let_rest(self, key: str, until: float) -> None:
-        self._rest_until[key] = max(until, self._rest_until.get(key, 0.0))
-        if len(self._rest_until) > _RESTS_KEPT + 2 * (len(self._due) + len(self._busy)):
+    def _delay(self, key: str, until: float) -> None:
+        self._not_before[key] = max(until, self._not_before.get(key, 0.0))
+        if len(self._not_before) > _DELAYS_KEPT + 2 * (len(self._due) + len(self._busy)):
             now = asyncio.get_running_loop().time()
-            self._rest_until = {known: rest for known, rest in self._rest_until.items() if rest > now}
+            self._not_before = {known: rest for known, rest in self._not_before.items() if rest > now}
 
     async def _reconcile_key(self, key: str) -> float | None:
         loop = asyncio.get_running_loop()
@@ -144,7 +144,7 @@ class WorkQueue:
             now = loop.time()
             self._seconds.observe(now - start)
             self._busy_s.inc(work.busy_s)
-            self._let_rest(key, now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0)))
+            self._delay(key, now + max(MIN_DISTANCE_S, COST_FACTOR * min(work.busy_s, 1.0)))
         self._failures.pop(key, None)
         self._reconciles.labels("success").inc()
         return again_s
@@ -155,7 +155,7 @@ class WorkQueue:
         delay_s = self._backoff.delay_s(failures, self._jitter, at_least_s=at_least_s)
         self._reconciles.labels("error").inc()
         if not isinstance(error, _SERVERS_TROUBLE):
-            self._rest_until[key] = asyncio.get_running_loop().time() + delay_s
+            self._not_before[key] = asyncio.get_running_loop().time() + delay_s
         _log.warning("reconcile failed, will be retried", key=key, error=str(error), failures=failures, delay_s=delay_s)
         return delay_s
 

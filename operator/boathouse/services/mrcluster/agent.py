@@ -130,7 +130,7 @@ class Reports:
             name_node = _name_node(report.hdfs.started_s, name_node, self._now())
             report = replace(report, hdfs=replace(report.hdfs, started_s=name_node.started_s))
         self._received[uid] = _Received(report=report, arrival=arrival, answers=answers, name_node=name_node)
-        if last is None or _news(last.report) != _news(report):
+        if last is None or _comparable(last.report) != _comparable(report):
             self._mark(uid)
         return began_s
 
@@ -156,7 +156,7 @@ def _name_node(told_s: int, last: _NameNode | None, now_s: float) -> _NameNode:
     return _NameNode(told_s=told_s, started_s=int(min(max(told_s, after_s), now_s)), seen_s=now_s)
 
 
-def _news(report: AgentReport) -> AgentReport:
+def _comparable(report: AgentReport) -> AgentReport:
     """Return a report without the parts that change in each, and without tags, which concern jobs."""
     yarn = replace(report.yarn, up_s=0) if report.yarn else None
     return replace(report, yarn=yarn, tags={}, took_ms=0, follows=0)

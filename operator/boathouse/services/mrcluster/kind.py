@@ -31,7 +31,7 @@ from boathouse.services.frame.kind import (
     KindDefinition,
     ObjectUid,
     Refusal,
-    is_news,
+    is_submission_due,
     refusing,
     revision,
 )
@@ -384,7 +384,7 @@ class MRClusterKind:
         """Submit the nodes to the scheduler and the policies, if that is news."""
         now_s, uid = self._context.monotonic(), observation.cluster.uid
         is_pending = bool(submission.wanted or submission.unplaced)
-        if not is_news(memory.submitted, submission, now_s, is_pending=is_pending):
+        if not is_submission_due(memory.submitted, submission, now_s, is_pending=is_pending):
             return
         nodes = placement.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
         writes.check_lead()

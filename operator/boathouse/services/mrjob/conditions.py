@@ -123,12 +123,12 @@ def with_parts_off(state: JobState, off: Sequence[Off], now_s: float) -> JobStat
     if state.finished or (not off and state.condition(ConditionType.POLICIES_ACTIVE) is None):
         return state
     known = table(state, now_s)
-    reason, message = (Reason.HARMFUL, "; ".join(map(_told, off))) if off else (Reason.TRIED_AGAIN, "")
+    reason, message = (Reason.HARMFUL, "; ".join(map(_effect_text, off))) if off else (Reason.TRIED_AGAIN, "")
     known.set(ConditionType.POLICIES_ACTIVE, not off, reason, message)
     return dataclasses.replace(state, conditions=known.conditions)
 
 
-def parts_off_news(before: JobState, after: JobState) -> tuple[str, str] | None:
+def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None:
     """Return reason and note of the event about a part that was just switched off or on; None for no event."""
     last, now = (state.condition(ConditionType.POLICIES_ACTIVE) for state in (before, after))
     if now is None or (last is not None and (last.status, last.message) == (now.status, now.message)):
@@ -136,7 +136,7 @@ def parts_off_news(before: JobState, after: JobState) -> tuple[str, str] | None:
     return ("PolicyOff", now.message) if now.status == "False" else ("PolicyOn", "all policies decide again")
 
 
-def _told(off: Off) -> str:
+def _effect_text(off: Off) -> str:
     why = "it did harm in most namespaces"
     if off.effect.decisions:
         why = (

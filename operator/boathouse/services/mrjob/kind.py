@@ -300,7 +300,7 @@ class MRJobKind:
 
     async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> splits.StoredPlan | None:
         """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""
-        digests = {state.plan.digest} if state.plan else steps.vouched(pods, state.step)
+        digests = {state.plan.digest} if state.plan else steps.owned_digests(pods, state.step)
         return await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
 
     def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
@@ -351,7 +351,7 @@ class MRJobKind:
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         self._publish_suspensions(job, before, desired.state)
-        if told := conditions.parts_off_news(before, desired.state):
+        if told := conditions.parts_off_event(before, desired.state):
             self._events.publish(f"{job.namespace}/{job.name}", job.uid, *told, action="Scheduling")
         return 0.0 if desired.write_plan else None
 

@@ -114,11 +114,11 @@ def _has_order(entry: _Entry, poll: Poll) -> bool:
     return given is not None and poll.carried_out is not None and given.order.id != poll.carried_out
 
 
-def _has_news(entry: _Entry, poll: Poll) -> bool:
+def _has_new_orders(entry: _Entry, poll: Poll) -> bool:
     return entry.is_over or entry.orders.version != poll.since or _has_order(entry, poll)
 
 
-def _has_urgent_news(entry: _Entry, poll: Poll) -> bool:
+def _has_urgent_orders(entry: _Entry, poll: Poll) -> bool:
     return entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll)
 
 
@@ -171,15 +171,15 @@ class TaskOrders:
     def orders_since(self, poll: Poll) -> contract.Orders | None:
         """Return a task's orders if they have news for it, else None."""
         entry = self._jobs.get(poll.uid)
-        return _take(entry, poll) if entry is not None and _has_news(entry, poll) else None
+        return _take(entry, poll) if entry is not None and _has_new_orders(entry, poll) else None
 
     async def orders(self, poll: Poll, wait_s: float) -> contract.Orders:
         """Return a task's orders once they have news for it, or after `wait_s`."""
         entry = self._jobs[poll.uid]
-        if not _has_news(entry, poll):
-            await entry.wait(poll.pod, lambda: _has_news(entry, poll), wait_s)
+        if not _has_new_orders(entry, poll):
+            await entry.wait(poll.pod, lambda: _has_new_orders(entry, poll), wait_s)
             if entry.orders.version != poll.since:
-                await entry.wait(poll.pod, lambda: _has_urgent_news(entry, poll), COALESCE_S)
+                await entry.wait(poll.pod, lambda: _has_urgent_orders(entry, poll), COALESCE_S)
         return _take(entry, poll)
 
     async def suspend(self, uid: JobUid, pod: str, order: contract.SuspendOrder) -> str:

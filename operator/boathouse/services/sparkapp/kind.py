@@ -19,7 +19,7 @@ from boathouse.services.frame.kind import (
     KindDefinition,
     ObjectUid,
     Refusal,
-    is_news,
+    is_submission_due,
 )
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
@@ -370,7 +370,7 @@ class SparkAppKind:
     ) -> None:
         """Submit the gang to the scheduler, if that is news."""
         now_s, app, attempt = self._context.monotonic(), observation.app, plan.submit or 0
-        if not is_news(memory.submitted, wanted, now_s):
+        if not is_submission_due(memory.submitted, wanted, now_s):
             return
         writes.check_lead()
         failpoints.hit("before-sparkapp.submit")

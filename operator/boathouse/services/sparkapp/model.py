@@ -126,6 +126,7 @@ def _app(
     conf = user_properties.of(spec)
     _check(spec, conf)
     is_python = spec.type == "Python"
+    executor = sizing.executor(conf, is_python=is_python)
     return App(
         uid=ObjectUid(metadata["uid"]),
         name=metadata["name"],
@@ -139,16 +140,16 @@ def _app(
         template=template,
         conf=conf,
         driver=sizing.driver(conf, is_python=is_python),
-        executor=sizing.executor(conf, is_python=is_python),
+        executor=executor,
         minimum=sizing.minimum_executors(conf),
-        elastic=_elastic(spec, conf),
+        elastic=_elastic(spec, conf, executor),
         hadoop_clusters=tuple(hadoop.hadoop_clusters or ()),
         defaults=config.spark,
     )
 
 
-def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
-    """Return how much less memory executors may have.
+def _elastic(spec: SparkAppSpec, conf: Mapping[str, str], executor: sizing.Requests) -> Elastic | None:
+    """Return how much less memory executors may have than in the spec.
 
     Raises:
         ValueError: The least heap is more than the heap.
@@ -158,7 +159,7 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str]) -> Elastic | None:
         return None
     is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(asked.min)}
     found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
-    if found.least.memory_mib > sizing.executor(conf, is_python=is_python).memory_mib:
+    if found.least.memory_mib > executor.memory_mib:
         raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
     return found
 

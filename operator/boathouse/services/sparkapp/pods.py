@@ -40,7 +40,7 @@ DRIVER_CONTAINER: Final = "spark-kubernetes-driver"
 _CONF_VOLUME: Final = "spark-conf-volume-driver"
 _PYTHON_RUNNER: Final = "org.apache.spark.deploy.PythonRunner"
 OF_TRIALS: Final = frozenset({names.LABEL_JOB_UID, names.LABEL_KIND})
-"""Labels of `build_like_spark` that executors do not have."""
+"""Labels of `trial_executor` that executors do not have."""
 
 
 def _pod(
@@ -103,9 +103,17 @@ def _environment(app: App, role: Role) -> list[Manifest]:
     return list(found.values())
 
 
-def _extended_resources(role: Role) -> dict[str, str]:
-    """Return the extended resources that the field of a role requests."""
-    return {name: str(quantity.units(value)) for name, value in (role.extended_resources or {}).items()}
+def _resources(app: App, role: Role, requests: sizing.Requests | None = None) -> Manifest:
+    """Return what a container requests: by the fields of its role, and by Spark's properties, which win, as in Spark.
+
+    Without `requests`, which follow from the properties, it is that of a template: a driver adds them.
+    """
+    storage = _ephemeral_storage(app, role)
+    extended = {name: str(quantity.units(value)) for name, value in (role.extended_resources or {}).items()}
+    return {
+        "requests": {**storage["requests"], **(requests.requests if requests else {})},
+        "limits": {**extended, **storage["limits"], **(requests.limits if requests else {})},
+    }
 
 
 def _ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
@@ -190,7 +198,7 @@ def _driver_container(app: App, attempt: AttemptNames, role: Role) -> dict[str, 
         "args": _arguments(app),
         "ports": _ports(app.conf),
         "env": _driver_environment(app, attempt, role),
-        "resources": _driver_resources(app, role),
+        "resources": _resources(app, role, app.driver),
         "securityContext": manifests.container_security(read_only=False),
         "terminationMessagePolicy": "FallbackToLogsOnError",
         "volumeMounts": [
@@ -277,17 +285,6 @@ def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[dic
     ]
 
 
-def _driver_resources(app: App, role: Role) -> dict[str, Any]:
-    requests, storage = app.driver, _ephemeral_storage(app, role)
-    memory = {"memory": f"{requests.memory_mib}Mi"}
-    limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
-    extended = {name: str(count) for name, count in requests.extended}
-    return {
-        "requests": {"cpu": requests.cpu, **memory, **storage["requests"]},
-        "limits": {**limit, **memory, **extended, **_extended_resources(role), **storage["limits"]},
-    }
-
-
 def executor_template(app: App, attempt: AttemptNames) -> dict[str, Any]:
     """Return the template: Spark sets names, owner, image, arguments, ports, CPU and memory."""
     role = app.spec.executor or Role()
@@ -300,16 +297,16 @@ def trial_executor(app: App, attempt: AttemptNames) -> dict[str, Any]:
 
     It is only tried, in the name of the operator, which may create pods of its own resources only.
     """
-    manifest, requests = executor_template(app, attempt), app.executor
+    manifest = executor_template(app, attempt)
     own = executor_labels(app, attempt) | {names.LABEL_JOB_UID: app.uid, names.LABEL_KIND: SPARKAPP_KIND}
     manifest["metadata"] |= metadata(app, f"{attempt.executor_prefix}-exec-0", own)
     container = manifest["spec"]["containers"][0]
-    memory = {"memory": f"{requests.memory_mib}Mi"}
-    limit = {"cpu": requests.cpu_limit} if requests.cpu_limit else {}
-    extended = {name: str(count) for name, count in requests.extended}
-    container |= {"image": app.image, "imagePullPolicy": app.spec.image_pull_policy, "args": ["executor"]}
-    container["resources"]["requests"] |= {"cpu": requests.cpu, **memory}
-    container["resources"]["limits"] |= {**limit, **memory, **extended}
+    container |= {
+        "image": app.image,
+        "imagePullPolicy": app.spec.image_pull_policy,
+        "args": ["executor"],
+        "resources": _resources(app, app.spec.executor or Role(), app.executor),
+    }
     if app.spec.service_account_name:
         manifest["spec"]["serviceAccountName"] = app.spec.service_account_name
     return manifest
@@ -326,11 +323,10 @@ def executor_labels(app: App, attempt: AttemptNames) -> dict[str, str]:
 
 
 def _executor_container(app: App, role: Role) -> dict[str, Any]:
-    storage, extended = _ephemeral_storage(app, role), _extended_resources(role)
     return {
         "name": EXECUTOR_CONTAINER,
         "env": _environment(app, role),
-        "resources": {"requests": storage["requests"], "limits": {**storage["limits"], **extended}},
+        "resources": _resources(app, role),
         "securityContext": manifests.container_security(read_only=False),
         "volumeMounts": [*_mounts(app), _files_mount()],
     }

@@ -89,6 +89,18 @@ class Requests:
         """Return the memory request in bytes."""
         return self.memory_mib * MIB
 
+    @property
+    def requests(self) -> dict[str, str]:
+        """Return the requests of the container, as Spark writes them."""
+        return {"cpu": self.cpu, "memory": f"{self.memory_mib}Mi"}
+
+    @property
+    def limits(self) -> dict[str, str]:
+        """Return the limits of the container, as Spark writes them."""
+        cpu = {"cpu": self.cpu_limit} if self.cpu_limit else {}
+        extended = {name: str(count) for name, count in self.extended}
+        return {**cpu, "memory": f"{self.memory_mib}Mi", **extended}
+
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceProfile:

@@ -70,7 +70,7 @@ class CycleResult(Protocol):
         ...
 
     @property
-    def news(self) -> Mapping[model.ClassId, LeftPending]:
+    def newly_left(self) -> Mapping[model.ClassId, LeftPending]:
         """The classes that had a turn, or are unschedulable for the first time."""
         ...
 
@@ -266,7 +266,7 @@ class SchedulingQueue:
             park: Whether to make classes unschedulable. A shell that offers nodes one by one does not: the next node
                 may take their tasks.
         """
-        left = plan.news if park else {}  # worked out before anything is taken out
+        left = plan.newly_left if park else {}  # worked out before anything is taken out
         self.kept_room.replace(plan.kept)
         released = False
         for decision in plan.decisions:

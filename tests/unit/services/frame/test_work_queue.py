@@ -160,12 +160,12 @@ async def test_events_end_the_backoff_after_a_server_error(reconciles):
 
 
 async def test_keys_without_pending_reconciles_are_forgotten(reconciles, monkeypatch):
-    monkeypatch.setattr(work_queue, "_RESTS_KEPT", 100)
+    monkeypatch.setattr(work_queue, "_DELAYS_KEPT", 100)
     async with reconciles.running():
         for number in range(500):
             reconciles.queue.add(f"{number}")
             await asyncio.sleep(0.1)
-    assert len(reconciles.queue._rest_until) < 200
+    assert len(reconciles.queue._not_before) < 200
 
 
 async def test_namespaces_take_turns(reconciles):

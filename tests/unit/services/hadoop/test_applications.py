@@ -106,7 +106,7 @@ def test_a_tag_with_capitals_is_a_bug(tags):
 
 def test_a_kill_is_repeated_until_the_application_ends(followed):
     followed.report(a=[application(1), application(2)])
-    followed.applications.wish_kill(LAKE, "application_1_1")
+    followed.applications.request_kill(LAKE, "application_1_1")
     orders = [followed.applications.orders(LAKE)[1] for _ in range(2)]
     assert orders == [["application_1_1"]] * 2
     followed.report(a=[application(1, state="KILLED"), application(2)])
@@ -117,7 +117,7 @@ def test_a_kill_is_repeated_until_the_application_ends(followed):
 def test_a_kill_ends_with_the_tag_or_with_the_application(followed, how):
     followed.report(a=[application(1)])
     followed.applications.follow(LAKE, "b", JOB)
-    followed.applications.wish_kill(LAKE, "application_1_1")
+    followed.applications.request_kill(LAKE, "application_1_1")
     if how == "drop":
         followed.applications.drop("a")
     else:
@@ -131,7 +131,7 @@ def test_a_deleted_cluster_has_no_tags_and_its_jobs_are_reconciled(followed):
     assert followed.found() is None
     assert followed.marked == [JOB]
     followed.applications.drop("a")
-    followed.applications.wish_kill(LAKE, "application_1_1")
+    followed.applications.request_kill(LAKE, "application_1_1")
     followed.applications.forget(LAKE)
     followed.applications.follow(POND, "a", JOB)
     assert followed.applications.orders(POND) == (["a"], [])
@@ -152,7 +152,7 @@ def test_each_tag_and_kill_has_its_turn_within_the_limits_of_an_order(tags, kill
     for number in range(tags):
         applications.follow(LAKE, f"t-{number}", JOB)
     for number in range(kills):
-        applications.wish_kill(LAKE, f"application_1_{number}")
+        applications.request_kill(LAKE, f"application_1_{number}")
     rounds = max(-(-tags // MOST_TAGS), -(-kills // MOST_KILLS))
     orders = [applications.orders(LAKE) for _ in range(rounds)]
     assert all(len(requested) <= MOST_TAGS and len(killed) <= MOST_KILLS for requested, killed in orders)

@@ -48,7 +48,7 @@ def test_orders_have_the_leaving_nodes_of_the_status_and_its_version(leader):
 def test_orders_have_tags_and_kills(leader):
     leader.publish(17)
     leader.applications.follow(UID, "a", ObjectUid("job"))
-    leader.applications.wish_kill(UID, "application_1_1")
+    leader.applications.request_kill(UID, "application_1_1")
     orders = leader.answer()
     assert (orders.tags, orders.kill) == (["a"], ["application_1_1"])
 

@@ -72,6 +72,17 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
     assert "" in [each.key for each in found.constraints.tolerations]  # tolerates all
 
 
+def test_driver_and_executors_request_what_spark_would_where_a_field_says_something_else():
+    def role(name):
+        return {f"spark.{name}.resource.gpu.amount": "2", f"spark.{name}.resource.gpu.vendor": "example.com"}
+
+    field = {"extendedResources": {"example.com/gpu": 1, "example.com/fpga": 3}}
+    found = app(driver=field, executor=field, sparkConf=role("driver") | role("executor"))
+    both = gang.of(found, 1, minimum=1)
+    expected = (("example.com/fpga", 3), ("example.com/gpu", 2))
+    assert both.driver.resources.extended == both.executor.resources.extended == expected
+
+
 def elastic_world(*nodes, least="1g"):
     """Return a scheduler with a pending application whose program ran for 100 s with all its memory."""
     found = app(executor={"memory": "4g", "instances": 2, "elasticMemory": {"min": least}})

@@ -32,25 +32,21 @@ def is_python(recording):
     return recording["properties"]["spark.kubernetes.resource.type"] == "python"
 
 
-def amounts(found, kind):
-    """Return the requests or limits of a recorded container, as numbers."""
-    return {name: quantity.milli(value) for name, value in found["resources"].get(kind, {}).items()}
+def in_numbers(requests, limits):
+    return tuple({name: quantity.milli(value) for name, value in each.items()} for each in (requests, limits))
 
 
-def recorded_amounts(requests):
-    """Return requests and limits as numbers."""
-    memory = {"memory": requests.memory_bytes * 1000}
-    limit = {"cpu": quantity.milli(requests.cpu_limit)} if requests.cpu_limit else {}
-    extended = {name: count * 1000 for name, count in requests.extended}
-    return {"cpu": requests.cpu_milli, **memory}, {**memory, **limit, **extended}
+def recorded(container):
+    """Return requests and limits of a recorded container, as numbers."""
+    return in_numbers(container["resources"].get("requests", {}), container["resources"].get("limits", {}))
 
 
 @of_each_submission
 def test_a_driver_requests_what_spark_would(configuration, recording):
     assert configuration.name
     found = only_container(recording["driver"])
-    expected = recorded_amounts(sizing.driver(known_properties(recording), is_python=is_python(recording)))
-    assert expected == (amounts(found, "requests"), amounts(found, "limits"))
+    computed = sizing.driver(known_properties(recording), is_python=is_python(recording))
+    assert in_numbers(computed.requests, computed.limits) == recorded(found)
 
 
 @of_each_submission
@@ -59,9 +55,8 @@ def test_an_executor_requests_what_spark_would(configuration, recording):
     for pod in recording["executors"]:
         in_default = pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0"
         requested = None if in_default else ResourceProfile(**{PROFILE_FIELDS[k]: v for k, v in profile.items()})
-        requests = sizing.executor(known_properties(recording), is_python=is_python(recording), profile=requested)
-        found = only_container(pod)
-        assert recorded_amounts(requests) == (amounts(found, "requests"), amounts(found, "limits"))
+        computed = sizing.executor(known_properties(recording), is_python=is_python(recording), profile=requested)
+        assert in_numbers(computed.requests, computed.limits) == recorded(only_container(pod))
 
 
 def test_fifty_recorded_configurations_have_executors():

@@ -134,7 +134,7 @@ def _silence(observation: Observation, draft: Draft) -> Problem | None:
     return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)
 
 
-def _as_before(observation: Observation, draft: Draft, condition_type: ConditionType) -> Service | None:
+def _still_available(observation: Observation, draft: Draft, condition_type: ConditionType) -> Service | None:
     """Return that a service is available, if the status says so and a new leader may not have been reported to yet."""
     known = draft.state.condition(condition_type)
     if known is None or known.status != "True" or observation.report or draft.silence_s(observation.now_s) > READY_S:
@@ -144,7 +144,7 @@ def _as_before(observation: Observation, draft: Draft, condition_type: Condition
 
 def hdfs(observation: Observation, draft: Draft) -> Service:
     """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
-    if before := _as_before(observation, draft, ConditionType.HDFS_AVAILABLE):
+    if before := _still_available(observation, draft, ConditionType.HDFS_AVAILABLE):
         return before
     report = observation.report_within(READY_S)
     if report is None or report.hdfs is None:
@@ -173,7 +173,7 @@ def yarn(observation: Observation, draft: Draft) -> Service:
     """Return whether YARN is available, whose ApplicationMasters run on core nodes: at first on all of them."""
     if not observation.cluster.spec.compute:
         return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
-    if before := _as_before(observation, draft, ConditionType.YARN_AVAILABLE):
+    if before := _still_available(observation, draft, ConditionType.YARN_AVAILABLE):
         return before
     report = observation.report_within(READY_S)
     if report is None or report.yarn is None:

@@ -215,7 +215,7 @@ class HadoopJobs:
         writes.check_lead()
         for application_id in desired.kill:
             failpoints.hit("before-mrjob.kill-application")
-            self._applications.wish_kill(cluster.uid, application_id)
+            self._applications.request_kill(cluster.uid, application_id)
             failpoints.hit("after-mrjob.kill-application")
 
     def _submit(

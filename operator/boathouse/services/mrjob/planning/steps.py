@@ -110,7 +110,7 @@ def at_hand(observation: Observation, state: JobState) -> Observation:
     return dataclasses.replace(observation, pods=tuple(pod for pod in observation.pods if pod.step == state.step))
 
 
-def vouched(pods: Sequence[AttemptPod], step: int) -> set[str]:
+def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
     """Return the plan digests in the results of a step's setup pods, which the job owns."""
     setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
     return {result.digest for result in setups if result is not None and result.digest}

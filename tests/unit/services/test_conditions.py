@@ -1,9 +1,39 @@
-"""The condition of a job for which a part of the profile is off, and the events about it."""
+"""Conditions of a job: policies without measurements of nodes, and parts of the profile that are off."""
 
-from boathouse.resources.names import ConditionType
+from boathouse.resources.names import ConditionType, Reason
+from boathouse.services.instruments.missing import Problem
 from boathouse.services.mrjob import conditions
 from boathouse.services.mrjob.job_state import JobState
 from boathouse_policies.profiles.guard import Effect, Off, Part
+
+FAILING = Problem(reason=Reason.KUBELETS_FAILING, message="most kubelets cannot be read (timeout)")
+
+
+def described(problem, state=None):
+    """Return the next state, and its condition."""
+    after = conditions.with_measurements(state or JobState(), problem, 0.0)
+    return after, after.condition(ConditionType.SIGNALS_AVAILABLE)
+
+
+def test_a_job_whose_policies_have_measurements_has_no_condition():
+    assert described(None)[1] is None
+
+
+def test_a_job_whose_policies_lack_measurements_says_why():
+    _, condition = described(FAILING)
+    assert (condition.status, condition.reason) == ("False", "KubeletsFailing")
+    assert condition.message == FAILING.message
+
+
+def test_a_job_whose_policies_have_measurements_again_says_so():
+    state, _ = described(FAILING)
+    _, condition = described(None, state)
+    assert (condition.status, condition.reason, condition.message) == ("True", "KubeletsRead", "")
+
+
+def test_a_finished_job_gets_no_condition():
+    assert described(FAILING, JobState(phase="Succeeded"))[1] is None
+
 
 HARM = Off(Part.MEMORY, 3600.0, Effect(decisions=12, predicted_s=30.0, realised_s=-90.0))
 
@@ -34,10 +64,10 @@ def test_each_change_is_an_event_and_a_reconcile_without_one_is_none():
     before = JobState()
     off = conditions.with_parts_off(before, [HARM], 0.0)
     on = conditions.with_parts_off(off, (), 1.0)
-    assert conditions.parts_off_news(before, off) == ("PolicyOff", condition(off).message)
-    assert conditions.parts_off_news(off, conditions.with_parts_off(off, [HARM], 1.0)) is None
-    assert conditions.parts_off_news(off, on) == ("PolicyOn", "all policies decide again")
-    assert conditions.parts_off_news(on, conditions.with_parts_off(on, (), 2.0)) is None
+    assert conditions.parts_off_event(before, off) == ("PolicyOff", condition(off).message)
+    assert conditions.parts_off_event(off, conditions.with_parts_off(off, [HARM], 1.0)) is None
+    assert conditions.parts_off_event(off, on) == ("PolicyOn", "all policies decide again")
+    assert conditions.parts_off_event(on, conditions.with_parts_off(on, (), 2.0)) is None
 
 
 def test_a_finished_job_keeps_its_condition():

@@ -160,7 +160,7 @@ async def test_foreign_pods_whose_binding_is_refused_are_held():
         desk.show(foreign_pod("u1"))
         await desk.decide()
         await desk.answer("bind", "u1 n1", NO_CLASS)
-        assert desk.scheduler.state.jobs.hold_of(desk.row("demo/p")).scope.verb is refusals.Verb.BIND
+        assert desk.scheduler.state.jobs.backoff_of(desk.row("demo/p")).scope.verb is refusals.Verb.BIND
         desk.now_s = 1.0
         assert ("bind", "u1 n1") not in await desk.decide()
         desk.now_s = 11.0
