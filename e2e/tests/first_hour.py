@@ -7,14 +7,13 @@ removes them. The times go into docs/first-hour.md, and what the commands print 
 
 import argparse
 import contextlib
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from boathouse_e2e import autoscaling, builders, demo, dockerfiles, pages, paths, tools, waiting
+from boathouse_e2e import autoscaling, builders, demo, dockerfiles, pages, paths, shell, tools, waiting
 from boathouse_e2e.docker import Docker
 from boathouse_e2e.kind import config
 from boathouse_e2e.kind.provider import KindProvider
@@ -35,8 +34,8 @@ BASES = {".": dockerfiles.PYTHON_BASE, "images/spark": dockerfiles.SPARK_BASE, "
 Row = tuple[str, float]
 
 
-class Shell:
-    """Enters lines into bash as a user of the cluster does, and keeps how long they took.
+class User:
+    """Enters lines into bash, and keeps how long they took.
 
     Attributes:
         rows: Of the table: a line or a heading, and seconds.
@@ -61,22 +60,11 @@ class Shell:
     def _enter(self, line: str) -> float:
         entered = self._built(line) if line.startswith("docker build ") else line
         started = time.monotonic()
-        with self._log.open("a") as log:
-            print(f"$ {line}", file=log, flush=True)
-            command = ("bash", "-ec", entered)
-            done = subprocess.run(
-                command,
-                cwd=paths.REPOSITORY,
-                env=self._environment,
-                stdout=log,
-                stderr=log,
-                timeout=LIMIT_S,
-                check=False,
-            )
+        said = shell.run("bash", "-ec", entered, cwd=paths.REPOSITORY, env=self._environment, timeout_s=LIMIT_S)
         taken_s = time.monotonic() - started
         print(f"{taken_s:7.1f} s  {line}", flush=True)
-        if done.returncode:
-            sys.exit(f"exit code {done.returncode}: see {self._log}")
+        with self._log.open("a") as log:
+            log.write(f"$ {line}\n{said}")
         return taken_s
 
     def _built(self, line: str) -> str:
@@ -135,16 +123,16 @@ def objects(cluster: Cluster) -> set[str]:
     return {f"{one['kind']} {one['metadata'].get('namespace', '')}/{one['metadata']['name']}" for one in owned}
 
 
-def try_out(cluster: Cluster, nodes: Nodes, shell: Shell) -> list[str]:
+def try_out(cluster: Cluster, nodes: Nodes, user: User) -> list[str]:
     """Follow the page from the first command to the last; return the objects that are left afterwards."""
     before = objects(cluster)
-    shell.follow(INSTALL)
+    user.follow(INSTALL)
     with nodes.scaling() as provisioner:
         for heading in JOBS:
-            shell.follow(heading)
+            user.follow(heading)
             if provisioner:
-                shell.rows.append(nodes.removed(provisioner))
-    shell.follow(UNINSTALL)
+                user.rows.append(nodes.removed(provisioner))
+    user.follow(UNINSTALL)
     with contextlib.suppress(AssertionError):  # the caller reports them
         waiting.until(lambda: objects(cluster) <= before, "nothing is left", within_s=COLLECTED_S, every_s=5)
     return sorted(objects(cluster) - before)
@@ -172,14 +160,14 @@ def main() -> None:
     try:
         nodes = Nodes(cluster, provider, spec, from_zero=from_zero)
         with tempfile.TemporaryDirectory() as folder, nodes.with_volume():
-            shell = Shell(cluster, provider.docker(NAME), Path(folder), log)
-            left = try_out(cluster, nodes, shell)
+            user = User(cluster, provider.docker(NAME), Path(folder), log)
+            left = try_out(cluster, nodes, user)
     except BaseException:
         demo.save(cluster, pages.NAMESPACE, log.with_suffix(""))
         raise
     finally:
         provider.down(NAME)
-    write(name, [*shell.rows, ("**all**", sum(seconds for what, seconds in shell.rows if what.startswith("**")))])
+    write(name, [*user.rows, ("**all**", sum(seconds for what, seconds in user.rows if what.startswith("**")))])
     print(f"left in the cluster: {', '.join(left) or 'nothing'}; written: {LOG}")
     sys.exit(bool(left))
 
