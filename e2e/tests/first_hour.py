@@ -87,20 +87,22 @@ class Nodes:
 
     @contextlib.contextmanager
     def with_volume(self) -> Iterator[None]:
-        """Have a volume for the first job's claim on the first node; then no node for jobs, if there is to be none."""
+        """Have a volume for the first job's claim on a node for jobs; the operator gets another one."""
         with local_volumes.reserved(self._cluster, pages.NAMESPACE, "first-mrjob", node=self._workers[0]):
-            for name in self._workers if self._from_zero else []:
-                self._provider.switch_off(NAME, name)
-                self._cluster.run("delete", "node", name)
+            if self._from_zero:
+                self._cluster.run("cordon", *self._workers)
             yield
 
     @contextlib.contextmanager
     def scaling(self) -> Iterator[Provisioner | None]:
-        """Add nodes for pods while the block runs; the first node keeps the operator and takes no other pods."""
+        """Remove the nodes for jobs, and add them for pods while the block runs; the operator's takes no other pods."""
         if not self._from_zero:
             yield None
             return
         self._cluster.run("taint", "node", self._system, "tests.boathouse.dev/system=true:NoSchedule")
+        for name in self._workers:
+            self._provider.switch_off(NAME, name)
+            self._cluster.run("delete", "node", name)
         with Provisioner(self._cluster, self._provider, self._workers).running() as provisioner:
             yield provisioner
         self._cluster.run("taint", "node", self._system, "tests.boathouse.dev/system-")
