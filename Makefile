@@ -159,10 +159,15 @@ test-autoscaling: setup build/reports ## Real Karpenter with fake nodes, then re
 	@$(BIN)/pytest tests/autoscaling -v $(LONG) --results=build/reports/autoscaling.jsonl
 	@PROVIDER=local $(BIN)/pytest e2e/tests/scaling -v $(LONG) --results=build/reports/e2e-scaling.jsonl
 
+.PHONY: first-hour
+first-hour: setup ## Follow docs/getting-started.md on a new kind cluster, then on one that grows from zero nodes, and write the times into docs
+	@$(BIN)/python -m e2e.tests.first_hour
+	@$(BIN)/python -m e2e.tests.first_hour --from-zero
+
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes, the long tests and planted faults (some hours; goes on where it stopped)
 	@$(MAKE) --no-print-directory test-oldest-kubernetes
-	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-autoscaling test-mutations
+	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-autoscaling first-hour test-mutations
 
 build/reports:
 	@mkdir -p $@

@@ -49,7 +49,10 @@ def says_unschedulable(pod: Pod) -> bool:
 
 
 def simulate(nodes: Mapping[str, Size], pods: Iterable[Pod]) -> tuple[set[str], list[str]]:
-    """Return the nodes that pods are on or would be put on, and the names of the pods for which there is no room."""
+    """Return the nodes that pods are on or would be put on, and the names of the pods for which there is no room.
+
+    As for cluster-autoscaler, a node with pods of DaemonSets only is empty.
+    """
     live = [pod for pod in pods if pod["status"].get("phase") in _LIVE]
     on_node: dict[str, list[Pod]] = {name: [] for name in sorted(nodes)}
     for pod in live:
@@ -62,7 +65,12 @@ def simulate(nodes: Mapping[str, Size], pods: Iterable[Pod]) -> tuple[set[str], 
             unplaced.append(pod["metadata"]["name"])
         else:
             on_node[node].append(pod)
-    return {name for name, found in on_node.items() if found}, unplaced
+    return {name for name, found in on_node.items() if not all(map(of_daemon_set, found))}, unplaced
+
+
+def of_daemon_set(found: dict[str, Any]) -> bool:
+    """Return whether a DaemonSet owns an object."""
+    return any(owner["kind"] == "DaemonSet" for owner in found["metadata"].get("ownerReferences", ()))
 
 
 def _fits(pod: Pod, others: list[Pod], room: Size) -> bool:

@@ -40,12 +40,12 @@ def pool(cluster: Cluster, *, each: int, size: str = "1Gi") -> Iterator[str | No
 
 
 @contextlib.contextmanager
-def reserved(cluster: Cluster, namespace: str, claim: str) -> Iterator[None]:
-    """Have a volume for a claim of the default StorageClass, also where there is no such class."""
+def reserved(cluster: Cluster, namespace: str, claim: str, *, node: str | None = None) -> Iterator[None]:
+    """Have a volume for a claim of the default StorageClass, also where there is no such class (on a node)."""
     if _has_default_class(cluster):
         yield
         return
-    node = str(cluster.workers()[0]["metadata"]["name"])
+    node = node or str(cluster.workers()[0]["metadata"]["name"])
     with _folder(cluster) as folder:
         path = folder / namespace
         _make(cluster, node, [path])

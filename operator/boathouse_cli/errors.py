@@ -48,5 +48,9 @@ class ExpiredError(CommandError):
     """A watch cannot go on from its revision, or a list cannot be continued: it has to be listed anew."""
 
 
+class StartingError(CommandError):
+    """A web server of a pod does not serve yet."""
+
+
 class AlreadyExistsError(CommandError):
     """An object of this name is there."""

@@ -21,6 +21,7 @@ from boathouse_cli.errors import (
     ExitCode,
     ExpiredError,
     ForbiddenError,
+    StartingError,
     UnknownKindError,
 )
 
@@ -310,7 +311,8 @@ def _refused_by_proxy(status: int, what: str, namespace: str) -> CommandError:
         )
     missing = {http.HTTPStatus.NOT_FOUND, http.HTTPStatus.INTERNAL_SERVER_ERROR}  # Hadoop's answers for no such logs
     code = ExitCode.NOT_FOUND if status in missing else ExitCode.CLUSTER
-    return CommandError(f"{what} in namespace {namespace} answered {status}: retry later", code)
+    kind = StartingError if status == http.HTTPStatus.SERVICE_UNAVAILABLE else CommandError
+    return kind(f"{what} in namespace {namespace} answered {status}: retry later", code)
 
 
 def _from_status(error: errors.ApiError, what: str, where: str, verb: str) -> CommandError:

@@ -8,18 +8,20 @@ answer is of the cluster's image: names are checked before they become a part of
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 import itertools
 import json
 import re
 import sys
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, StartingError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -33,6 +35,9 @@ RESOURCE_MANAGER_PORT: Final = 8088
 NODE_MANAGER_PORT: Final = 8042
 HISTORY_PORT: Final = 19888
 MOST_JSON_BYTES: Final = 16 << 20
+STARTING_TRIES: Final = 30
+"""A JobHistoryServer may start later than the cluster's first job ends."""
+STARTING_PAUSE_S: Final = 2.0
 _HEAD_LINES: Final = 12
 _FOOT_LINES: Final = 6
 """Lines that YARN writes around a log have an end among these."""
@@ -213,11 +218,19 @@ def _contents(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _asked(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
-    """Return a JSON answer of a web server of Hadoop.
+    """Return a JSON answer of a web server of Hadoop; wait a minute for one that starts.
 
     Raises:
-        CommandError: It is too long, or no JSON.
+        CommandError: It is too long, or no JSON, or the server does not start.
     """
+    for _ in range(STARTING_TRIES):
+        with contextlib.suppress(StartingError):
+            return _answer(gateway, pod, port, path)
+        time.sleep(STARTING_PAUSE_S)
+    return _answer(gateway, pod, port, path)
+
+
+def _answer(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
     text = bytearray()
     for chunk in gateway.proxied(_name(pod), port, path):
         text += chunk

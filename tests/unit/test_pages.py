@@ -102,9 +102,9 @@ def test_a_file_that_kubectl_applies_is_an_example_or_on_a_page():
     assert used <= {*shown, *examples, "-"}
 
 
-@pytest.mark.parametrize("words", words_of(("helm",)), ids=" ".join)
+@pytest.mark.parametrize("words", words_of(("helm", "install"), ("helm", "upgrade")), ids=" ".join)
 def test_a_chart_that_helm_installs_is_ours_and_has_the_values_that_are_set(words):
-    chart = paths.REPOSITORY / words[2].removeprefix(PUBLISHED)
+    chart = paths.REPOSITORY / words[1].removeprefix(PUBLISHED)
     values = yaml.safe_load((chart / "values.yaml").read_text())
     for setting in (given for option, given in itertools.pairwise(words) if option == "--set"):
         found = values

@@ -196,7 +196,15 @@ class KindProvider:
         Raises:
             ClusterError: there is no such cluster or node, or the command failed.
         """
-        return _docker(_known(name)).run("exec", "--interactive", node, *command, stdin=stdin)
+        return self.docker(name).run("exec", "--interactive", node, *command, stdin=stdin)
+
+    def docker(self, name: str) -> Docker:
+        """Return the daemon that has the nodes.
+
+        Raises:
+            ClusterError: there is no such cluster.
+        """
+        return _docker(_known(name))
 
 
 class Start:

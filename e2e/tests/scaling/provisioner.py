@@ -52,12 +52,16 @@ class Provisioner:
             name: autoscaling.Size.of(nodes[name]["status"]["allocatable"]) for name in self._names if name in nodes
         }
 
-    def remove_empty(self) -> None:
-        """Remove the nodes that no pod is on, or would be put on."""
+    def until_empty(self) -> None:
+        """Wait until no node is left, and remove each that no pod is on, or would be put on."""
+        harness.until(lambda: not self._with_pods(), "no worker is left", every_s=1)
+
+    def _with_pods(self) -> set[str]:
         workers = self.workers()
         used, _ = autoscaling.simulate(workers, self._pods())
         for name in workers.keys() - used:
             self._remove(name)
+        return used
 
     def _run(self) -> None:
         while not self._ended.wait(_EVERY_S):

@@ -16,23 +16,13 @@ LARGE = {"requests": {"cpu": "900m", "memory": "256Mi"}, "limits": {"cpu": "1"}}
 """Two of these fit on a node."""
 
 
-def until_empty(provisioner: Provisioner) -> None:
-    """Wait until the provisioner has removed all nodes."""
-
-    def is_empty() -> bool:
-        provisioner.remove_empty()
-        return not provisioner.workers()
-
-    harness.until(is_empty, "no worker is left", every_s=1)
-
-
 def test_an_mrjob_runs_from_no_node_to_its_end(place: harness.Place, provisioner: Provisioner) -> None:
     place.put("in/a.txt", TEXT)
     place.start("words", mapper={"command": ["python3", "mapper.py"], "resources": LARGE})
     place.succeed("words", spark_harness.TIMEOUT_S)
     assert harness.pairs(place.parts("words")) == harness.counted(TEXT)
     assert provisioner.added == WORKERS
-    until_empty(provisioner)
+    provisioner.until_empty()
 
 
 def test_a_spark_application_gets_nodes_for_its_driver_and_its_minimum_of_executors(
@@ -42,7 +32,7 @@ def test_a_spark_application_gets_nodes_for_its_driver_and_its_minimum_of_execut
     app = apps.succeed("grown")
     assert (total(apps, "grown"), app.attempt) == (EXPECTED, 1)
     assert provisioner.added == WORKERS
-    until_empty(provisioner)
+    provisioner.until_empty()
 
 
 def test_a_hadoop_cluster_runs_a_job_on_nodes_that_came_for_it(hadoop: Clusters, provisioner: Provisioner) -> None:
@@ -55,4 +45,4 @@ def test_a_hadoop_cluster_runs_a_job_on_nodes_that_came_for_it(hadoop: Clusters,
     hadoop.succeed("words")
     assert hadoop.words("lake", "/out-words") == harness.counted(hadoop_harness.TEXT)
     hadoop.cluster.run("delete", "mrcluster", "lake", "-n", hadoop.place.namespace)
-    until_empty(provisioner)
+    provisioner.until_empty()

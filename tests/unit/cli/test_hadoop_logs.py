@@ -5,7 +5,7 @@ import json
 import pytest
 
 from boathouse_cli import mrclusters, mrjobs, printing_logs
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, StartingError
 from tests.builders import cli
 
 APPLICATION = "application_1800000000000_0007"
@@ -26,6 +26,8 @@ class Gateway:
 
     def __init__(self, responses, pods):
         self.responses, self.listed, self.requests = responses, pods, []
+        self.refusals = 0
+        """Requests that are answered with 503 first."""
 
     def pods(self, selector):
         requested = dict(each.partition("=")[::2] for each in selector.split(","))
@@ -45,6 +47,8 @@ class Gateway:
 
     def proxied(self, pod, port, path):
         self.requests.append((pod, port, path))
+        if len(self.requests) <= self.refusals:
+            raise StartingError("answered 503")
         if path not in self.responses:
             raise CommandError("answered 404", ExitCode.NOT_FOUND)
         response = self.responses[path]
@@ -152,6 +156,22 @@ def test_an_application_that_is_no_id_is_not_requested():
 def test_logs_that_are_not_collected_yet_say_so():
     with pytest.raises(CommandError, match=r"there are no logs of application_.* yet, or no more"):
         logs_of_job(gateway())
+
+
+def test_a_server_that_starts_is_waited_for(monkeypatch):
+    monkeypatch.setattr(printing_logs, "STARTING_PAUSE_S", 0)
+    reached = gateway({HISTORY: []})
+    reached.refusals = printing_logs.STARTING_TRIES
+    logs_of_job(reached)
+    assert len(reached.requests) == printing_logs.STARTING_TRIES + 1
+
+
+def test_a_server_that_never_starts_is_an_error(monkeypatch):
+    monkeypatch.setattr(printing_logs, "STARTING_PAUSE_S", 0)
+    reached = gateway({HISTORY: []})
+    reached.refusals = printing_logs.STARTING_TRIES + 1
+    with pytest.raises(StartingError):
+        logs_of_job(reached)
 
 
 def test_an_endless_response_is_cut_off(monkeypatch):

@@ -43,3 +43,9 @@ def test_a_node_is_used_by_pods_that_are_on_it_and_by_pods_that_would_come():
     bound = manifests.pod("a", node="n1", phase="Running")
     assert simulate(NODES, [bound])[0] == simulate(NODES, [pending("b")])[0] == {"n1"}
     assert simulate(NODES, [])[0] == set()
+
+
+def test_a_node_with_pods_of_daemon_sets_only_is_empty():
+    pod = manifests.pod("proxy", node="n1", phase="Running")
+    pod["metadata"]["ownerReferences"] = [{"kind": "DaemonSet", "name": "kube-proxy"}]
+    assert simulate(NODES, [pod])[0] == set()
