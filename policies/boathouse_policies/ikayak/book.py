@@ -37,6 +37,7 @@ class JobBook:
         job: As it was submitted.
         classes: By id, in order.
         left: Its maps that have not ended, by class.
+        maps: How many were left at most.
         reducers: Its reducers that run, by task.
         located: Its classes whose input is in blocks, as far as tasks of them were placed.
     """
@@ -44,6 +45,7 @@ class JobBook:
     job: model.Job
     classes: Mapping[model.ClassId, model.TaskClass]
     left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)
+    maps: int = 0
     reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)
     located: set[model.ClassId] = dataclasses.field(default_factory=set)
 
@@ -56,6 +58,11 @@ class JobBook:
     def lacks_maps(self) -> bool:
         """Whether map output is still to come."""
         return any(count > 0 for count in self.left.values())
+
+    @property
+    def left_share(self) -> float:
+        """The part of its maps that has not ended, 0 to 1."""
+        return sum(self.left.values()) / self.maps if self.maps else 0.0
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -208,6 +215,7 @@ class Book(Observer, Follower):
             for class_id, task_class in classes.items()
             if task_class.stage is _MAP
         }
+        job.maps = max(job.maps, sum(job.left.values()))
 
     @staticmethod
     def _progress(reducer: Reducer, event: model.Progress) -> None:

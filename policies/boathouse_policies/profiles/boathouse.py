@@ -301,7 +301,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     interference, delay = Refusing(config.ila, guard), ila.AdaptiveDelay(config.ila)
     look_ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)
     regular = LeastInterference(interference, spark.shrinking)
-    elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices, guard)
+    elastic = Smaller(config.yarn_me, regular, yarn_me.Outlook(running), look_ahead, prices, guard, spark.book)
     sizes = OneResourceLess(elastic, spark.shrinking)
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)

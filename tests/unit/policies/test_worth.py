@@ -122,6 +122,18 @@ def test_the_last_free_cpu_of_a_node_is_for_a_task_with_all_its_memory(cpu, is_s
     assert bool(core.sizes_of(shell.cycle())) is is_smaller
 
 
+@pytest.mark.parametrize(("maps", "is_smaller"), [(0, True), (3, False)])
+def test_a_reducer_that_would_wait_for_maps_takes_no_less_memory(maps, is_smaller):
+    shell, job = ElasticShell(), core.job("mr")
+    shell.leave("n0", cpu=4000, gib=1)
+    waiting = core.task_class(job, core.amount(1000, 1000), "map", stage=model.Stage.MAP)
+    reduces = core.task_class(
+        job, SIZE, "reduce", stage=model.Stage.REDUCE, estimates=elastic_estimates(SIZE, 100.0, 1.2)
+    )
+    shell.submit_job(job, [waiting, reduces], [*core.tasks(waiting, maps), *core.tasks(reduces, 1)])
+    assert bool(core.sizes_of(shell.cycle())) is is_smaller
+
+
 # Reservations
 
 
