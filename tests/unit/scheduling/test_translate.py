@@ -64,10 +64,14 @@ def test_host_ports_of_containers_and_sidecars_are_kept():
     assert [(port.port, port.protocol) for port in taken] == [(53, "UDP"), (80, "TCP")]
 
 
-def test_a_pod_that_may_not_share_its_node_takes_a_port_that_no_socket_has():
-    metadata = {"name": "p", "namespace": "demo", "labels": {"boathouse.dev/apart": "x"}}
-    subject = msgspec.convert({"metadata": metadata}, wire.PodView)
+def test_a_pod_that_may_not_share_its_node_takes_a_port_that_no_socket_has_instead_of_its_term():
+    labels = {"boathouse.dev/apart": "x"}
+    metadata = {"name": "p", "namespace": "demo", "labels": labels}
+    terms = [{"topologyKey": key, "labelSelector": {"matchLabels": labels}} for key in ("kubernetes.io/hostname", "z")]
+    raw = {"metadata": metadata, "spec": {"affinity": {"podAntiAffinity": {REQUIRED: terms}}}}
+    subject = msgspec.convert(raw, wire.PodView)
     assert translate.host_ports(subject) == (model.HostPort(port=0, protocol="apart/demo/x"),)
+    assert [term.topology_key for term in translate.anti_affinity(subject)] == ["z"]
 
 
 @pytest.mark.parametrize(

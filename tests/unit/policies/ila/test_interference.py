@@ -198,11 +198,12 @@ def test_a_placement_that_is_taken_back_leaves_everything_as_it_was():
     shell.submit("job", 0)
     slowdowns, task = slowdowns_in_cycle(shell), judged(shell, 1.0, 0.1)
     slowdowns.place(0, task, is_judged=True)
-    before = slowdowns.on_all(task).copy(), slowdowns.limits(task.margin).copy()
+    before = slowdowns.on_all(task).copy(), slowdowns.limits(task.margin).copy(), slowdowns.thresholds.reached.tolist()
     slowdowns.place(1, task, is_judged=True)
     slowdowns.undo(1, task.demand)
     assert slowdowns.on_all(task) == pytest.approx(before[0])
     assert slowdowns.limits(task.margin).tolist() == before[1].tolist()
+    assert slowdowns.thresholds.reached.tolist() == before[2]
 
 
 def test_asking_what_is_refused_does_not_begin_the_wait():
