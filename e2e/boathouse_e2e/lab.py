@@ -11,7 +11,6 @@ import dataclasses
 import itertools
 import json
 import os
-import random
 import signal
 import socket
 import subprocess
@@ -33,15 +32,19 @@ if TYPE_CHECKING:
     from boathouse_e2e.spec import Cluster
 
 
-_RANGE: Final = (20_000, 32_000)
+_FIRST, _BLOCKS, _BLOCK = 20_000, 120, 100
+"""Ports below those of the kernel for connections, which could take one before a server does."""
+_OWN: Final = _FIRST + os.getpid() % _BLOCKS * _BLOCK
+_PORTS: Final = itertools.cycle(range(_OWN, _OWN + _BLOCK))
+"""Those of this process: one of a test beside it could be taken between the look and the server's start."""
 
 
 def free(count: int) -> list[int]:
-    """Return distinct ports below those of the kernel for connections, which could take one before a server does."""
+    """Return distinct ports that nobody listens at."""
     with contextlib.ExitStack() as held:
         ports: list[int] = []
         while len(ports) < count:
-            port = random.randrange(*_RANGE)  # noqa: S311 # any will do
+            port = next(_PORTS)
             with contextlib.suppress(OSError):
                 held.enter_context(socket.create_server(("", port)))
                 ports.append(port)
