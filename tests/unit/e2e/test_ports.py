@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import random
+import itertools
+import socket
 
 from boathouse_e2e import lab
 
 
-def test_one_operator_listens_on_distinct_ports(monkeypatch):
-    drawn = iter([20_011, 20_011, 20_012, 20_013])
-    monkeypatch.setattr(random, "randrange", lambda *_: next(drawn))
-    assert lab.free(3) == [20_011, 20_012, 20_013]
+def test_one_operator_listens_on_distinct_ports_that_nobody_else_has(monkeypatch):
+    taken, *others = lab.free(4)
+    monkeypatch.setattr(lab, "_PORTS", itertools.cycle([taken, others[0], taken, *others[1:]]))
+    with socket.create_server(("", taken)):
+        assert lab.free(3) == others
