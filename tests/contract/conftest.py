@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from boathouse.cluster import catalogue, client, config
+from boathouse.resources.mrcluster.status import MRCLUSTER
+from boathouse.resources.mrjob.status import MRJOB
+from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_e2e import ahead, demo, waiting
 from boathouse_e2e import catalogue as programs
 from boathouse_e2e.local.provider import LocalProvider
@@ -67,6 +70,16 @@ def bare_control_plane(start_control_plane):
         apiserver_args=("--disable-admission-plugins=TaintNodesByCondition",),
         scheduler_args=("--kube-api-qps=1000", "--kube-api-burst=1000"),
     )
+
+
+@pytest.fixture(scope="session")
+def crds(control_plane):
+    """The control plane with the three CRDs, accepted and served."""
+    resources = (MRJOB, SPARKAPP, MRCLUSTER)
+    control_plane.apply(*(resource.manifest() for resource in resources))
+    for resource in resources:
+        control_plane.run("wait", "--for=condition=Established", f"crd/{resource.name}", f"--timeout={PATIENCE_S}s")
+    return control_plane
 
 
 @pytest.fixture

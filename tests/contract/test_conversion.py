@@ -5,10 +5,11 @@ from hypothesis import HealthCheck, given, settings
 
 from boathouse.cluster import errors
 from tests.builders import conversion_strategies, conversions
-from tests.contract.test_sparkapp_crd import SPARKAPPS, sparkapps
+from tests.contract.test_sparkapp_crd import SPARKAPPS
 from tests.spark import configurations
 
-__all__ = ["sparkapps"]
+pytestmark = pytest.mark.usefixtures("crds")
+
 SAMPLES = 150
 
 
@@ -34,25 +35,25 @@ async def problem_of(api, manifest):
     return None
 
 
-async def test_submissions_are_accepted_as_they_are_converted(sparkapps):
+async def test_submissions_are_accepted_as_they_are_converted(api):
     tried, problems = 0, {}
     for words in submissions():
         found = conversions.converted_line(*words[1:])
         if found.manifest is not None:
             tried += 1
-            if (problem := await problem_of(sparkapps, found.manifest)) is not None:
+            if (problem := await problem_of(api, found.manifest)) is not None:
                 problems[" ".join(words)] = problem
     assert tried > SAMPLES / 2
     assert problems == {}
 
 
 @pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
-async def test_recorded_submissions_are_accepted_as_they_are_converted(sparkapps, configuration):
+async def test_recorded_submissions_are_accepted_as_they_are_converted(api, configuration):
     found = conversions.converted_line(*conversions.COMMON, *configuration.options, *configuration.application)
-    assert await problem_of(sparkapps, found.manifest) is None
+    assert await problem_of(api, found.manifest) is None
 
 
-async def test_a_manifest_with_all_that_has_a_counterpart_is_accepted(sparkapps):
+async def test_a_manifest_with_all_that_has_a_counterpart_is_accepted(api):
     found = conversions.converted_application(
         volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "books"}}],
         mainApplicationFile="file:///data/main.py",
@@ -68,4 +69,4 @@ async def test_a_manifest_with_all_that_has_a_counterpart_is_accepted(sparkapps)
         ),
     )
     assert found.notes == ()
-    assert await problem_of(sparkapps, found.manifest) is None
+    assert await problem_of(api, found.manifest) is None

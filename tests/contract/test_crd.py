@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import copy
 
 import pytest
@@ -12,6 +11,8 @@ from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import status
 from boathouse.services.mrjob.model import MRJOBS
+
+pytestmark = pytest.mark.usefixtures("crds")
 
 CRDS = catalogue.Resource(
     group="apiextensions.k8s.io",
@@ -30,32 +31,6 @@ GOOD = {
 REQUESTS = {"resources": {"requests": {}}}
 
 
-@pytest.fixture
-async def mrjobs(api, eventually):
-    """The CRD, accepted and served."""
-    with contextlib.suppress(errors.AlreadyExists):
-        await api.create(CRDS, status.MRJOB.manifest())
-
-    async def established():
-        found = await api.get(CRDS, status.MRJOB.name)
-        return any(
-            each["type"] == "Established" and each["status"] == "True"
-            for each in (found.get("status") or {}).get("conditions") or ()
-        )
-
-    await eventually(established)
-
-    async def served():
-        try:
-            await api.list(MRJOBS)
-        except errors.NotFound:
-            return False
-        return True
-
-    await eventually(served)
-    return api
-
-
 def job(**spec):
     merged = copy.deepcopy(GOOD) | spec
     return {
@@ -70,15 +45,15 @@ def mapper(**resources):
     return {"mapper": {"command": ["cat"], "resources": resources}}
 
 
-async def test_the_crd_is_structural_and_its_rules_are_cheap_enough(mrjobs):
-    found = await mrjobs.get(CRDS, status.MRJOB.name)
+async def test_the_crd_is_structural_and_its_rules_are_cheap_enough(api):
+    found = await api.get(CRDS, status.MRJOB.name)
     bad = [each for each in found["status"]["conditions"] if each["type"] == "NonStructuralSchema"]
     assert bad == []
     assert found["status"]["acceptedNames"]["shortNames"] == ["mrj"]
 
 
-async def test_what_the_user_leaves_out_is_filled_in(mrjobs, namespace):
-    created = await mrjobs.create(MRJOBS, job(mapper={"command": ["cat"]}), namespace)
+async def test_what_the_user_leaves_out_is_filled_in(api, namespace):
+    created = await api.create(MRJOBS, job(mapper={"command": ["cat"]}), namespace)
     spec = created["spec"]
     assert spec["mapper"]["resources"] == {"requests": {"cpu": "1", "memory": "512Mi"}}
     assert spec["mapper"]["maxAttempts"] == 4
@@ -87,7 +62,7 @@ async def test_what_the_user_leaves_out_is_filled_in(mrjobs, namespace):
     assert spec["storage"]["s3"]["region"] == "us-east-1"
 
 
-async def test_every_field_that_is_right_is_taken(mrjobs, namespace):
+async def test_every_field_that_is_right_is_taken(api, namespace):
     full = job(
         queue="default",
         numReduceTasks=3,
@@ -106,7 +81,7 @@ async def test_every_field_that_is_right_is_taken(mrjobs, namespace):
         tolerations=[{"key": "batch", "operator": "Exists"}],
         **mapper(requests={"cpu": 2, "memory": "1Gi", "example.com/gpu": 1}, limits={"cpu": "4"}),
     )
-    created = await mrjobs.create(MRJOBS, full, namespace)
+    created = await api.create(MRJOBS, full, namespace)
     assert created["spec"]["files"] == full["spec"]["files"]
     assert created["spec"]["mapper"]["resources"]["requests"]["cpu"] == 2
 
@@ -158,20 +133,20 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("spec", "message"), WRONG.values(), ids=WRONG.keys())
-async def test_what_is_wrong_is_refused_with_what_to_do(mrjobs, spec, message):
+async def test_what_is_wrong_is_refused_with_what_to_do(api, spec, message):
     with pytest.raises(errors.Invalid) as refused:
-        await mrjobs.create(MRJOBS, job(**spec), "default", dry_run=True)
+        await api.create(MRJOBS, job(**spec), "default", dry_run=True)
     assert message in refused.value.message
 
 
-async def test_a_spec_is_immutable_after_creation(mrjobs, namespace):
-    created = await mrjobs.create(MRJOBS, job(), namespace)
+async def test_a_spec_is_immutable_after_creation(api, namespace):
+    created = await api.create(MRJOBS, job(), namespace)
     with pytest.raises(errors.Invalid, match=r"spec\.numReduceTasks is immutable: delete and recreate the job"):
-        await mrjobs.patch(MRJOBS, created["metadata"]["name"], {"spec": {"numReduceTasks": 5}}, namespace)
+        await api.patch(MRJOBS, created["metadata"]["name"], {"spec": {"numReduceTasks": 5}}, namespace)
 
 
-async def test_labels_may_change_and_the_status_is_written_apart(mrjobs, namespace):
-    name = (await mrjobs.create(MRJOBS, job(), namespace))["metadata"]["name"]
-    await mrjobs.patch(MRJOBS, name, {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Map"}}, namespace)
-    patched = await mrjobs.patch_status(MRJOBS, name, {"phase": "Setup", "reason": None}, namespace)
+async def test_labels_may_change_and_the_status_is_written_apart(api, namespace):
+    name = (await api.create(MRJOBS, job(), namespace))["metadata"]["name"]
+    await api.patch(MRJOBS, name, {"metadata": {"labels": {"a": "b"}}, "status": {"phase": "Map"}}, namespace)
+    patched = await api.patch_status(MRJOBS, name, {"phase": "Setup", "reason": None}, namespace)
     assert patched["status"] == {"phase": "Setup"}

@@ -11,9 +11,9 @@ from boathouse.resources import pod_template as pod_fields
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.pod_environment import MAX_ENV_BYTES
-from tests.contract.test_crd import CRDS, MRJOBS, job, mrjobs
+from tests.contract.test_crd import CRDS, MRJOBS, job
 
-__all__ = ["mrjobs"]
+pytestmark = pytest.mark.usefixtures("crds")
 
 KIB = 1024
 
@@ -68,31 +68,31 @@ BOUNDS = {
 
 
 @pytest.mark.parametrize("case", BOUNDS)
-async def test_what_is_within_a_bound_is_taken_and_what_is_beyond_it_is_refused(mrjobs, namespace, case):
+async def test_what_is_within_a_bound_is_taken_and_what_is_beyond_it_is_refused(api, namespace, case):
     build, most, complaint = BOUNDS[case]
-    await mrjobs.create(MRJOBS, job(**build(most - 8 * KIB)), namespace, dry_run=True)
+    await api.create(MRJOBS, job(**build(most - 8 * KIB)), namespace, dry_run=True)
     with pytest.raises(errors.Invalid) as refused:
-        await mrjobs.create(MRJOBS, job(**build(most + 32 * KIB)), namespace, dry_run=True)
+        await api.create(MRJOBS, job(**build(most + 32 * KIB)), namespace, dry_run=True)
     assert complaint in refused.value.message
 
 
-async def test_the_commands_of_all_steps_count_together(mrjobs, namespace):
-    await mrjobs.create(MRJOBS, job(**steps(56 * KIB)), namespace, dry_run=True)
+async def test_the_commands_of_all_steps_count_together(api, namespace):
+    await api.create(MRJOBS, job(**steps(56 * KIB)), namespace, dry_run=True)
     many = steps(64 * KIB)
     many["steps"] = [{"mapper": {"command": ["x" * 4095, "y" * 600]}} for _ in many["steps"]]
     with pytest.raises(errors.Invalid, match="the commands of all steps may have"):
-        await mrjobs.create(MRJOBS, job(**many), namespace, dry_run=True)
+        await api.create(MRJOBS, job(**many), namespace, dry_run=True)
 
 
 @pytest.mark.parametrize("field", ["nodeSelector", "requests"])
-async def test_names_have_a_bound(mrjobs, namespace, field):
+async def test_names_have_a_bound(api, namespace, field):
     long = f"example.com/{'x' * 400}"
     fields = {
         "nodeSelector": {"nodeSelector": {long: "a"}},
         "requests": {"mapper": {"command": ["cat"], "resources": {"requests": {long: 1}}}},
     }[field]
     with pytest.raises(errors.Invalid, match="a name has at most 317 characters"):
-        await mrjobs.create(MRJOBS, job(**fields), namespace, dry_run=True)
+        await api.create(MRJOBS, job(**fields), namespace, dry_run=True)
 
 
 def without_bounds_in_all(manifest):
@@ -105,20 +105,20 @@ def without_bounds_in_all(manifest):
     return old
 
 
-async def test_a_stored_job_beyond_the_bounds_can_be_suspended_and_gets_its_status(mrjobs, namespace, eventually):
+async def test_a_stored_job_beyond_the_bounds_can_be_suspended_and_gets_its_status(api, namespace, eventually):
     """An upgrade of the CRD must not stop jobs that run."""
     new, old = MRJOB.manifest(), without_bounds_in_all(MRJOB.manifest())
     big = job(**env(MAX_ENV_BYTES + 32 * KIB), **command(mrjob_steps.MAX_COMMAND_CHARACTERS + 32 * KIB))
-    await mrjobs.patch(CRDS, MRJOB.name, {"spec": old["spec"]})
+    await api.patch(CRDS, MRJOB.name, {"spec": old["spec"]})
     try:
-        created = await eventually_created(mrjobs, big, namespace, eventually)
+        created = await eventually_created(api, big, namespace, eventually)
     finally:
-        await mrjobs.patch(CRDS, MRJOB.name, {"spec": new["spec"]})
-    await eventually(lambda: is_refused(mrjobs, big, namespace))
+        await api.patch(CRDS, MRJOB.name, {"spec": new["spec"]})
+    await eventually(lambda: is_refused(api, big, namespace))
     name = created["metadata"]["name"]
-    status = await mrjobs.patch(MRJOBS, name, {"status": {"phase": "Map"}}, namespace, subresource="status")
+    status = await api.patch(MRJOBS, name, {"status": {"phase": "Map"}}, namespace, subresource="status")
     assert status["status"]["phase"] == "Map"
-    suspended = await mrjobs.patch(MRJOBS, name, {"spec": {"suspend": True}}, namespace)
+    suspended = await api.patch(MRJOBS, name, {"spec": {"suspend": True}}, namespace)
     assert suspended["spec"]["suspend"] is True
 
 

@@ -4,9 +4,9 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.services.mrjob.model import MRJOBS
-from tests.contract.test_crd import job, mrjobs
+from tests.contract.test_crd import job
 
-__all__ = ["mrjobs"]  # a fixture
+pytestmark = pytest.mark.usefixtures("crds")
 
 TERM = {"key": "disk", "operator": "In", "values": ["ssd"]}
 
@@ -20,12 +20,12 @@ def elastic(least, **requests):
     return {"mapper": {"command": ["cat"], "elasticMemory": {"min": least}, "resources": {"requests": requests}}}
 
 
-async def test_defaults_of_a_jobs_life_are_filled_in(mrjobs, namespace):
-    spec = (await mrjobs.create(MRJOBS, job(), namespace))["spec"]
+async def test_defaults_of_a_jobs_life_are_filled_in(api, namespace):
+    spec = (await api.create(MRJOBS, job(), namespace))["spec"]
     assert (spec["suspend"], spec["taskTimeoutSeconds"], spec["slowStartCompletedMapsPercent"]) == (False, 600, 100)
 
 
-async def test_every_field_for_pods_that_is_right_is_taken(mrjobs, namespace):
+async def test_every_field_for_pods_that_is_right_is_taken(api, namespace):
     template = affinity(TERM)["podTemplate"] | {
         "metadata": {"labels": {"example.com/team": "a"}, "annotations": {"note": "x"}},
         "priorityClassName": "urgent",
@@ -33,7 +33,7 @@ async def test_every_field_for_pods_that_is_right_is_taken(mrjobs, namespace):
     }
     pull, sources = [{"name": "registry"}], [{"prefix": "DB_", "secretRef": {"name": "db", "optional": True}}]
     wanted = job(podTemplate=template, imagePullSecrets=pull, envFrom=sources, serviceAccountName="reader")
-    spec = (await mrjobs.create(MRJOBS, wanted | {}, namespace))["spec"]
+    spec = (await api.create(MRJOBS, wanted | {}, namespace))["spec"]
     assert (spec["podTemplate"], spec["envFrom"], spec["imagePullSecrets"]) == (template, sources, pull)
 
 
@@ -63,13 +63,13 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("spec", "message"), WRONG.values(), ids=WRONG)
-async def test_what_is_wrong_is_refused_with_what_to_do(mrjobs, namespace, spec, message):
+async def test_what_is_wrong_is_refused_with_what_to_do(api, namespace, spec, message):
     with pytest.raises(errors.Invalid, match=message):
-        await mrjobs.create(MRJOBS, job(**spec), namespace)
+        await api.create(MRJOBS, job(**spec), namespace)
 
 
-async def change(mrjobs, namespace, created, **spec):
-    return await mrjobs.patch(MRJOBS, created["metadata"]["name"], {"spec": spec}, namespace)
+async def change(api, namespace, created, **spec):
+    return await api.patch(MRJOBS, created["metadata"]["name"], {"spec": spec}, namespace)
 
 
 @pytest.mark.parametrize(
@@ -77,10 +77,10 @@ async def change(mrjobs, namespace, created, **spec):
     [{"suspend": True}, {"activeDeadlineSeconds": 9}, {"ttlSecondsAfterFinished": 9}, {"cleanUp": "Never"}],
     ids=lambda s: next(iter(s)),
 )
-async def test_what_a_batch_job_lets_change_may_change(mrjobs, namespace, spec):
-    created = await mrjobs.create(MRJOBS, job(), namespace)
-    assert (await change(mrjobs, namespace, created, **spec))["spec"] | spec == (
-        await mrjobs.get(MRJOBS, created["metadata"]["name"], namespace)
+async def test_what_a_batch_job_lets_change_may_change(api, namespace, spec):
+    created = await api.create(MRJOBS, job(), namespace)
+    assert (await change(api, namespace, created, **spec))["spec"] | spec == (
+        await api.get(MRJOBS, created["metadata"]["name"], namespace)
     )["spec"]
 
 
@@ -93,19 +93,19 @@ PLACEMENT = {
 
 
 @pytest.mark.parametrize("field", PLACEMENT)
-async def test_placement_may_change_only_while_the_job_is_suspended(mrjobs, namespace, field):
-    running = await mrjobs.create(MRJOBS, job(), namespace)
+async def test_placement_may_change_only_while_the_job_is_suspended(api, namespace, field):
+    running = await api.create(MRJOBS, job(), namespace)
     with pytest.raises(errors.Invalid, match=rf"spec\.{field} can only be changed while the job is suspended"):
-        await change(mrjobs, namespace, running, **{field: PLACEMENT[field]})
-    suspended = await mrjobs.create(MRJOBS, job(suspend=True), namespace)
-    admitted = await change(mrjobs, namespace, suspended, suspend=False, **{field: PLACEMENT[field]})
+        await change(api, namespace, running, **{field: PLACEMENT[field]})
+    suspended = await api.create(MRJOBS, job(suspend=True), namespace)
+    admitted = await change(api, namespace, suspended, suspend=False, **{field: PLACEMENT[field]})
     assert admitted["spec"][field] == PLACEMENT[field]
 
 
 @pytest.mark.parametrize(
     "spec", [{"output": "s3://bucket/else"}, {"image": "other"}, {"reducer": None}, {"env": [{"name": "A"}]}], ids=str
 )
-async def test_all_else_is_immutable_and_the_refusal_names_the_field(mrjobs, namespace, spec):
-    created = await mrjobs.create(MRJOBS, job(suspend=True), namespace)
+async def test_all_else_is_immutable_and_the_refusal_names_the_field(api, namespace, spec):
+    created = await api.create(MRJOBS, job(suspend=True), namespace)
     with pytest.raises(errors.Invalid, match=rf"spec\.{next(iter(spec))} is immutable"):
-        await change(mrjobs, namespace, created, **spec)
+        await change(api, namespace, created, **spec)

@@ -9,10 +9,10 @@ import pytest
 
 from boathouse.cluster import errors
 from boathouse.resources import names
-from boathouse.resources.mrcluster.status import MRCLUSTER
 from boathouse.services.mrcluster.model import MRCLUSTERS
 from tests.builders.crds import field_rows
-from tests.contract.test_crd import CRDS
+
+pytestmark = pytest.mark.usefixtures("crds")
 
 ACCEPTED = (
     {},
@@ -46,85 +46,68 @@ def cluster(name="etl", **spec):
 
 
 @pytest.fixture
-async def mrclusters(api, eventually):
-    """The CRD, accepted and served."""
-    with contextlib.suppress(errors.AlreadyExists):
-        await api.create(CRDS, MRCLUSTER.manifest())
-
-    async def served():
-        try:
-            await api.list(MRCLUSTERS)
-        except errors.NotFound:
-            return False
-        return True
-
-    await eventually(served)
-    return api
-
-
-@pytest.fixture
-async def stored(mrclusters):
+async def stored(api):
     """Create clusters that are deleted at the end."""
     async with contextlib.AsyncExitStack() as ends:
 
         async def create(name, **spec):
-            made = await mrclusters.create(MRCLUSTERS, cluster(name, **spec), "default")
-            ends.push_async_callback(mrclusters.delete, MRCLUSTERS, name, "default", uid=made["metadata"]["uid"])
+            made = await api.create(MRCLUSTERS, cluster(name, **spec), "default")
+            ends.push_async_callback(api.delete, MRCLUSTERS, name, "default", uid=made["metadata"]["uid"])
             return made
 
         yield create
 
 
 @pytest.mark.parametrize(("field", "wrong", "answer"), field_rows("MRCluster"))
-async def test_a_wrong_value_gets_what_the_page_says(mrclusters, field, wrong, answer):
-    assert answer in await refused(mrclusters, **json.loads(wrong)), field
+async def test_a_wrong_value_gets_what_the_page_says(api, field, wrong, answer):
+    assert answer in await refused(api, **json.loads(wrong)), field
 
 
 @pytest.mark.parametrize("spec", ACCEPTED, ids=json.dumps)
-async def test_what_is_just_within_the_rules_is_accepted(mrclusters, spec):
-    await mrclusters.create(MRCLUSTERS, cluster(**spec), "default", dry_run=True)
+async def test_what_is_just_within_the_rules_is_accepted(api, spec):
+    await api.create(MRCLUSTERS, cluster(**spec), "default", dry_run=True)
 
 
-async def test_settings_have_a_bound_in_all(mrclusters):
-    assert "settings may have 65536 bytes in total" in await refused(mrclusters, **LARGE)
+async def test_settings_have_a_bound_in_all(api):
+    assert "settings may have 65536 bytes in total" in await refused(api, **LARGE)
 
 
 @pytest.mark.parametrize("name", ["x" * 41, "1st", "a.b"])
-async def test_a_name_that_is_no_part_of_a_host_name_is_refused(mrclusters, name):
-    assert "metadata.name of a cluster has at most 40" in await refused(mrclusters, name)
+async def test_a_name_that_is_no_part_of_a_host_name_is_refused(api, name):
+    assert "metadata.name of a cluster has at most 40" in await refused(api, name)
 
 
 @pytest.mark.parametrize(("field", "before", "after"), FIXED, ids=[field for field, _, _ in FIXED])
-async def test_what_the_data_rest_on_is_immutable(mrclusters, stored, field, before, after):
+async def test_what_the_data_rest_on_is_immutable(api, stored, field, before, after):
     await stored("fixed", **{field: before})
     with pytest.raises(errors.Invalid, match=rf"spec\.{field}\S* is immutable: delete and recreate the cluster"):
-        await mrclusters.patch(MRCLUSTERS, "fixed", {"spec": {field: after}}, "default")
+        await api.patch(MRCLUSTERS, "fixed", {"spec": {field: after}}, "default")
 
 
-async def test_the_cluster_never_has_fewer_core_nodes_than_at_first(mrclusters, stored):
+async def test_the_cluster_never_has_fewer_core_nodes_than_at_first(api, stored):
     await stored("core", core={"count": 3})
-    await mrclusters.patch_status(MRCLUSTERS, "core", {"firstCoreNodes": 3}, "default")
-    await mrclusters.patch(MRCLUSTERS, "core", {"spec": {"core": {"count": 5}}}, "default")
-    await mrclusters.patch(MRCLUSTERS, "core", {"spec": {"core": {"count": 3}}}, "default")
+    await api.patch_status(MRCLUSTERS, "core", {"firstCoreNodes": 3}, "default")
+    await api.patch(MRCLUSTERS, "core", {"spec": {"core": {"count": 5}}}, "default")
+    await api.patch(MRCLUSTERS, "core", {"spec": {"core": {"count": 3}}}, "default")
     with pytest.raises(errors.Invalid, match=r"spec\.core\.count is less than the number of core nodes"):
-        await mrclusters.patch(MRCLUSTERS, "core", {"spec": {"core": {"count": 2}}}, "default")
+        await api.patch(MRCLUSTERS, "core", {"spec": {"core": {"count": 2}}}, "default")
 
 
-async def test_other_fields_may_change(mrclusters, stored):
+async def test_other_fields_may_change(api, stored):
     await stored("open")
     changes = {"image": "hadoop:2", "weight": 2, "core": {"resources": {"memory": "4Gi"}}, "zones": ["a"]}
-    await mrclusters.patch(MRCLUSTERS, "open", {"spec": changes}, "default")
+    await api.patch(MRCLUSTERS, "open", {"spec": changes}, "default")
 
 
-async def test_defaults_are_filled_in(mrclusters):
-    made = await mrclusters.create(MRCLUSTERS, cluster(core={"count": 2}), "default", dry_run=True)
+async def test_defaults_are_filled_in(api):
+    made = await api.create(MRCLUSTERS, cluster(core={"count": 2}), "default", dry_run=True)
     assert made["spec"]["core"]["resources"] == {"cpu": "1", "memory": "2Gi"}
     assert made["spec"]["resizing"]["growAbovePercent"] == 150
     assert made["spec"]["hdfs"] == {"blockSize": "128Mi"}
     assert "image" not in made["spec"]
 
 
-async def refused(mrclusters, name="etl", **spec):
+async def refused(api, name="etl", **spec):
     with pytest.raises(errors.Invalid) as error:
-        await mrclusters.create(MRCLUSTERS, cluster(name, **spec), "default", dry_run=True)
+        await api.create(MRCLUSTERS, cluster(name, **spec), "default", dry_run=True)
     return error.value.message

@@ -6,13 +6,13 @@ import pytest
 
 from boathouse.cluster import errors
 from tests.builders.crds import field_rows
-from tests.contract.test_crd import MRJOBS, job, mrjobs
+from tests.contract.test_crd import MRJOBS, job
 
-__all__ = ["mrjobs"]
+pytestmark = pytest.mark.usefixtures("crds")
 
 
 @pytest.mark.parametrize(("wrong", "answer"), [(wrong, answer) for _, wrong, answer in field_rows("MRJob")])
-async def test_a_wrong_value_gets_what_the_page_says(mrjobs, wrong, answer):
+async def test_a_wrong_value_gets_what_the_page_says(api, wrong, answer):
     with pytest.raises(errors.Invalid) as refused:
-        await mrjobs.create(MRJOBS, job(**json.loads(wrong.replace("\\|", "|"))), "default", dry_run=True)
+        await api.create(MRJOBS, job(**json.loads(wrong.replace("\\|", "|"))), "default", dry_run=True)
     assert answer in refused.value.message

@@ -17,11 +17,12 @@ from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import MRJOBS
 from boathouse.services.mrjob.planning import observation, planner
 from tests.builders import manifests
-from tests.contract.test_crd import job, mrjobs
+from tests.contract.test_crd import job
+
+pytestmark = pytest.mark.usefixtures("crds")
 
 CONFIG = OperatorConfig.model_validate({"task": {"image": "task:dev"}})
 HUGE = 99999999999999999999
-__all__ = ["mrjobs"]  # a fixture
 
 
 def worst(outcome):
@@ -70,14 +71,14 @@ def state_after_plan(known_job, state, *pods, **more):
     return planner.plan(observed).state
 
 
-async def test_a_counter_beyond_64_bits_makes_a_status_invalid(mrjobs, namespace):
-    made = (await mrjobs.create(MRJOBS, job(), namespace))["metadata"]
+async def test_a_counter_beyond_64_bits_makes_a_status_invalid(api, namespace):
+    made = (await api.create(MRJOBS, job(), namespace))["metadata"]
     with pytest.raises(errors.Invalid, match="counters"):
-        await mrjobs.patch_status(MRJOBS, made["name"], {"counters": {"a": {"b": HUGE}}}, namespace)
+        await api.patch_status(MRJOBS, made["name"], {"counters": {"a": {"b": HUGE}}}, namespace)
 
 
-async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_back(mrjobs, namespace):
-    made = await mrjobs.create(MRJOBS, job(), namespace)
+async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_back(api, namespace):
+    made = await api.create(MRJOBS, job(), namespace)
     known_job = model.from_resource(made, CONFIG)
     assert isinstance(known_job, model.Job)
     plan = mrjob_status.PlanStatus(digest="d" * 64, splits=4, bytes=2**63 - 1, shards=1)
@@ -93,15 +94,15 @@ async def test_the_status_of_a_job_whose_tasks_say_the_worst_is_taken_and_read_b
     assert state.counters
     assert len(state.last_failures) == 2
     name = made["metadata"]["name"]
-    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_status(state), namespace)
+    taken = await api.patch_status(MRJOBS, name, job_state.to_status(state), namespace)
     assert stripped(taken["status"]) == stripped(job_state.to_status(state))
     assert job_state.from_status(taken["status"], reduces=1).stages == state.stages
 
 
-async def test_what_is_no_more_in_the_attempts_is_cleared(mrjobs, namespace):
-    made = await mrjobs.create(MRJOBS, job(), namespace)
+async def test_what_is_no_more_in_the_attempts_is_cleared(api, namespace):
+    made = await api.create(MRJOBS, job(), namespace)
     name = made["metadata"]["name"]
     before = {"attempts": {"map": {"last": "eNpjZAAAAAQAAg==", "killed": "eNpjZAAAAAQAAg=="}}}
-    await mrjobs.patch_status(MRJOBS, name, before, namespace)
-    taken = await mrjobs.patch_status(MRJOBS, name, job_state.to_status(JobState()), namespace)
+    await api.patch_status(MRJOBS, name, before, namespace)
+    taken = await api.patch_status(MRJOBS, name, job_state.to_status(JobState()), namespace)
     assert not taken["status"].get("attempts")

@@ -7,11 +7,6 @@ import pytest
 import yaml
 
 from boathouse_e2e import pages, paths, shell
-from tests.contract.test_crd import mrjobs
-from tests.contract.test_mrcluster_crd import mrclusters
-from tests.contract.test_sparkapp_crd import sparkapps
-
-__all__ = ["mrclusters", "mrjobs", "sparkapps"]
 
 PROGRAMS = """
 docker() { :; }
@@ -56,7 +51,7 @@ def put_down(text: str, folder: pathlib.Path) -> None:
 
 
 @pytest.mark.parametrize("page", pages.PAGES)
-@pytest.mark.usefixtures("mrjobs", "sparkapps", "mrclusters")
+@pytest.mark.usefixtures("crds")
 def test_kubectl_does_what_a_page_says(control_plane, namespace, tmp_path, page):
     text = pages.text_of(page).replace(pages.NAMESPACE, namespace)
     put_down(text, tmp_path)
