@@ -284,7 +284,7 @@ class SparkAppKind:
                 address=pod.address,
                 port=port,
                 application_id=attempt.application_id,
-                expected={key: value for key, value in properties.items() if key in rest.COMPARED},
+                expected=rest.relied_on(properties),
                 reads_spills=app.ideal_executor is not None,
             )
         )

@@ -28,11 +28,15 @@ _MOST_SPILLED_BYTES: Final = 2**60
 MASTER: Final = "spark.master"
 _REDACTED: Final = "redacted)"
 _SIZES: Final = (
-    *(f"spark.{role}.{what}" for role in ("driver", "executor") for what in ("cores", "memory", "memoryOverhead")),
-    *("spark.executor.instances", "spark.executor.pyspark.memory"),
+    *(
+        f"spark.{role}.{what}"
+        for role in ("driver", "executor")
+        for what in ("cores", "memory", "memoryOverhead", "memoryOverheadFactor", "minMemoryOverhead")
+    ),
+    *("spark.executor.instances", "spark.executor.pyspark.memory", "spark.kubernetes.memoryOverheadFactor"),
     *("spark.memory.offHeap.enabled", "spark.memory.offHeap.size"),
     *(f"spark.dynamicAllocation.{what}" for what in ("enabled", "minExecutors", "maxExecutors", "initialExecutors")),
-    *("spark.kubernetes.executor.request.cores", "spark.kubernetes.executor.limit.cores"),
+    *(f"spark.kubernetes.{role}.{bound}.cores" for role in ("driver", "executor") for bound in ("request", "limit")),
 )
 _CLOSED: Final = (
     *("spark.authenticate", "spark.ui.killEnabled"),
@@ -40,8 +44,8 @@ _CLOSED: Final = (
     *("spark.kubernetes.executor.podTemplateFile", "spark.kubernetes.executor.scheduler.name"),
     "spark.kubernetes.authenticate.executor.serviceAccountName",
 )
-COMPARED: Final = frozenset({MASTER, *_SIZES, *_CLOSED})
-"""The properties that a program must not set: what Boathouse relies on, and what room was reserved by."""
+_RELIED_ON: Final = frozenset({MASTER, *_SIZES, *_CLOSED})
+_EXTENDED_RESOURCES: Final = ("spark.driver.resource.", "spark.executor.resource.")
 TIMEOUT_S: Final = 2.0
 MAX_ANSWER_BYTES: Final = 256 * 1024
 _OK: Final = 200
@@ -123,11 +127,15 @@ def spilled_bytes(answer: bytes) -> int | None:
     return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), _MOST_SPILLED_BYTES)
 
 
-def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:
-    """Return the properties that the program changed, sorted; None if the answer is not understood.
+def relied_on(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return those of a driver's properties that its program must not change: by these, nodes were chosen."""
+    return {key: value for key, value in properties.items() if key in _RELIED_ON or key.startswith(_EXTENDED_RESOURCES)}
 
-    The answer is that of `ENVIRONMENT_PATH`. Of the properties in `COMPARED`, the driver was given those that are
-    expected.
+
+def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:
+    """Return the expected properties that the program changed, sorted; None if the answer is not understood.
+
+    The answer is that of `ENVIRONMENT_PATH`.
     """
     try:
         found = dict(_environment.decode(answer).spark_properties)

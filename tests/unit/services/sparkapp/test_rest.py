@@ -8,7 +8,7 @@ from aiohttp import web
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.sparkapp import rest
+from boathouse.services.sparkapp import rest, sizing
 from tests.wire import waiting
 
 JOBS = json.dumps([{"numTasks": 4, "numCompletedTasks": 1}]).encode()
@@ -192,6 +192,35 @@ def test_the_spills_of_the_completed_stages_are_summed_up():
 @pytest.mark.parametrize("body", [b"", b"{}", b'[{"diskBytesSpilled": "many"}]', b"[" * 100_000])
 def test_spills_that_cannot_be_decoded_are_no_report(body):
     assert rest.spilled_bytes(body) is None
+
+
+class KeysRead(dict[str, str]):
+    """Properties that note which of them are read."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.keys_read = set()
+
+    def get(self, key, default=None):
+        self.keys_read.add(key)
+        return super().get(key, default)
+
+
+def test_every_property_that_gives_a_pod_its_size_is_relied_on():
+    found = KeysRead(
+        {
+            "spark.memory.offHeap.enabled": "true",
+            "spark.dynamicAllocation.enabled": "true",
+            "spark.executor.resource.gpu.amount": "1",
+            "spark.executor.resource.gpu.vendor": "nvidia.com",
+        }
+    )
+    for role in (sizing.driver, sizing.executor):
+        role(found, is_python=True)
+    sizing.minimum_executors(found)
+    sizing.maximum_executors(found)
+    assert found.keys_read > set(found)
+    assert set(rest.relied_on(dict.fromkeys(found.keys_read, "1"))) == found.keys_read
 
 
 def test_a_program_that_keeps_its_properties_overrides_nothing():
