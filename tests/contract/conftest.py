@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import pathlib
 import uuid
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,20 @@ if TYPE_CHECKING:
 
 UNMANAGED = "--controllers=*,-node-lifecycle-controller,-taint-eviction-controller,-pod-garbage-collector-controller"
 PATIENCE_S = 100  # some of Kubernetes' controllers look again after 15 s only, and the machine may be busy
+
+
+@pytest.hookimpl(tryfirst=True)  # before xdist looks for groups
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of a control plane in one process, which starts it once; other tests stay together by file."""
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
+
+
+def _group(item: pytest.Item) -> str:
+    fixtures = getattr(item, "fixturenames", ())
+    if "control_plane" in fixtures:
+        return "chart" if pathlib.Path(item.path).parent.name == "chart" else "contract"
+    return "bare" if "bare_control_plane" in fixtures else str(item.path)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

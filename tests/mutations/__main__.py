@@ -13,6 +13,7 @@ from tests.coverage import recording
 from tests.mutations import copies, faults, page, running
 
 FOLDER = recording.ROOT / "build" / "mutations"
+RESULTS = recording.ROOT / "tests" / "mutations" / "results.jsonl"
 _LIMITS_S = (15.0, 60.0, float("inf"))
 """The faults whose tests take less come first, in all packages: the others take long if they survive."""
 
@@ -30,7 +31,7 @@ def main() -> None:
     if unknown := set(arguments.packages) - set(faults.PACKAGES):
         parser.error(f"no package {', '.join(sorted(unknown))}; choose from {', '.join(faults.PACKAGES)}")
     if arguments.page:
-        sys.exit(_write_pages(recording.Recording(), running.Results(FOLDER / "results.jsonl")))
+        sys.exit(_write_pages(recording.Recording(), running.Results(RESULTS)))
     sys.exit(_run(arguments.packages or list(faults.PACKAGES), arguments.workers, again=arguments.again))
 
 
@@ -38,8 +39,8 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
     FOLDER.mkdir(parents=True, exist_ok=True)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit("stopped; the next run continues here"))
     if again:
-        (FOLDER / "results.jsonl").unlink(missing_ok=True)
-    kept, results = recording.Recording(), running.Results(FOLDER / "results.jsonl")
+        RESULTS.unlink(missing_ok=True)
+    kept, results = recording.Recording(), running.Results(RESULTS)
     if not kept.tests:
         return "There is no recording of what each test executes: run `make record-coverage` first."
     health = running.Health()
@@ -92,11 +93,12 @@ def _write_survivors(package: str, tried: list[page.Tried], faults: int) -> None
 
 
 def _write_pages(kept: recording.Recording, results: running.Results) -> None:
-    """Write the page and the lists of survivors from all results that hold."""
+    """Write the page and the lists of survivors from all results that hold, and forget those of other code."""
     tried: list[page.Tried] = []
     numbers = {}
-    for package in faults.PACKAGES:
-        chosen = faults.choose(package, cache=FOLDER / "faults")
+    by_package = {package: faults.choose(package, cache=FOLDER / "faults") for package in faults.PACKAGES}
+    results.keep_only(itertools.chain.from_iterable(by_package.values()))
+    for package, chosen in by_package.items():
         own = [
             page.Tried(package=package, fault=fault, result=result)
             for fault in chosen

@@ -40,7 +40,6 @@ class Result:
     key: str
     caught_by: str
     """The test that failed; empty if none did."""
-    how: str
     tests: tuple[str, ...]
     """The cheapest tests that execute the line."""
     executed_by: int
@@ -57,7 +56,10 @@ class Result:
 
 
 class Results:
-    """The results of earlier runs, a line each, which hold while neither the module nor the tests change."""
+    """The results of earlier runs, a line each, which hold while neither the module nor the tests change.
+
+    They are kept with the code, so that who changes a few modules tries the faults of these only.
+    """
 
     def __init__(self, path: pathlib.Path, root: pathlib.Path = recording.ROOT) -> None:
         self._path, self._root = path, root
@@ -78,7 +80,13 @@ class Results:
         """Keep a result."""
         self._results[result.key] = result
         with self._path.open("a") as file:
-            file.write(json.dumps(dataclasses.asdict(result)) + "\n")
+            file.write(_line(result))
+
+    def keep_only(self, chosen: Iterable[faults.Fault]) -> None:
+        """Forget the results of all other faults, and write the file anew, in an order that does not change."""
+        keys = {fault.key for fault in chosen}
+        self._results = {key: result for key, result in sorted(self._results.items()) if key in keys}
+        self._path.write_text("".join(map(_line, self._results.values())))
 
     @functools.cache  # noqa: B019 - results live as long as their command
     def digest(self, file: str) -> str:
@@ -92,6 +100,10 @@ class Results:
     @functools.cached_property
     def _importers(self) -> changed.Importers:
         return changed.Importers(self._root)
+
+
+def _line(result: Result) -> str:
+    return json.dumps(dataclasses.asdict(result)) + "\n"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +144,7 @@ class Worker:
     def try_fault(self, fault: faults.Fault, tests: Sequence[recording.Test], digest: Callable[[str], str]) -> Result:
         """Run the tests that execute the line of a fault until one fails."""
         began = time.monotonic()
-        caught_by = how = ""
+        caught_by = ""
         for part in _runs(tests):
             left = [test for test in part if test.name not in self._health.failing]
             while left:
@@ -142,14 +154,14 @@ class Worker:
                 by = next((test for test in left if test.name == answer["fails"]), None)
                 suspects = [by] if by else left  # a file that cannot be imported, or a process that died
                 if self.check(suspects, is_again="limit" in answer):
-                    caught_by, how = answer["fails"] or "the import", answer.get("limit") or answer.get("text", "")
+                    caught_by = answer["fails"] or "the import"
                     break
                 left = [test for test in left if test.name not in self._health.failing]
             if caught_by:
                 break
         files = {test.file for test in tests if not caught_by or test.name == caught_by}
         return Result(
-            key=fault.key, caught_by=caught_by, how=how[-600:], executed_by=len(tests),
+            key=fault.key, caught_by=caught_by, executed_by=len(tests),
             tests=tuple(test.name for test in tests[:3]), took_s=round(time.monotonic() - began, 1),
             digests={file: digest(file) for file in sorted(files)},
         )  # fmt: skip

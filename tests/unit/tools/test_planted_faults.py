@@ -128,7 +128,7 @@ TEST = recording.Test(name="tests/unit/test_a.py::test_one", file="tests/unit/te
 
 
 def result(caught_by="", **changes):
-    values = {"how": "", "tests": (TEST.name,), "executed_by": 1, "took_s": 1.0, "digests": {}}
+    values = {"tests": (TEST.name,), "executed_by": 1, "took_s": 1.0, "digests": {}}
     return running.Result(key=FAULT.key, caught_by=caught_by, **{**values, **changes})
 
 
@@ -173,6 +173,16 @@ def test_a_result_is_kept_until_the_module_or_its_tests_change(results):
     assert opened().get(FAULT, [TEST, dataclasses.replace(TEST, file="tests/unit/test_new.py")]) is None
     file.write_text("changed")
     assert opened().get(FAULT, [TEST]) is None
+
+
+def test_results_of_other_code_are_forgotten(results):
+    opened, _ = results
+    other = dataclasses.replace(FAULT, mutated="z")
+    for fault in (FAULT, other):
+        opened().add(dataclasses.replace(result(TEST.name), key=fault.key))
+    opened().keep_only([FAULT])
+    assert opened().get(FAULT, [TEST]) is not None
+    assert opened().get(other, [TEST]) is None
 
 
 def test_a_result_ends_with_a_change_of_what_its_test_uses(results):
