@@ -153,8 +153,9 @@ class OneResourceLess(Sizer, Filter):
 class Backfill(Hooks):
     """Who may use a reserved node because its job goes before the owner's.
 
-    The order decides as if no node were reserved, for tasks whose run time is known. The older a reservation, the
-    smaller must a job be to pass it: after `_PASSED_FOR_S` nobody does, so that an owner waits for a bounded time.
+    The order decides as if no node were reserved, for tasks whose run time is known, and for drivers and executors:
+    applications of one size waited beside idle nodes for one another. The older a reservation, the smaller must a job
+    be to pass it: after `_PASSED_FOR_S` nobody does, so that an owner waits for a bounded time.
     """
 
     def __init__(self, order: SizeBased) -> None:
@@ -184,8 +185,11 @@ class Backfill(Hooks):
 
     @staticmethod
     def _ends_s(pending: PendingClass) -> float:
+        """Return the run time; 0 for drivers and executors, which end with their application only."""
+        if pending.task_class.stage in SPARK:
+            return 0.0
         seconds = pending.task_class.estimates.duration_s(pending.task_class.resources)
-        return math.inf if seconds is None or pending.task_class.stage in SPARK else seconds
+        return math.inf if seconds is None else seconds
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
