@@ -25,7 +25,10 @@ class ReservedNodes(Part):
 
     def report(self) -> None:
         """Report what was reserved when the last cycle began, once for each node and owner."""
-        found = {(one.node, one.task_class): one for one in self._state.profile.reserve.reservations()}
+        found = {
+            (reservation.node, reservation.task_class): reservation
+            for reservation in self._state.profile.reserve.reservations()
+        }
         for key in found.keys() - self._known:
             self._report(found[key])
         self._known = set(found)
@@ -36,7 +39,7 @@ class ReservedNodes(Part):
             if (
                 entry is not None
                 and entry.factory is not None
-                and any(one.id == reserved.task_class for one in entry.classes)
+                and any(task_class.id == reserved.task_class for task_class in entry.classes)
             ):
                 note = f"{reserved.node} is reserved for its pods; predicted wait {reserved.wait_s:.0f} s"
                 self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
