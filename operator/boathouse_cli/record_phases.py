@@ -120,5 +120,5 @@ def _counters(pods: Sequence[record_lines.Pod], *, is_remote: bool) -> tuple[tup
     """Return the mean of what tasks reported; what goes to an object store loads no disk of a node."""
     names = [name for name in record_lines.COUNTERS if not (is_remote and name in {"read_bytes", "written_bytes"})]
     told = [pod.counters for pod in pods if pod.counters]
-    means = {name: statistics.fmean(one.get(name, 0.0) for one in told) for name in names} if told else {}
+    means = {name: statistics.fmean(counters.get(name, 0.0) for counters in told) for name in names} if told else {}
     return tuple(sorted((name, mean) for name, mean in means.items() if mean))
