@@ -86,15 +86,18 @@ class Invariants:
         self._left = seen
 
     def _of(self, pod: Pod, world: LiveWorld, seen: dict[int, tuple[float, bool, object]]) -> None:
-        for one in pod.activities:
-            left = world.rates.left_ms(one)
-            before, was_suspended, _ = self._left.get(id(one), (math.inf, False, one))
-            most_over = max(1.0, 1.0 / sum(one.stretch))  # what it does within a millisecond, the step of time
-            _hold(-most_over <= left <= one.work_ms + _ROUNDING_MS, f"{pod.id} has {left} of {one.work_ms} ms left")
+        for activity in pod.activities:
+            left = world.rates.left_ms(activity)
+            before, was_suspended, _ = self._left.get(id(activity), (math.inf, False, activity))
+            most_over = max(1.0, 1.0 / sum(activity.stretch))  # what it does within a millisecond, the step of time
+            _hold(
+                -most_over <= left <= activity.work_ms + _ROUNDING_MS,
+                f"{pod.id} has {left} of {activity.work_ms} ms left",
+            )
             _hold(left <= before + _ROUNDING_MS, f"{pod.id} has more work left than before")
             still = not (was_suspended and pod.suspended) or abs(left - before) < _ROUNDING_MS
             _hold(still, f"{pod.id} is suspended and goes on")
-            seen[id(one)] = (left, pod.suspended, one)  # kept, so that no other has its id
+            seen[id(activity)] = (left, pod.suspended, activity)  # kept, so that no other has its id
 
 
 def _hold(what: bool, message: str) -> None:

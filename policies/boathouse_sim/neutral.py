@@ -94,15 +94,18 @@ def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
         about: Comments, which no simulation reads.
     """
     told = workload.conditions.told if workload.conditions is not None else Told.EXACT
-    places = [(("name", one.name), ("cores", one.cores), ("mem_mb", one.mem_mb)) for one in workload.cluster.machines]
-    where = [_given(rack=one.rack, site=one.site) for one in workload.cluster.machines]
+    places = [
+        (("name", machine.name), ("cores", machine.cores), ("mem_mb", machine.mem_mb))
+        for machine in workload.cluster.machines
+    ]
+    where = [_given(rack=machine.rack, site=machine.site) for machine in workload.cluster.machines]
     return {
         "format": FORMAT,
         "name": workload.name,
         "about": dict(about),
         "run_times": str(told),
         "cluster": {"machines": [dict(place) | more for place, more in zip(places, where, strict=True)]},
-        "queues": [_encoded_queue(one) for one in workload.queues],
+        "queues": [_encoded_queue(queue) for queue in workload.queues],
         "jobs": [_encoded_job(job) for job in workload.jobs],
     }
 
@@ -180,10 +183,10 @@ def _cluster(place: _Place) -> Cluster:
 def _of_machines(place: _Place, fraction: float) -> Cluster:
     if both := sorted(place.value.keys() - {*_ELASTIC, "machines"}):
         raise WorkloadError(f'{place.where}: "machines" excludes "{both[0]}": omit one of them')
-    machines = [_machine(one) for one in place.items("machines")]
+    machines = [_machine(machine) for machine in place.items("machines")]
     if not machines:
         raise WorkloadError(f"{place.where}: machines: holds no machines")
-    if len({one.name for one in machines}) < len(machines):
+    if len({machine.name for machine in machines}) < len(machines):
         raise WorkloadError(f"{place.where}: machines: names are not unique")
     step_mb = place.whole("mem_granularity_mb", 100, least=1)
     return dataclasses.replace(Cluster.of(machines), mem_granularity_mb=step_mb, min_mem_fraction=fraction)
@@ -258,7 +261,7 @@ def _durations(place: _Place, tasks: int) -> tuple[int, ...]:
     found = place.required("durations_ms")
     if not isinstance(found, list) or len(found) != tasks:
         raise WorkloadError(f"{place.where}: durations_ms: must be a list of {tasks} run times, one for each task")
-    if any(not isinstance(one, int) or isinstance(one, bool) or one < 0 for one in found):
+    if any(not isinstance(duration, int) or isinstance(duration, bool) or duration < 0 for duration in found):
         raise WorkloadError(f"{place.where}: durations_ms: must be whole numbers of at least 0")
     return tuple(found)
 

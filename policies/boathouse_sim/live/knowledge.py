@@ -193,12 +193,12 @@ class Knowledge:
         return [run for run in self._runs.get(program, {}).values() if self._has_changed(run)]
 
     def _has_changed(self, run: LiveRun) -> bool:
-        return any(self.renewed(one) is not one for one, _ in run.course.classes())
+        return any(self.renewed(task_class) is not task_class for task_class, _ in run.course.classes())
 
     def forget(self, run: LiveRun) -> None:
         """Forget a job that ended; what its program taught stays."""
-        for one, _ in run.course.classes():
-            known = self._classes.pop(one.id, None)
+        for task_class, _ in run.course.classes():
+            known = self._classes.pop(task_class.id, None)
             if known is not None:
                 self._runs[known.stage.program].pop(run.job.id, None)
         self._learner.forget(run.job.id)

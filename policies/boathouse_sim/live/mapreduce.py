@@ -118,7 +118,10 @@ class MapReduceCourse(Course):
         over = {self._map.id: len(self._output)}
         if self._reduce is not None:
             over[self._reduce.id] = len(self._reduced)
-        return {one.id: max(0, count - over[one.id] - running[one.id]) for one, count in self.classes()}
+        return {
+            task_class.id: max(0, count - over[task_class.id] - running[task_class.id])
+            for task_class, count in self.classes()
+        }
 
     @override
     def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
@@ -139,11 +142,11 @@ class MapReduceCourse(Course):
 
     def _offer(self) -> None:
         second = {(self._is_map(pod), pod.task.index) for pod in self._running.values() if pod.is_second}
-        maps = (one for one in self._maps if one.index not in self._output)
-        offers = [(self._map, [one for one in maps if (True, one.index) not in second])]
+        maps = (task for task in self._maps if task.index not in self._output)
+        offers = [(self._map, [task for task in maps if (True, task.index) not in second])]
         if self._offered and self._reduce is not None:
-            reduces = (one for one in self._reduces if one.index not in self._reduced)
-            offers.append((self._reduce, [one for one in reduces if (False, one.index) not in second]))
+            reduces = (task for task in self._reduces if task.index not in self._reduced)
+            offers.append((self._reduce, [task for task in reduces if (False, task.index) not in second]))
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
     # Tasks
@@ -279,8 +282,10 @@ class MapReduceCourse(Course):
         )
 
 
-def _tasks(one: model.TaskClass, count: int, locations: Sequence[tuple[model.NodeName, ...]]) -> list[model.Task]:
+def _tasks(
+    task_class: model.TaskClass, count: int, locations: Sequence[tuple[model.NodeName, ...]]
+) -> list[model.Task]:
     return [
-        model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i, locations=locations[i])
+        model.Task(id=model.TaskId(f"{task_class.id}-{i}"), task_class=task_class.id, index=i, locations=locations[i])
         for i in range(count)
     ]
