@@ -137,10 +137,10 @@ class Decider(Part):
 
     def next_s(self) -> float:
         """Return when `decide` is due without an event; infinity for never."""
-        others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
+        parts = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
         if self._ledger.has_woken:
             return -math.inf
-        due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
+        due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(part.next_s() for part in parts))
         return due_s if self._is_idle() else min(due_s, self._cycle_s + ADVISED_EVERY_S)
 
     def _is_idle(self) -> bool:

@@ -104,18 +104,19 @@ class Quotas:
         """
         if namespace not in self._quotas:
             return None
-        others: collections.Counter[str] = collections.Counter()
+        promised_total: collections.Counter[str] = collections.Counter()
         for amounts in promised:
-            others.update(amounts)
+            promised_total.update(amounts)
         found = None
         for name, quota in sorted(self._quotas[namespace].items()):
             for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
-                need, other, own = (
-                    _nano(limit.resource, quantities.get(limit.resource, 0)) for quantities in (wanted, others, held)
+                need, promised_amount, held_amount = (
+                    _nano(limit.resource, quantities.get(limit.resource, 0))
+                    for quantities in (wanted, promised_total, held)
                 )
                 if need > limit.hard:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
-                used = limit.used + other - own
+                used = limit.used + promised_amount - held_amount
                 if need and used + need > limit.hard and found is None:
                     left = dataclasses.replace(limit, used=used)
                     found = _reason(QUOTA_EXCEEDED, name, left, need, "has left")

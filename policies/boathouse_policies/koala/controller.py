@@ -368,7 +368,7 @@ def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) ->
     if ports := worker.constraints.host_ports:
         np.minimum(rooms, 1, out=rooms)
         for name, taken in view.host_ports.items():
-            if name in view.layout.index and any(port.conflicts(other) for port in ports for other in taken):
+            if name in view.layout.index and any(port.conflicts(used) for port in ports for used in taken):
                 rooms[view.layout.index[name]] = 0
     return rooms
 
