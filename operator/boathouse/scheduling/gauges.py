@@ -8,7 +8,7 @@ from boathouse.scheduling import scheduler, writer
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
-from boathouse.suspension import keeper
+from boathouse.suspension import reconciler
 from boathouse.suspension.stages import Stage
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
@@ -194,7 +194,7 @@ class SchedulerGauges(Part):
         return [row.facts for row in self._pods.suspensions() if row.facts and row.facts.stage is Stage.SUSPENDED]
 
     def _owed_milli(self) -> int:
-        return sum(map(keeper.ungrown_milli, self._pods.suspensions()))
+        return sum(map(reconciler.ungrown_milli, self._pods.suspensions()))
 
     # Pending tasks
 
