@@ -25,7 +25,7 @@ from boathouse_cli import model as models
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_policies import model
 from boathouse_sim import neutral
-from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Cluster, Machine
 from boathouse_sim.workload import JobSpec, Phase, Workload, WorkloadError
 
@@ -134,15 +134,15 @@ def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None =
         del phases[uid]
     left_out.update({"larger than every node": len(large)} if large else {})
     if not phases:
-        told = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "none was seen"
-        raise NothingRecordedError(f"no job can be taken ({told}): record for longer")
+        reasons = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "none was seen"
+        raise NothingRecordedError(f"no job can be taken ({reasons}): record for longer")
     jobs = sorted((seen.jobs[uid] for uid in phases), key=lambda job: (job.created_s, job.uid))
     workload = Workload(
         name=name,
         cluster=Cluster.of(machines),
         jobs=tuple(_specs(jobs, phases, alias)),
         queues=tuple(_queues(seen, jobs, alias)),
-        conditions=Conditions(told=Told.LEARNED),
+        conditions=Conditions(run_times=RunTimes.LEARNED),
     )
     return Built(
         workload=workload,

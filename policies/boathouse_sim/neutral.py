@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload, WorkloadError
 
@@ -93,7 +93,7 @@ def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
         workload: The workload; its jobs have no masters and no probes.
         about: Comments, which no simulation reads.
     """
-    told = workload.conditions.told if workload.conditions is not None else Told.EXACT
+    run_times = workload.conditions.run_times if workload.conditions is not None else RunTimes.EXACT
     places = [
         (("name", machine.name), ("cores", machine.cores), ("mem_mb", machine.mem_mb))
         for machine in workload.cluster.machines
@@ -103,7 +103,7 @@ def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
         "format": FORMAT,
         "name": workload.name,
         "about": dict(about),
-        "run_times": str(told),
+        "run_times": str(run_times),
         "cluster": {"machines": [dict(place) | more for place, more in zip(places, where, strict=True)]},
         "queues": [_encoded_queue(queue) for queue in workload.queues],
         "jobs": [_encoded_job(job) for job in workload.jobs],
@@ -145,10 +145,10 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _conditions(root: _Place) -> Conditions | None:
-    name = root.text("run_times", Told.EXACT)
-    if name not in tuple(Told):
-        raise WorkloadError(f"{root.where}: run_times: {name!r} is not known; choose one of: {', '.join(Told)}")
-    return None if name == Told.EXACT else Conditions(told=Told(name))
+    name = root.text("run_times", RunTimes.EXACT)
+    if name not in tuple(RunTimes):
+        raise WorkloadError(f"{root.where}: run_times: {name!r} is not known; choose one of: {', '.join(RunTimes)}")
+    return None if name == RunTimes.EXACT else Conditions(run_times=RunTimes(name))
 
 
 def _queue(place: _Place) -> model.Queue:

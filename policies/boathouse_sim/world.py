@@ -135,15 +135,15 @@ class World(BaseWorld["JobSpec", JobRun]):
             kind=spec.program,
             probe_of=probe_of,
         )
-        told = spec.stated or self._needs_probe is None
+        is_known = spec.stated or self._needs_probe is None
         run = JobRun(
             spec=spec,
             truth=self._truth.of_job(spec.phases, self.workload.cluster.node_mem_mb),
             job=job,
-            classes=tuple(self._class(job, i, phase, told=told) for i, phase in enumerate(spec.phases)),
+            classes=tuple(self._class(job, i, phase, is_known=is_known) for i, phase in enumerate(spec.phases)),
             left=sum(phase.tasks for phase in spec.phases),
             submitted_ms=self.clock.now_ms,
-            master=None if spec.master is None else self._class(job, len(spec.phases), spec.master, told=False),
+            master=None if spec.master is None else self._class(job, len(spec.phases), spec.master, is_known=False),
         )
         self.runs[job.id] = run
         if self.profile.observers:
@@ -154,7 +154,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         self._arrived(run)
         return run
 
-    def _class(self, job: model.Job, step: int, phase: Phase, *, told: bool) -> model.TaskClass:
+    def _class(self, job: model.Job, step: int, phase: Phase, *, is_known: bool) -> model.TaskClass:
         resources = model.Resources(cpu_milli=round(phase.cores * 1000), memory_bytes=phase.mem_ideal_mb * MB)
         return model.TaskClass(
             id=model.ClassId(f"{job.id}/{step}/{phase.kind}"),
@@ -162,7 +162,9 @@ class World(BaseWorld["JobSpec", JobRun]):
             resources=resources,
             stage=STAGES.get(phase.kind, model.Stage.OTHER),
             step=step,
-            estimates=estimates(phase, self.workload.cluster) if told else model.Fixed(read_bytes=phase.input_bytes),
+            estimates=estimates(phase, self.workload.cluster)
+            if is_known
+            else model.Fixed(read_bytes=phase.input_bytes),
         )
 
     def submit_master(self, run: JobRun) -> None:

@@ -174,7 +174,7 @@ class MapReduceCourse(Course):
         opened = self.gate.more(self._world.clock.now_ms)
         self._world.finish(pod)
         if opened:
-            self._mend_copies()
+            self._update_copies()
         if not self._offered and len(self._output) >= math.ceil(self._spec.slow_start * self._spec.maps):
             self._offered = True
             if self._reduce is not None:
@@ -195,7 +195,7 @@ class MapReduceCourse(Course):
     def _copying(self) -> list[Pod]:
         return [pod for pod in self._running.values() if not self._is_map(pod) and pod.segment == 0 and pod.activities]
 
-    def _mend_copies(self) -> None:
+    def _update_copies(self) -> None:
         for pod in self._copying():
             self._world.rates.update(pod.activities[0])
             if self.gate.open:
@@ -224,11 +224,11 @@ class MapReduceCourse(Course):
         gone = [index for index, where in self._output.items() if where == node]
         if not gone or not self._still_needed():
             return
-        self._mend_copies()  # what was copied so far
+        self._update_copies()  # what was copied so far
         for index in gone:
             del self._output[index]
             self.gate.less(self._world.clock.now_ms)
-        self._mend_copies()
+        self._update_copies()
         self._offer()
 
     def _still_needed(self) -> bool:

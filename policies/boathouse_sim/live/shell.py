@@ -135,15 +135,15 @@ class Reports:
         if world.profile.controllers:
             self._every(world.conditions.tick_ms, self._tick)
 
-    def _every(self, period_ms: int, what: Happening) -> None:
+    def _every(self, period_ms: int, callback: Happening) -> None:
         clock = self._world.clock
-        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, (period_ms, what)))
+        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, (period_ms, callback)))
 
-    def _again(self, what: tuple[int, Happening]) -> None:
-        period_ms, told = what
+    def _again(self, timer: tuple[int, Happening]) -> None:
+        period_ms, callback = timer
         if not self._world.over:
-            told()
-            self._every(period_ms, told)
+            callback()
+            self._every(period_ms, callback)
 
     def _tick(self) -> None:
         self.ticked = True

@@ -14,7 +14,7 @@ from boathouse_policies import model
 from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
-from boathouse_sim.conditions import PLAIN, Told
+from boathouse_sim.conditions import PLAIN, RunTimes
 from boathouse_sim.live import knowledge, sizes
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.knowledge import Knowledge
@@ -334,7 +334,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         ran_ms = self._leave(pod, lost=False)
-        learned = self.conditions.told is Told.LEARNED
+        learned = self.conditions.run_times is RunTimes.LEARNED
         worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
         if self.profile.observers:
             # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
