@@ -352,7 +352,7 @@ class _Session:
             return
         for watch in self._watches:
             watch.start()
-        began_s = told_s = marked_s = time.monotonic()
+        began_s = reported_s = marked_s = time.monotonic()
         with self._screen.status("") as shown:
             while not self._stop.is_set() and not self._recorder.is_full:
                 now_s = time.monotonic()
@@ -361,9 +361,9 @@ class _Session:
                 if now_s - marked_s >= MARK_EVERY_S:
                     self._recorder.mark()
                     marked_s = now_s
-                if now_s - told_s >= LINE_EVERY_S and not self._screen.is_terminal:
+                if now_s - reported_s >= LINE_EVERY_S and not self._screen.is_terminal:
                     _say(self._screen, _summary(self._recorder))
-                    told_s = now_s
+                    reported_s = now_s
                 shown.update(f"{_summary(self._recorder)}; Ctrl-C ends", spinner="dots")
                 self._take(min(1.0, self._request.for_s - (now_s - began_s)))
 
@@ -389,12 +389,12 @@ class _Session:
                 self._recorder.observe(plural, raw, is_gone=is_gone)
             case Synced(plural, present):
                 self._recorder.synced(plural, present)
-            case Note(plural, told):
-                if told and self._broken.get(plural) != told:
-                    _say(self._screen, f"{plural}: {told}; trying again")
-                if not told and self._broken.get(plural):
+            case Note(plural, problem):
+                if problem and self._broken.get(plural) != problem:
+                    _say(self._screen, f"{plural}: {problem}; trying again")
+                if not problem and self._broken.get(plural):
                     _say(self._screen, f"{plural}: watched again")
-                self._broken[plural] = told
+                self._broken[plural] = problem
 
 
 def _queue(name: str, configured: usage.Configured) -> record_lines.Queue:

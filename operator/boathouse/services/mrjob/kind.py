@@ -351,8 +351,8 @@ class MRJobKind:
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         self._publish_suspensions(job, before, desired.state)
-        if told := conditions.parts_off_event(before, desired.state):
-            self._events.publish(f"{job.namespace}/{job.name}", job.uid, *told, action="Scheduling")
+        if event := conditions.parts_off_event(before, desired.state):
+            self._events.publish(f"{job.namespace}/{job.name}", job.uid, *event, action="Scheduling")
         return 0.0 if desired.write_plan else None
 
     def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
