@@ -132,7 +132,7 @@ def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:
         ("less memory", less, "{} with less memory, mean run time: predicted {}, {} with the ideal, realised {}"),
         ("refused", waited, "{} that waited for other neighbours, mean: waited {} to save {}, then ran {}"),
     )
-    return [(subject, told.format(_maps(found), *_means(found))) for subject, found, told in texts if found]
+    return [(subject, text.format(_maps(found), *_means(found))) for subject, found, text in texts if found]
 
 
 def _maps(found: Sequence[object]) -> str:
@@ -205,8 +205,8 @@ def _of_figures(written: str) -> dict[str, list[str]]:
     for name in (*_FIGURES, *sorted(figures.keys() - _FIGURES.keys())):
         if name not in figures:
             continue
-        subject, told = _FIGURES.get(name, (_OTHER, f"{name} {{:g}}".format))
-        rows.setdefault(subject, []).append(told(figures[name]))
+        subject, render = _FIGURES.get(name, (_OTHER, f"{name} {{:g}}".format))
+        rows.setdefault(subject, []).append(render(figures[name]))
     return rows
 
 

@@ -225,12 +225,17 @@ def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
 
 
 def _problems(cluster: MRCluster) -> Iterator[Row]:
-    told = {cluster.concern.message} if cluster.concern else set()
+    shown_messages = {cluster.concern.message} if cluster.concern else set()
     for kind, status, subject in _PROBLEMS:
         found = cluster.condition(kind)
-        if found is None or found.status != status or found.reason == ClusterReason.NO_COMPUTE or found.message in told:
+        if (
+            found is None
+            or found.status != status
+            or found.reason == ClusterReason.NO_COMPUTE
+            or found.message in shown_messages
+        ):
             continue
-        told.add(found.message)
+        shown_messages.add(found.message)
         yield subject, because(found)
 
 

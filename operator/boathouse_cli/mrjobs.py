@@ -147,8 +147,8 @@ def _described_application(application: Application) -> str:
 
 
 def _stage(name: str, counts: Counts) -> model.Stage:
-    told = f"{counts.succeeded}/{counts.total}, {counts.running} running{_failed(counts)}"
-    return model.Stage(name=name, total=counts.total, done=counts.succeeded, text=told)
+    counted = f"{counts.succeeded}/{counts.total}, {counts.running} running{_failed(counts)}"
+    return model.Stage(name=name, total=counts.total, done=counts.succeeded, text=counted)
 
 
 def _described(counts: Counts) -> str:

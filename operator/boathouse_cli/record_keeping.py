@@ -224,13 +224,13 @@ class Recorder:
         """See an object, or the last of one that is gone. One that cannot be read is set aside."""
         try:
             if plural == NODES:
-                self._saw_node(record_lines.node(raw, now_s=self._now(), is_gone=is_gone))
+                self._record_node(record_lines.node(raw, now_s=self._now(), is_gone=is_gone))
             elif plural == PODS:
                 pod = record_lines.pod(raw, now_s=self._now(), is_gone=is_gone)
                 if pod is not None:
-                    self._saw_pod(pod)
+                    self._record_pod(pod)
             else:
-                self._saw_job(record_lines.job(_KINDS[plural], raw, now_s=self._now(), is_gone=is_gone))
+                self._record_job(record_lines.job(_KINDS[plural], raw, now_s=self._now(), is_gone=is_gone))
                 if is_gone:
                     self._jobs.pop(identity(plural, raw), None)
         except record_lines.UNREADABLE:
@@ -249,23 +249,23 @@ class Recorder:
         self._done[plural] &= present
         if plural == NODES:
             for name in self._nodes.keys() - present:
-                self._saw_node(record_lines.Node(at_s=now_s, name=name))
+                self._record_node(record_lines.Node(at_s=now_s, name=name))
                 del self._nodes[name]
         elif plural == PODS:
             for uid in self._pods.keys() - present:
-                self._lost_sight(self._pods.pop(uid))
+                self._record_lost_pod(self._pods.pop(uid))
         else:
             kind = _KINDS[plural]
             for uid in [uid for uid, job in self._jobs.items() if job.kind == kind.name and uid not in present]:
                 self._job_gone(self._jobs.pop(uid), now_s)
 
-    def _saw_node(self, line: record_lines.Node) -> None:
+    def _record_node(self, line: record_lines.Node) -> None:
         known = self._nodes.get(line.name)
         if known is None or msgspec.structs.replace(known, at_s=line.at_s) != line:
             self._nodes[line.name] = line
             self._file.write(line)
 
-    def _saw_job(self, line: record_lines.Job) -> None:
+    def _record_job(self, line: record_lines.Job) -> None:
         known = self._jobs.get(line.uid)
         if known is None and not self._has_room(_PLURALS[line.kind], line):
             return
@@ -279,7 +279,7 @@ class Recorder:
             self._write(msgspec.structs.replace(job, phase=record_lines.DELETED, ended_s=ended_s))
             self.ended_jobs += 1
 
-    def _saw_pod(self, line: record_lines.Pod) -> None:
+    def _record_pod(self, line: record_lines.Pod) -> None:
         known = self._pods.get(line.uid)
         if line.uid in self._done[PODS] or (known is None and not self._has_room(PODS, line)):
             return
@@ -291,7 +291,7 @@ class Recorder:
         else:
             self._pods[line.uid] = line
 
-    def _lost_sight(self, pod: record_lines.Pod) -> None:
+    def _record_lost_pod(self, pod: record_lines.Pod) -> None:
         self._write(msgspec.structs.replace(pod, ended_s=max(self._now(), pod.placed_s), end_is_known=False))
 
     # Bounds
@@ -308,7 +308,7 @@ class Recorder:
 
     def _unreadable(self, plural: str, uid: str, *, is_gone: bool) -> None:
         if plural == PODS and uid in self._pods:
-            self._lost_sight(self._pods.pop(uid))
+            self._record_lost_pod(self._pods.pop(uid))
         if not is_gone or uid not in self._done[plural]:
             self._set_aside(plural, uid, f"{plural} that cannot be read")
 

@@ -247,7 +247,11 @@ def _view(raw: model.Raw, kind: type[V]) -> V:
 
 
 def _placed_s(view: wire.PodView) -> float:
-    times = [one.last_transition_time for one in view.status.conditions if (one.type, one.status) == _SCHEDULED]
+    times = [
+        condition.last_transition_time
+        for condition in view.status.conditions
+        if (condition.type, condition.status) == _SCHEDULED
+    ]
     return _stamp(next(filter(None, times), None) or view.metadata.creation_timestamp)
 
 
@@ -256,14 +260,14 @@ _SCHEDULED: Final = ("PodScheduled", "True")
 
 def _ended_s(view: wire.PodView, now_s: float) -> float:
     """Return when the last container ended; for a pod that left no such time, now."""
-    ends = [one.state.terminated.finished_at for one in view.status.container_statuses if one.state.terminated]
-    return max((_stamp(one) for one in ends if one is not None), default=now_s)
+    ends = [status.state.terminated.finished_at for status in view.status.container_statuses if status.state.terminated]
+    return max((_stamp(end) for end in ends if end is not None), default=now_s)
 
 
 def _result(view: wire.PodView) -> contract.TaskResult | None:
     """Return what the task runtime reported at its end, if it did."""
-    ended = (one.state.terminated for one in view.status.container_statuses if one.name == names.CONTAINER)
-    message = next((one.message for one in ended if one is not None), "")
+    ended = (status.state.terminated for status in view.status.container_statuses if status.name == names.CONTAINER)
+    message = next((terminated.message for terminated in ended if terminated is not None), "")
     if not message or len(message) > contract.TERMINATION_LOG_MAX_BYTES:
         return None
     try:

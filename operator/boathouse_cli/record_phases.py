@@ -119,6 +119,10 @@ def _penalty(run_times_s: Mapping[object, float], short: set[object]) -> Penalty
 def _counters(pods: Sequence[record_lines.Pod], *, is_remote: bool) -> tuple[tuple[str, float], ...]:
     """Return the mean of what tasks reported; what goes to an object store loads no disk of a node."""
     names = [name for name in record_lines.COUNTERS if not (is_remote and name in {"read_bytes", "written_bytes"})]
-    told = [pod.counters for pod in pods if pod.counters]
-    means = {name: statistics.fmean(one.get(name, 0.0) for one in told) for name in names} if told else {}
+    with_counters = [pod.counters for pod in pods if pod.counters]
+    means = (
+        {name: statistics.fmean(counters.get(name, 0.0) for counters in with_counters) for name in names}
+        if with_counters
+        else {}
+    )
     return tuple(sorted((name, mean) for name, mean in means.items() if mean))

@@ -292,7 +292,7 @@ class _Session:
             CommandError: Pods or jobs may not be read, or the cluster does not answer.
         """
         self._watches = list(self._readable())
-        unread = [] if any(one.plural == NODES for one in self._watches) else [NODES]
+        unread = [] if any(watch.plural == NODES for watch in self._watches) else [NODES]
         profile, configured = self._configuration()
         if not profile:
             unread.append("the operator's configuration")
@@ -301,12 +301,12 @@ class _Session:
                 at_s=at_s,
                 namespace=_namespace(self._gateway, self._request),
                 profile=profile,
-                queues=tuple(_queue(name, one) for name, one in configured.items()),
+                queues=tuple(_queue(name, settings) for name, settings in configured.items()),
                 unread=tuple(unread),
             )
         )
-        for one in self._watches:
-            one.forward_list(self._handle)
+        for watch in self._watches:
+            watch.forward_list(self._handle)
         self._recorder.mark()
         _say(self._screen, f"{_summary(self._recorder)} so far")
 
@@ -318,9 +318,11 @@ class _Session:
         """
         all_namespaces, unknown = self._request.all_namespaces, []
         for plural in (NODES, *(kind.plural for kind in kinds.JOBS), PODS):
-            one = Watch(self._gateway, plural, all_namespaces=all_namespaces, messages=self._messages, stop=self._stop)
+            watch = Watch(
+                self._gateway, plural, all_namespaces=all_namespaces, messages=self._messages, stop=self._stop
+            )
             try:
-                one.open()
+                watch.open()
             except UnknownKindError as error:
                 unknown.append(error)
                 if len(unknown) == len(kinds.JOBS):
@@ -331,7 +333,7 @@ class _Session:
                     raise CommandError(f"{error}{more}") from error
                 _say(self._screen, f"the sizes of nodes are not recorded: {error}")
             else:
-                yield one
+                yield watch
 
     def _configuration(self) -> tuple[str, dict[str, usage.Configured]]:
         """Return the operator's profile and queues; an empty name if they cannot be read."""
@@ -348,9 +350,9 @@ class _Session:
         """Follow the cluster until the recording ends."""
         if not self._request.for_s:
             return
-        for one in self._watches:
-            one.start()
-        began_s = told_s = marked_s = time.monotonic()
+        for watch in self._watches:
+            watch.start()
+        began_s = reported_s = marked_s = time.monotonic()
         with self._screen.status("") as shown:
             while not self._stop.is_set() and not self._recorder.is_full:
                 now_s = time.monotonic()
@@ -359,9 +361,9 @@ class _Session:
                 if now_s - marked_s >= MARK_EVERY_S:
                     self._recorder.mark()
                     marked_s = now_s
-                if now_s - told_s >= LINE_EVERY_S and not self._screen.is_terminal:
+                if now_s - reported_s >= LINE_EVERY_S and not self._screen.is_terminal:
                     _say(self._screen, _summary(self._recorder))
-                    told_s = now_s
+                    reported_s = now_s
                 shown.update(f"{_summary(self._recorder)}; Ctrl-C ends", spinner="dots")
                 self._take(min(1.0, self._request.for_s - (now_s - began_s)))
 
@@ -387,21 +389,21 @@ class _Session:
                 self._recorder.observe(plural, raw, is_gone=is_gone)
             case Synced(plural, present):
                 self._recorder.synced(plural, present)
-            case Note(plural, told):
-                if told and self._broken.get(plural) != told:
-                    _say(self._screen, f"{plural}: {told}; trying again")
-                if not told and self._broken.get(plural):
+            case Note(plural, problem):
+                if problem and self._broken.get(plural) != problem:
+                    _say(self._screen, f"{plural}: {problem}; trying again")
+                if not problem and self._broken.get(plural):
                     _say(self._screen, f"{plural}: watched again")
-                self._broken[plural] = told
+                self._broken[plural] = problem
 
 
-def _queue(name: str, one: usage.Configured) -> record_lines.Queue:
+def _queue(name: str, configured: usage.Configured) -> record_lines.Queue:
     limits = {}
     for resource, field, read in _LIMITS:
         with contextlib.suppress(ValueError):
-            if resource in one.limits:
-                limits[field] = read(one.limits[resource])
-    return record_lines.Queue(name=name, weight=one.weight, limits=limits)
+            if resource in configured.limits:
+                limits[field] = read(configured.limits[resource])
+    return record_lines.Queue(name=name, weight=configured.weight, limits=limits)
 
 
 _LIMITS: Final = (

@@ -25,7 +25,7 @@ from boathouse_cli import model as models
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_policies import model
 from boathouse_sim import neutral
-from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Cluster, Machine
 from boathouse_sim.workload import JobSpec, Phase, Workload, WorkloadError
 
@@ -134,15 +134,15 @@ def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None =
         del phases[uid]
     left_out.update({"larger than every node": len(large)} if large else {})
     if not phases:
-        told = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "none was seen"
-        raise NothingRecordedError(f"no job can be taken ({told}): record for longer")
+        reasons = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "none was seen"
+        raise NothingRecordedError(f"no job can be taken ({reasons}): record for longer")
     jobs = sorted((seen.jobs[uid] for uid in phases), key=lambda job: (job.created_s, job.uid))
     workload = Workload(
         name=name,
         cluster=Cluster.of(machines),
         jobs=tuple(_specs(jobs, phases, alias)),
         queues=tuple(_queues(seen, jobs, alias)),
-        conditions=Conditions(told=Told.LEARNED),
+        conditions=Conditions(run_times=RunTimes.LEARNED),
     )
     return Built(
         workload=workload,
@@ -150,7 +150,7 @@ def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None =
         left_out=left_out,
         aside=seen.aside,
         profile=seen.begins[-1].profile,
-        unread=tuple(sorted({one for begin in seen.begins for one in begin.unread})),
+        unread=tuple(sorted({plural for begin in seen.begins for plural in begin.unread})),
         watched_s=seen.watched_s,
     )
 
@@ -241,9 +241,9 @@ def _specs(
 def _queues(seen: _Seen, jobs: Sequence[record_lines.Job], alias: Callable[[str, str], str]) -> Iterable[model.Queue]:
     known = {queue.name: queue for begin in seen.begins for queue in begin.queues}
     for name in sorted({job.queue or "default" for job in jobs}):
-        one = known.get(name, record_lines.Queue(name=name))
-        limits = {resource: one.limits[field] for field, resource in _LIMITS.items() if field in one.limits}
-        weight = one.weight if 0 < one.weight < math.inf else 1.0
+        queue = known.get(name, record_lines.Queue(name=name))
+        limits = {resource: queue.limits[field] for field, resource in _LIMITS.items() if field in queue.limits}
+        weight = queue.weight if 0 < queue.weight < math.inf else 1.0
         yield model.Queue.of(model.QueueName(alias("queue", name)), weight=weight, limits=limits)
 
 
@@ -325,7 +325,8 @@ def _machine(
 
 def _fits(phases: Sequence[Phase], machines: Sequence[Machine]) -> bool:
     return bool(machines) and all(
-        any(phase.mem_ideal_mb <= one.mem_mb and phase.cores <= one.cores for one in machines) for phase in phases
+        any(phase.mem_ideal_mb <= machine.mem_mb and phase.cores <= machine.cores for machine in machines)
+        for phase in phases
     )
 
 

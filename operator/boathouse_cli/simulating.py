@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     """Return a table with a row for each profile."""
-    one = next(iter(found.values()))
+    first = next(iter(found.values()))
     drawn = table.Table(
-        title=f"{title}: {one.jobs:,} jobs, {one.tasks:,} tasks; times in seconds",
+        title=f"{title}: {first.jobs:,} jobs, {first.tasks:,} tasks; times in seconds",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
@@ -35,30 +35,30 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     drawn.add_column("PROFILE", no_wrap=True)
     for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"):
         drawn.add_column(column, justify="right", no_wrap=True)
-    has_gangs = any(one.gang_wait_s is not None for one in found.values())
+    has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
     for column in (*(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()), "EVENTS/S"):
         drawn.add_column(column, justify="right", no_wrap=True)
-    for name, one in found.items():
+    for name, outcome in found.items():
         drawn.add_row(
             name,
-            f"{one.mean_job_time_s:,.1f}",
-            f"{one.median_job_time_s:,.1f}",
-            f"{one.p95_job_time_s:,.1f}",
-            f"{one.makespan_s:,.0f}",
-            "" if one.memory_utilisation is None else f"{one.memory_utilisation:.1%}",
-            f"{one.cpu_utilisation:.1%}",
-            f"{one.elastic_tasks:,}",
-            "" if one.node_local_share is None else f"{one.node_local_share:.1%}",
-            f"{one.suspensions:,}" if one.suspensions else "",
-            *_of_gangs(one, shown=has_gangs),
-            f"{one.events / one.cpu_s:,.0f}" if one.cpu_s > 0 else "",
+            f"{outcome.mean_job_time_s:,.1f}",
+            f"{outcome.median_job_time_s:,.1f}",
+            f"{outcome.p95_job_time_s:,.1f}",
+            f"{outcome.makespan_s:,.0f}",
+            "" if outcome.memory_utilisation is None else f"{outcome.memory_utilisation:.1%}",
+            f"{outcome.cpu_utilisation:.1%}",
+            f"{outcome.elastic_tasks:,}",
+            "" if outcome.node_local_share is None else f"{outcome.node_local_share:.1%}",
+            f"{outcome.suspensions:,}" if outcome.suspensions else "",
+            *_of_gangs(outcome, shown=has_gangs),
+            f"{outcome.events / outcome.cpu_s:,.0f}" if outcome.cpu_s > 0 else "",
         )
     return drawn
 
 
-def _of_gangs(one: Outcome, *, shown: bool) -> tuple[str, ...]:
+def _of_gangs(outcome: Outcome, *, shown: bool) -> tuple[str, ...]:
     """Return how long applications that start whole waited, and the CPU that was kept for them and free."""
-    return (f"{one.gang_wait_s or 0.0:,.1f}", f"{one.kept_idle_share:.1%}") if shown else ()
+    return (f"{outcome.gang_wait_s or 0.0:,.1f}", f"{outcome.kept_idle_share:.1%}") if shown else ()
 
 
 def assumption_table(values: Mapping[str, float | str]) -> str:

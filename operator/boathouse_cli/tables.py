@@ -108,9 +108,11 @@ def shadow(found: model.Raw, now_s: float) -> table.Table:
 def differences(found: model.Raw, now_s: float) -> table.Table:
     """Return the table of a shadow's last differences, the newest first."""
     drawn = _plain("AGE", "TASKS", found["profile"].upper(), f"SHADOW {found['shadow'].upper()}")
-    for one in reversed(found["differences"]):
-        age = model.ago(now_s - epoch_s(one["time"]))
-        drawn.add_row(age, *map(escape, (one["subject"], _decided(one["profile"]), _decided(one["shadow"]))))
+    for difference in reversed(found["differences"]):
+        age = model.ago(now_s - epoch_s(difference["time"]))
+        drawn.add_row(
+            age, *map(escape, (difference["subject"], _decided(difference["profile"]), _decided(difference["shadow"])))
+        )
     return drawn
 
 

@@ -356,7 +356,7 @@ def run(options: argparse.Namespace) -> int:
     spec = job_of(options)
     with tempfile.TemporaryDirectory(prefix="boathouse-") as folder:
         try:
-            result = run_job(spec, local_environment(Path(folder), os.environ, options.memory), _tell)
+            result = run_job(spec, local_environment(Path(folder), os.environ, options.memory), _print_result)
         except JobFailed as failed:
             return runner.exit_status(failed.result)
     say(f"the output is {spec.output_url}, {result.bytes_total} bytes\n" + "\n".join(counter_lines(result.counters)))
@@ -415,7 +415,7 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def _tell(task: str, result: TaskResult) -> None:
+def _print_result(task: str, result: TaskResult) -> None:
     seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
     if result.succeeded:
         say(f"{task} done in {seconds:.1f} s")

@@ -244,7 +244,7 @@ class SectionWriter:
         if last_line <= start or block.startswith(key_fields.prefix(number, self._width), last_line):
             return len(block)
         following = (
-            block.find(b"\n" + key_fields.prefix(other, self._width), start)
-            for other in range(number + 1, self._reduces)
+            block.find(b"\n" + key_fields.prefix(later, self._width), start)
+            for later in range(number + 1, self._reduces)
         )
         return next(place for place in following if place >= 0) + 1

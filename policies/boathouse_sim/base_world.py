@@ -75,7 +75,7 @@ class BaseWorld(Generic[S, R]):
         self._expected = len(specs)
         self._arrive = arrive
         self._followers: dict[str, list[S]] = {}
-        self._digits = max(len(one.id) for one in specs)
+        self._digits = max(len(spec.id) for spec in specs)
         self._turns = {spec.id: turn for turn, spec in enumerate(specs)}
         for spec in specs:
             if spec.after is not None:
@@ -161,7 +161,10 @@ class BaseWorld(Generic[S, R]):
         jobs = [run.spec.id for run in self.runs.values() if run.ended_ms < 0]
         self.room.nodes_changed()  # what was found unschedulable before is looked at too
         plan = framework.run_cycle(self.room, self.profile, self.ledger.snapshot(self.clock.now_s))
-        tasks = [f"{one.count} of {one.task_class} ({one.code.value}: {one.message})" for one in plan.diagnoses()]
+        tasks = [
+            f"{diagnosis.count} of {diagnosis.task_class} ({diagnosis.code.value}: {diagnosis.message})"
+            for diagnosis in plan.diagnoses()
+        ]
         kept = [f"{node} for {owner}" for node, owner in self.room.reserved.items()]
         said = {"pending tasks": tasks, "reserved nodes": kept}
         rest = "".join(f"; {what}: {_first(texts)}" for what, texts in said.items() if texts)
@@ -237,7 +240,7 @@ _MOST_NAMED = 5
 def nodes_of(cluster: Cluster) -> Sequence[model.Node]:
     """Return the nodes of a cluster, as policies see them."""
     if cluster.machines:
-        return [_node(one) for one in cluster.machines]
+        return [_node(machine) for machine in cluster.machines]
     digits = len(str(cluster.nodes - 1))
     room = model.Resources(cpu_milli=round(cluster.node_cores * 1000), memory_bytes=cluster.node_mem_mb * MB)
     return [

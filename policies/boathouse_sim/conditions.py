@@ -105,8 +105,8 @@ class Outages:
     mean_time_to_recovery_s: float = 300.0
 
 
-class Told(enum.StrEnum):
-    """What policies are told of run times."""
+class RunTimes(enum.StrEnum):
+    """What policies know of run times."""
 
     EXACT = "exact"
     """The workload's own, before a job's first task."""
@@ -131,8 +131,8 @@ class Conditions:
         tick_ms: How often controllers are asked, where the profile has any.
         preempt_ms: How long a job's maps may wait while its own reducers hold room, before one of them is preempted.
         records: Whether to keep a record of each task.
-        told: What policies are told of run times.
-        misjudged: With `LEARNED`: each program's run times are told to the learner times a factor between 1 over this
+        run_times: What policies know of run times.
+        misjudged: With `LEARNED`: the learner gets each program's run times times a factor between 1 over this
             and this, drawn log-uniformly for each program; 1 for as they were.
         spills_load_disks: Whether what tasks with less memory spill loads the disk of their host.
         reads_load_sources: Whether what reads a block of another host loads that one's disks and network, and waits for
@@ -150,7 +150,7 @@ class Conditions:
     tick_ms: int = 5000
     preempt_ms: int = 15_000
     records: bool = False
-    told: Told = Told.EXACT
+    run_times: RunTimes = RunTimes.EXACT
     misjudged: float = 1.0
     spills_load_disks: bool = False
     reads_load_sources: bool = False

@@ -43,24 +43,24 @@ class Invariants:
 
     def __call__(self, world: AnyWorld) -> None:
         """Look."""
-        _hold(world.clock.now_ms >= self._last_ms, "time runs backwards")
+        _require(world.clock.now_ms >= self._last_ms, "time runs backwards")
         self._last_ms = world.clock.now_ms
-        _hold(world.ended_jobs >= self._ended, "a job that ended runs again")
+        _require(world.ended_jobs >= self._ended, "a job that ended runs again")
         self._ended = world.ended_jobs
         view = world.ledger.snapshot(world.clock.now_s)
-        _hold(bool((view.requested == world.ledger.recomputed()).all()), "the ledger's sums are wrong")
+        _require(bool((view.requested == world.ledger.recomputed()).all()), "the ledger's sums are wrong")
         if isinstance(world, LiveWorld):
             self._live(world, view.free())
         else:
-            _hold(bool((view.free() >= 0).all()), "a node is over-committed")
+            _require(bool((view.free() >= 0).all()), "a node is over-committed")
 
     def _live(self, world: LiveWorld, free: model.IntMatrix) -> None:
         growing = {pod.node for pod in world.pods.values() if pod.growing is not None}
         for i, name in enumerate(world.ledger.snapshot(0.0).layout.names):
-            _hold(name in growing or bool((free[:, i] >= 0).all()), f"{name} is over-committed")
+            _require(name in growing or bool((free[:, i] >= 0).all()), f"{name} is over-committed")
         for node in world.nodes:
             taken, has = world.sizes.taken[node.name], node.allocatable
-            _hold(
+            _require(
                 0 <= taken.cpu_milli <= has.cpu_milli and 0 <= taken.memory_bytes <= has.memory_bytes,
                 f"{node.name} really holds {taken} of {has}",
             )
@@ -70,10 +70,10 @@ class Invariants:
                 if run.course.gate.open:
                     self._opened.add(run.job.id)
                 past = run.course.past_copy
-                _hold(
+                _require(
                     not past or run.job.id in self._opened, f"{run.job.id}: reducers are past their copy, maps are not"
                 )
-        _hold(
+        _require(
             sum(world.tally.distances) == world.tally.located,
             f"distances {world.tally.distances} of {world.tally.located} tasks",
         )
@@ -81,22 +81,25 @@ class Invariants:
     def _progress(self, world: LiveWorld) -> None:
         seen: dict[int, tuple[float, bool, object]] = {}
         for pod in world.pods.values():
-            _hold(pod.id in world.ledger, f"{pod.id} runs and the ledger does not know it")
+            _require(pod.id in world.ledger, f"{pod.id} runs and the ledger does not know it")
             self._of(pod, world, seen)
         self._left = seen
 
     def _of(self, pod: Pod, world: LiveWorld, seen: dict[int, tuple[float, bool, object]]) -> None:
-        for one in pod.activities:
-            left = world.rates.left_ms(one)
-            before, was_suspended, _ = self._left.get(id(one), (math.inf, False, one))
-            most_over = max(1.0, 1.0 / sum(one.stretch))  # what it does within a millisecond, the step of time
-            _hold(-most_over <= left <= one.work_ms + _ROUNDING_MS, f"{pod.id} has {left} of {one.work_ms} ms left")
-            _hold(left <= before + _ROUNDING_MS, f"{pod.id} has more work left than before")
+        for activity in pod.activities:
+            left = world.rates.left_ms(activity)
+            before, was_suspended, _ = self._left.get(id(activity), (math.inf, False, activity))
+            most_over = max(1.0, 1.0 / sum(activity.stretch))  # what it does within a millisecond, the step of time
+            _require(
+                -most_over <= left <= activity.work_ms + _ROUNDING_MS,
+                f"{pod.id} has {left} of {activity.work_ms} ms left",
+            )
+            _require(left <= before + _ROUNDING_MS, f"{pod.id} has more work left than before")
             still = not (was_suspended and pod.suspended) or abs(left - before) < _ROUNDING_MS
-            _hold(still, f"{pod.id} is suspended and goes on")
-            seen[id(one)] = (left, pod.suspended, one)  # kept, so that no other has its id
+            _require(still, f"{pod.id} is suspended and goes on")
+            seen[id(activity)] = (left, pod.suspended, activity)  # kept, so that no other has its id
 
 
-def _hold(what: bool, message: str) -> None:
+def _require(what: bool, message: str) -> None:
     if not what:
         raise BrokenInvariantError(message)

@@ -7,7 +7,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from boathouse_policies import model
-from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload, WorkloadError
 
@@ -93,16 +93,19 @@ def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
         workload: The workload; its jobs have no masters and no probes.
         about: Comments, which no simulation reads.
     """
-    told = workload.conditions.told if workload.conditions is not None else Told.EXACT
-    places = [(("name", one.name), ("cores", one.cores), ("mem_mb", one.mem_mb)) for one in workload.cluster.machines]
-    where = [_given(rack=one.rack, site=one.site) for one in workload.cluster.machines]
+    run_times = workload.conditions.run_times if workload.conditions is not None else RunTimes.EXACT
+    places = [
+        (("name", machine.name), ("cores", machine.cores), ("mem_mb", machine.mem_mb))
+        for machine in workload.cluster.machines
+    ]
+    where = [_given(rack=machine.rack, site=machine.site) for machine in workload.cluster.machines]
     return {
         "format": FORMAT,
         "name": workload.name,
         "about": dict(about),
-        "run_times": str(told),
+        "run_times": str(run_times),
         "cluster": {"machines": [dict(place) | more for place, more in zip(places, where, strict=True)]},
-        "queues": [_encoded_queue(one) for one in workload.queues],
+        "queues": [_encoded_queue(queue) for queue in workload.queues],
         "jobs": [_encoded_job(job) for job in workload.jobs],
     }
 
@@ -142,10 +145,10 @@ def _given(**values: Any) -> dict[str, Any]:
 
 
 def _conditions(root: _Place) -> Conditions | None:
-    name = root.text("run_times", Told.EXACT)
-    if name not in tuple(Told):
-        raise WorkloadError(f"{root.where}: run_times: {name!r} is not known; choose one of: {', '.join(Told)}")
-    return None if name == Told.EXACT else Conditions(told=Told(name))
+    name = root.text("run_times", RunTimes.EXACT)
+    if name not in tuple(RunTimes):
+        raise WorkloadError(f"{root.where}: run_times: {name!r} is not known; choose one of: {', '.join(RunTimes)}")
+    return None if name == RunTimes.EXACT else Conditions(run_times=RunTimes(name))
 
 
 def _queue(place: _Place) -> model.Queue:
@@ -180,10 +183,10 @@ def _cluster(place: _Place) -> Cluster:
 def _of_machines(place: _Place, fraction: float) -> Cluster:
     if both := sorted(place.value.keys() - {*_ELASTIC, "machines"}):
         raise WorkloadError(f'{place.where}: "machines" excludes "{both[0]}": omit one of them')
-    machines = [_machine(one) for one in place.items("machines")]
+    machines = [_machine(machine) for machine in place.items("machines")]
     if not machines:
         raise WorkloadError(f"{place.where}: machines: holds no machines")
-    if len({one.name for one in machines}) < len(machines):
+    if len({machine.name for machine in machines}) < len(machines):
         raise WorkloadError(f"{place.where}: machines: names are not unique")
     step_mb = place.whole("mem_granularity_mb", 100, least=1)
     return dataclasses.replace(Cluster.of(machines), mem_granularity_mb=step_mb, min_mem_fraction=fraction)
@@ -258,7 +261,7 @@ def _durations(place: _Place, tasks: int) -> tuple[int, ...]:
     found = place.required("durations_ms")
     if not isinstance(found, list) or len(found) != tasks:
         raise WorkloadError(f"{place.where}: durations_ms: must be a list of {tasks} run times, one for each task")
-    if any(not isinstance(one, int) or isinstance(one, bool) or one < 0 for one in found):
+    if any(not isinstance(duration, int) or isinstance(duration, bool) or duration < 0 for duration in found):
         raise WorkloadError(f"{place.where}: durations_ms: must be whole numbers of at least 0")
     return tuple(found)
 

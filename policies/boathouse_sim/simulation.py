@@ -114,10 +114,10 @@ class Heartbeats:
         nodes = self.world.nodes
         for i, node in enumerate(nodes):
             phase_ms = round(i * self._node_ms / len(nodes)) % self._node_ms
-            self._by_name[node.name] = one = _Node(
+            self._by_name[node.name] = entry = _Node(
                 node.name, phase_ms, Call(self._node_heartbeat, node.name), awake=True
             )
-            self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, one.heartbeat)
+            self.world.clock.background(phase_ms, Priority.NODE_HEARTBEAT, entry.heartbeat)
 
     def advance(self) -> bool:
         """Process one event; return False at the end."""
@@ -219,10 +219,12 @@ class Heartbeats:
     def _arrived(self, run: JobRun) -> None:
         timing = self.world.workload.timing
         size = model.Resources(cpu_milli=timing.am_container_cores * 1000, memory_bytes=timing.am_container_mb * MB)
-        one = model.TaskClass(
+        task_class = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/master"), job=run.job.id, resources=size, stage=model.Stage.DRIVER
         )
-        self.world.submit(run, one, [model.Task(id=model.TaskId(f"{one.id}-0"), task_class=one.id)])
+        self.world.submit(
+            run, task_class, [model.Task(id=model.TaskId(f"{task_class.id}-0"), task_class=task_class.id)]
+        )
         master = _Master(run, self.world.clock.now_ms % self._master_ms)
         self._masters[run.job.id] = master
         self._wake_master(master)
@@ -398,16 +400,16 @@ def names() -> tuple[str, ...]:
 def pooled(workload: Workload) -> Workload:
     """Return the same jobs on one node as large as all; it takes any number of containers at a heartbeat."""
     whole = workload.cluster
-    one = dataclasses.replace(
+    single_node = dataclasses.replace(
         whole, nodes=1, racks=1, machines=(), hosts=(), node_mem_mb=whole.total_mem_mb, node_cores=whole.total_cores
     )
     timing = dataclasses.replace(workload.timing, allocs_per_node_heartbeat=workload.tasks + len(workload.jobs))
-    return dataclasses.replace(workload, cluster=one, timing=timing)
+    return dataclasses.replace(workload, cluster=single_node, timing=timing)
 
 
 def with_drivers_outside(workload: Workload) -> Workload:
     """Return the same jobs, submitted by `spark-submit --deploy-mode client`."""
-    apps = (dataclasses.replace(one, driver=None) if isinstance(one, Spark) else one for one in workload.apps)
+    apps = (dataclasses.replace(app, driver=None) if isinstance(app, Spark) else app for app in workload.apps)
     return dataclasses.replace(workload, apps=tuple(apps))
 
 
@@ -460,7 +462,7 @@ def _check_heartbeats(workload: Workload) -> None:
             f"{workload.name}: `timing` gives masters a container, for which jobs of live worlds have no place: set "
             "am_container_mb and am_container_cores to 0, or leave the heartbeat's period out"
         )
-    whole = [one.id for one in workload.apps if isinstance(one, Spark) and one.min_executors]
+    whole = [app.id for app in workload.apps if isinstance(app, Spark) and app.min_executors]
     if whole:
         raise ValueError(
             f"{workload.name}: application {whole[0]} starts whole (min_executors), on several nodes at once, and a "

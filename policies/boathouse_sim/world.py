@@ -135,26 +135,26 @@ class World(BaseWorld["JobSpec", JobRun]):
             kind=spec.program,
             probe_of=probe_of,
         )
-        told = spec.stated or self._needs_probe is None
+        is_known = spec.stated or self._needs_probe is None
         run = JobRun(
             spec=spec,
             truth=self._truth.of_job(spec.phases, self.workload.cluster.node_mem_mb),
             job=job,
-            classes=tuple(self._class(job, i, phase, told=told) for i, phase in enumerate(spec.phases)),
+            classes=tuple(self._class(job, i, phase, is_known=is_known) for i, phase in enumerate(spec.phases)),
             left=sum(phase.tasks for phase in spec.phases),
             submitted_ms=self.clock.now_ms,
-            master=None if spec.master is None else self._class(job, len(spec.phases), spec.master, told=False),
+            master=None if spec.master is None else self._class(job, len(spec.phases), spec.master, is_known=False),
         )
         self.runs[job.id] = run
         if self.profile.observers:
-            counts = {one.id: phase.tasks for one, phase in zip(run.classes, spec.phases, strict=True)}
+            counts = {task_class.id: phase.tasks for task_class, phase in zip(run.classes, spec.phases, strict=True)}
             masters = () if run.master is None else (run.master,)
-            counts |= {one.id: 1 for one in masters}
+            counts |= {master.id: 1 for master in masters}
             self.notify(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
         self._arrived(run)
         return run
 
-    def _class(self, job: model.Job, step: int, phase: Phase, *, told: bool) -> model.TaskClass:
+    def _class(self, job: model.Job, step: int, phase: Phase, *, is_known: bool) -> model.TaskClass:
         resources = model.Resources(cpu_milli=round(phase.cores * 1000), memory_bytes=phase.mem_ideal_mb * MB)
         return model.TaskClass(
             id=model.ClassId(f"{job.id}/{step}/{phase.kind}"),
@@ -162,7 +162,9 @@ class World(BaseWorld["JobSpec", JobRun]):
             resources=resources,
             stage=STAGES.get(phase.kind, model.Stage.OTHER),
             step=step,
-            estimates=estimates(phase, self.workload.cluster) if told else model.Fixed(read_bytes=phase.input_bytes),
+            estimates=estimates(phase, self.workload.cluster)
+            if is_known
+            else model.Fixed(read_bytes=phase.input_bytes),
         )
 
     def submit_master(self, run: JobRun) -> None:
@@ -183,15 +185,18 @@ class World(BaseWorld["JobSpec", JobRun]):
     def submit_next_phase(self, run: JobRun) -> None:
         """Submit the tasks of the next phase."""
         run.phase += 1
-        one, phase = run.classes[run.phase], run.spec.phases[run.phase]
+        task_class, phase = run.classes[run.phase], run.spec.phases[run.phase]
         run.unplaced = phase.tasks
-        tasks = [model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i) for i in range(phase.tasks)]
-        self.submit(run, one, tasks)
+        tasks = [
+            model.Task(id=model.TaskId(f"{task_class.id}-{i}"), task_class=task_class.id, index=i)
+            for i in range(phase.tasks)
+        ]
+        self.submit(run, task_class, tasks)
 
-    def submit(self, run: JobRun, one: model.TaskClass, tasks: Sequence[model.Task]) -> None:
+    def submit(self, run: JobRun, task_class: model.TaskClass, tasks: Sequence[model.Task]) -> None:
         """Submit tasks of a job."""
         self.waiting += len(tasks)
-        self.room.submit(run.job, [one], tasks)
+        self.room.submit(run.job, [task_class], tasks)
 
     def place(self, decision: model.Placement) -> Running:
         """Carry a decision out: deduct it, and submit the next phase when this one is placed whole."""
@@ -219,7 +224,7 @@ class World(BaseWorld["JobSpec", JobRun]):
     def ended_whole(self, run: JobRun) -> bool:
         """Record the end of a task; start the next phase if that waits for its phase's last. Returns whether it did."""
         rest = run.spec.phases[run.phase + 1 :]
-        if run.unplaced or not rest or not rest[0].when_ended or run.left > sum(one.tasks for one in rest):
+        if run.unplaced or not rest or not rest[0].when_ended or run.left > sum(phase.tasks for phase in rest):
             return False
         self.submit_next_phase(run)
         return True
@@ -260,8 +265,8 @@ class World(BaseWorld["JobSpec", JobRun]):
         """Remove tasks: free their room, and reconsider the tasks that it helps."""
         ledger = self.ledger
         freed = {task.node: ledger.gone(task.id) for task in tasks}
-        for node, one in freed.items():
-            self.room.capacity_freed(one, ledger.free(node))
+        for node, freed_room in freed.items():
+            self.room.capacity_freed(freed_room, ledger.free(node))
         for task in tasks if self.profile.observers else ():
             self.notify(
                 model.Finished(

@@ -14,7 +14,7 @@ from boathouse_lab.board.draws import Style
 from boathouse_policies import profiles
 from boathouse_policies.baselines import LEAST_LOADED
 from boathouse_policies.framework import Hooks, JobOrder, Profile
-from boathouse_sim.conditions import Told
+from boathouse_sim.conditions import RunTimes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -92,7 +92,7 @@ def _without(part: str, *, quick: bool = False) -> Column:
     return Column(name=f"without {part}", build=lambda _workload, _seed: parts.build(part), quick=quick)
 
 
-_KNOWN: Final = Style(conditions=dataclasses.replace(draws.CONDITIONS, told=Told.EXACT))
+_KNOWN: Final = Style(conditions=dataclasses.replace(draws.CONDITIONS, run_times=RunTimes.EXACT))
 
 COLUMNS: Final = (
     _named(FAIR, quick=True),

@@ -12,7 +12,7 @@ import numpy as np
 from boathouse_lab.board import mix
 from boathouse_lab.table2 import Law, Table2
 from boathouse_sim import conditions, swim, topology, work
-from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.live import MapReduce, Spark, SparkStage
 from boathouse_sim.topology import Cluster
 from boathouse_sim.workload import Workload
@@ -34,7 +34,7 @@ CONDITIONS = Conditions(
     suspend_ms=500,
     resume_ms=500,
     tick_ms=1000,
-    told=Told.LEARNED,
+    run_times=RunTimes.LEARNED,
     spills_load_disks=True,
     reads_load_sources=True,
 )
@@ -67,7 +67,7 @@ class Mixed:
         disk_mb_per_s: Of a node.
         host_cores: Of a host that two nodes share; 0 where each node is its own host.
         tenants: Namespaces that share the queue.
-        told: What policies are told of run times.
+        run_times: What policies know of run times.
         misjudged: As in `Conditions`.
     """
 
@@ -77,7 +77,7 @@ class Mixed:
     disk_mb_per_s: float = topology.DISK_MB_PER_S
     host_cores: float = 0.0
     tenants: int = 1
-    told: Told = Told.LEARNED
+    run_times: RunTimes = RunTimes.LEARNED
     misjudged: float = 1.0
 
     def workload(self, seed: int, style: Style) -> Workload:
@@ -89,7 +89,7 @@ class Mixed:
             name="mix",
             cluster=self._cluster(),
             apps=tuple(sorted((*jobs, *apps), key=lambda one: one.submit_ms or 0)),
-            conditions=told(style.conditions, self.told, self.misjudged),
+            conditions=with_run_times(style.conditions, self.run_times, self.misjudged),
         )
 
     def _cluster(self) -> Cluster:
@@ -193,11 +193,11 @@ class Table2Drawn:
         return dataclasses.replace(found, conditions=style.conditions)
 
 
-def told(conditions: Conditions, what: Told, misjudged: float = 1.0) -> Conditions:
-    """Return the conditions with what a row tells, unless a column tells all."""
-    if conditions.told is Told.EXACT:
+def with_run_times(conditions: Conditions, run_times: RunTimes, misjudged: float = 1.0) -> Conditions:
+    """Return the conditions with the run times that a row lets policies know, unless a column lets them know all."""
+    if conditions.run_times is RunTimes.EXACT:
         return conditions
-    return dataclasses.replace(conditions, told=what, misjudged=misjudged)
+    return dataclasses.replace(conditions, run_times=run_times, misjudged=misjudged)
 
 
 def _reading_blocks(container: work.Container) -> work.Container:

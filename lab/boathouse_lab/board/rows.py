@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 from boathouse_lab.board.draws import Hour, Mixed, Style, Table2Drawn
 from boathouse_lab.board.mix import Shape
 from boathouse_lab.table2 import Law
-from boathouse_sim.conditions import Told
+from boathouse_sim.conditions import RunTimes
 
 if TYPE_CHECKING:
     from boathouse_sim.workload import Workload
@@ -46,7 +46,7 @@ _MIX: Final = Shape(
 _R = dataclasses.replace
 
 
-def _mixed(name: str, title: str, *, quick: bool = False, shape: Shape = _MIX, **how: float | Told) -> Row:
+def _mixed(name: str, title: str, *, quick: bool = False, shape: Shape = _MIX, **how: float | RunTimes) -> Row:
     return Row(name=name, title=title, quick=quick, draw=Mixed(shape=shape, **how))  # type: ignore[arg-type]
 
 
@@ -81,7 +81,7 @@ ROWS: Final = (
     _mixed("spark-70", "Spark is 70 % of the load", quick=True, shape=_R(_MIX, spark_share=0.7, applications=20)),
     _mixed("tenants", "eight tenants", tenants=8),
     _mixed("misjudged", "run times of each program wrong by 0.1 to 10", misjudged=10.0),
-    _mixed("unknown", "run times that stay unknown", told=Told.NOTHING),
+    _mixed("unknown", "run times that stay unknown", run_times=RunTimes.NOTHING),
     _mixed("disks", "contended disks: local input, 40 MB/s", on_disks=True, disk_mb_per_s=40.0),
     _mixed("cpus", "contended CPUs: two nodes share the cores of one", host_cores=8.0),
     Row(

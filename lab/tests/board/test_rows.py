@@ -4,7 +4,7 @@ import pytest
 
 from boathouse_lab.board import columns, demand, rows
 from boathouse_lab.board.draws import Style
-from boathouse_sim.conditions import Told
+from boathouse_sim.conditions import RunTimes
 
 
 @pytest.mark.parametrize("row", rows.ROWS, ids=lambda row: row.name)
@@ -21,8 +21,8 @@ def test_the_quick_form_has_six_rows_and_four_columns():
 
 def test_a_row_of_unknown_run_times_tells_nothing_but_to_who_knows_all():
     draw = rows.BY_NAME["unknown"].draw
-    told = [draw.workload(2, columns.BY_NAME[name].style).conditions.told for name in ("fair", "srpt")]
-    assert told == [Told.NOTHING, Told.EXACT]
+    known = [draw.workload(2, columns.BY_NAME[name].style).conditions.run_times for name in ("fair", "srpt")]
+    assert known == [RunTimes.NOTHING, RunTimes.EXACT]
 
 
 def test_twice_the_memory_asks_for_twice_the_memory():

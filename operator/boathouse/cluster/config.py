@@ -193,7 +193,7 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
     named = [
         ("User", user.get("as")),
         ("Uid", user.get("as-uid")),
-        *(("Group", one) for one in user.get("as-groups") or ()),
+        *(("Group", group) for group in user.get("as-groups") or ()),
     ]
     return tuple(f"Impersonate-{name}: {value}" for name, value in (*named, *extra) if value)
 

@@ -317,7 +317,7 @@ def _count_constraints(spec: PodSpec) -> int:
     """Return the number of constraints: one per ten values of an expression, and one for each other condition."""
     count = len(spec.node_selector) + len(spec.tolerations) + len(spec.volumes)
     count += len(spec.scheduling_gates) + len(spec.resource_claims)
-    count += sum([1 + _count_selector(one.label_selector) for one in spec.topology_spread_constraints])
+    count += sum([1 + _count_selector(constraint.label_selector) for constraint in spec.topology_spread_constraints])
     count += sum([len(container.ports) for container in spec.containers + spec.init_containers])
     return count if spec.affinity is None else count + _count_affinity(spec.affinity)
 
@@ -327,10 +327,12 @@ def _count_affinity(affinity: Affinity) -> int:
     for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
         count += 0 if kind is None else sum(map(_count_term, kind.required)) + len(kind.preferred)
     if affinity.node_affinity is not None:
-        terms = [one.preference for one in affinity.node_affinity.preferred]
+        terms = [term.preference for term in affinity.node_affinity.preferred]
         terms += affinity.node_affinity.required.node_selector_terms if affinity.node_affinity.required else ()
     for term in terms:
-        count += 1 + sum(1 + len(one.values) // 10 for one in (*term.match_expressions, *term.match_fields))
+        count += 1 + sum(
+            1 + len(expression.values) // 10 for expression in (*term.match_expressions, *term.match_fields)
+        )
     return count
 
 
@@ -342,7 +344,9 @@ def _count_term(term: PodAffinityTerm) -> int:
 def _count_selector(selector: LabelSelector | None) -> int:
     if selector is None:
         return 0
-    return len(selector.match_labels) + sum([1 + len(one.values) // 10 for one in selector.match_expressions])
+    return len(selector.match_labels) + sum(
+        [1 + len(expression.values) // 10 for expression in selector.match_expressions]
+    )
 
 
 def _anti_affinity(affinity: Affinity) -> Affinity | None:

@@ -57,10 +57,10 @@ def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
         if "$ref" in merged:
             target = defs[merged.pop("$ref").removeprefix(_REF)]
         elif "anyOf" in merged and not merged.get("x-kubernetes-int-or-string"):
-            others = [option for option in merged.pop("anyOf") if option.get("type") != "null"]
-            if len(others) != 1:
-                raise ValueError(f"{path}: a structural schema cannot have a union of types: {others}")
-            target = others[0]
+            types = [option for option in merged.pop("anyOf") if option.get("type") != "null"]
+            if len(types) != 1:
+                raise ValueError(f"{path}: a structural schema cannot have a union of types: {types}")
+            target = types[0]
         else:
             return merged
         merged = _join(target, merged)

@@ -14,7 +14,7 @@ from boathouse import fair
 from boathouse.scheduling import jobs, outcomes, resizing, writer
 from boathouse.scheduling.pods import requests, rows
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.suspension import keeper, stages, suspending
+from boathouse.suspension import reconciler, stages, suspending
 from boathouse.suspension.stages import USER, Reason, SuspensionRecord
 from boathouse.telemetry import logs
 from boathouse_policies import model
@@ -54,7 +54,7 @@ class Adjuster(Part):
         self._scale = scale
         self._places = fair.Places(_WRITES)
         self._capability = resizing.Capability(cluster)
-        self._keeper = keeper.Keeper(cluster)
+        self._reconciler = reconciler.SuspensionReconciler(cluster)
         self._by_hand = suspending.ByHand(cluster)
         self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
         self._resizing = resizing.Resizing(cluster, pod_writer, self._places)
@@ -72,7 +72,7 @@ class Adjuster(Part):
 
     def next_s(self) -> float:
         """Return when `keep` is due without an event; infinity for never."""
-        return min(self._keeper.next_s(), self._by_hand.next_s())
+        return min(self._reconciler.next_s(), self._by_hand.next_s())
 
     def take(self, decision: model.Decision) -> None:
         """Begin what was decided; a refusal is reported to the policies."""
@@ -93,11 +93,11 @@ class Adjuster(Part):
         if refusal:
             self._state.report_refused(decision, refusal)
 
-    def keep(self) -> None:
+    def reconcile_suspensions(self) -> None:
         """Begin the writes that suspensions need now."""
-        for row, action in self._keeper.due(self._in_flight) if self._group is not None else ():
-            is_lost = action is keeper.Action.RECORD
-            self._begin(row, self._keep_record(row) if is_lost else self._keep(row, action))
+        for row, action in self._reconciler.due(self._in_flight) if self._group is not None else ():
+            is_lost = action is reconciler.Action.RECORD
+            self._begin(row, self._restore_record(row) if is_lost else self._reconcile(row, action))
         for row, until_s in self._by_hand.wanted() if self._group is not None else ():
             refusal = self._order(row, stages.Order(until_s=until_s, reason=Reason.BY_HAND, by=USER))
             if refusal not in {None, Reason.IN_FLIGHT}:
@@ -177,9 +177,9 @@ class Adjuster(Part):
         suspension = row.suspension
         if suspension is not None and (suspension.order is not None or suspension.stage.is_shrunk):
             suspension.ends = reason
-            self.keep()
+            self.reconcile_suspensions()
 
-    async def _keep(self, row: rows.PodRow, action: keeper.Action) -> None:
+    async def _reconcile(self, row: rows.PodRow, action: reconciler.Action) -> None:
         """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
         pod = row.facts
         if pod is None or pod.suspension is None:
@@ -188,26 +188,28 @@ class Adjuster(Part):
         if pod.resize_problem == requests.INFEASIBLE:
             self._capability.never(model.NodeName(pod.node_name))
         self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
-        request_milli = original.request_milli if action is keeper.Action.GROW else stages.SUSPENDED_SIZE.request_milli
-        step, reason = "continue" if action is keeper.Action.CONTINUE else "grow", self._keeper.reason(row)
+        request_milli = (
+            original.request_milli if action is reconciler.Action.GROW else stages.SUSPENDED_SIZE.request_milli
+        )
+        step, reason = "continue" if action is reconciler.Action.CONTINUE else "grow", self._reconciler.reason(row)
         async with self._places.take(row.namespace):
             size = stages.CpuSize(request_milli, original.limit_milli)
             with self._counters.suspension_time(step):
                 outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")
         if isinstance(outcome, outcomes.NotDone):
             log.warning("a suspended task could not be given its CPU", pod=row.id, error=outcome.message)
-            if self._keeper.refused(row) == 1:
+            if self._reconciler.refused(row) == 1:
                 self._conditions.warn(row, "ResumeRefused", outcome.message)
         elif reason:
             self._counters.suspension("resumed", reason)
         self._finished(row, outcome)
 
-    async def _keep_record(self, row: rows.PodRow) -> None:
+    async def _restore_record(self, row: rows.PodRow) -> None:
         """Write the record of a task whose record was removed, with the CPU that it had; the task is resumed then."""
         pod, suspension, now_s = row.facts, row.suspension, round(self._clock(), 3)
         if pod is None or suspension is None:
             return
-        size = self._keeper.original(row)
+        size = self._reconciler.original(row)
         if size is None or size == stages.SUSPENDED_SIZE:  # it asked for the CPU of a suspended task
             suspension.retry_s = math.inf
             return
@@ -223,7 +225,7 @@ class Adjuster(Part):
         async with self._places.take(row.namespace):
             outcome = await self._writer.record(row, pod.metadata.resource_version, lost)
         if not isinstance(outcome, outcomes.Done):
-            self._keeper.refused(row)
+            self._reconciler.refused(row)
         self._finished(row, outcome)
 
     # Other decisions
@@ -273,7 +275,7 @@ class Adjuster(Part):
             await work
         except Exception:  # one task must not keep the others from being adjusted
             log.exception("a running task could not be adjusted", pod=row.id)
-            self._keeper.refused(row)
+            self._reconciler.refused(row)
         finally:
             self._in_flight.discard(row.id)
 

@@ -67,12 +67,12 @@ def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
     planned, admitted = (  # without a status, so by the spec alone
         wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs
     )
-    return _difference(*((_size(one), translate.constraints(one)) for one in (planned, admitted)))
+    return _difference(*((_size(view), translate.constraints(view)) for view in (planned, admitted)))
 
 
 def changes_of_class(planned: model.TaskClass, found: model.TaskClass) -> Changes | None:
     """Return what admission has added to a pod of the first class, which is now of the second; None for nothing."""
-    return _difference(*((one.resources, one.constraints) for one in (planned, found)))
+    return _difference(*((task_class.resources, task_class.constraints) for task_class in (planned, found)))
 
 
 def _size(pod: wire.PodView) -> model.Resources:
@@ -108,14 +108,14 @@ def _is_default(toleration: model.Toleration) -> bool:
     return toleration.key in _DEFAULT_TOLERATIONS
 
 
-def _combined(one: model.Resources, other: model.Resources, *, sign: int) -> model.Resources:
-    extended, others = dict(one.extended), dict(other.extended)
+def _combined(base: model.Resources, delta: model.Resources, *, sign: int) -> model.Resources:
+    extended, more = dict(base.extended), dict(delta.extended)
     return model.Resources.of(
-        cpu_milli=max(0, one.cpu_milli + sign * other.cpu_milli),
-        memory_bytes=max(0, one.memory_bytes + sign * other.memory_bytes),
-        ephemeral_storage_bytes=max(0, one.ephemeral_storage_bytes + sign * other.ephemeral_storage_bytes),
+        cpu_milli=max(0, base.cpu_milli + sign * delta.cpu_milli),
+        memory_bytes=max(0, base.memory_bytes + sign * delta.memory_bytes),
+        ephemeral_storage_bytes=max(0, base.ephemeral_storage_bytes + sign * delta.ephemeral_storage_bytes),
         extended={
-            name: max(0, extended.get(name, 0) + sign * others.get(name, 0)) for name in extended.keys() | others.keys()
+            name: max(0, extended.get(name, 0) + sign * more.get(name, 0)) for name in extended.keys() | more.keys()
         },
     )
 

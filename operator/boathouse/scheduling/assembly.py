@@ -56,8 +56,8 @@ class Scheduling:
         """Wait until all watches have processed their first list."""
         await self.storage.synced()
         await self.namespaces.synced.wait()
-        for one in (self.nodes, self.pods, self.ended, self.quotas):
-            await one.synced.wait()
+        for watch in (self.nodes, self.pods, self.ended, self.quotas):
+            await watch.synced.wait()
 
     async def watch(self) -> None:
         """Follow the API server until cancelled.
@@ -71,8 +71,8 @@ class Scheduling:
             await (
                 self.nodes.synced.wait()
             )  # second, because the stored requests of a pod depend on the resources of nodes
-            for one in (self.pods, self.ended, self.quotas, self.devices):
-                group.create_task(one.run())
+            for watch in (self.pods, self.ended, self.quotas, self.devices):
+                group.create_task(watch.run())
             group.create_task(self.storage.run())
 
     async def run(self) -> None:
@@ -93,7 +93,7 @@ class Scheduling:
 
     def add_probes(self, state: health.Health) -> None:
         """Add liveness probes for silent watches and a stalled scheduling loop."""
-        for name, one in (
+        for name, watch in (
             ("pods", self.pods),
             ("nodes", self.nodes),
             ("ended pods", self.ended),
@@ -101,8 +101,8 @@ class Scheduling:
             ("namespaces", self.namespaces),
             ("quotas", self.quotas),
         ):
-            state.add_liveness(f"watch of {name}", _freshness(one))
-            state.add_readiness(f"first list of {name}", _first_list(one))
+            state.add_liveness(f"watch of {name}", _freshness(watch))
+            state.add_readiness(f"first list of {name}", _first_list(watch))
         state.add_liveness("scheduling loop", self.scheduler.heartbeat)
 
 
@@ -226,10 +226,10 @@ def _first_list(watch: Watch) -> health.Probe:
 
 def _watch_gauges(target: metrics.ScrapeGauges, watches: dict[str, Watch]) -> None:
     def read(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
-        return lambda: {(name,): value(one) for name, one in watches.items()}
+        return lambda: {(name,): value(watch) for name, watch in watches.items()}
 
     def known(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
-        return lambda: {(name,): value(one) for name, one in watches.items() if one.synced.is_set()}
+        return lambda: {(name,): value(watch) for name, watch in watches.items() if watch.synced.is_set()}
 
     prefix = f"{metrics.PREFIX}_watch_"
     target.add(
@@ -237,19 +237,19 @@ def _watch_gauges(target: metrics.ScrapeGauges, watches: dict[str, Watch]) -> No
             name=f"{prefix}freshness_seconds",
             documentation="Age of the last message of a watch",
             labels=("watch",),
-            read=known(lambda one: one.freshness_s()),
+            read=known(lambda watch: watch.freshness_s()),
         ),
         metrics.Gauge(
             name=f"{prefix}lag_seconds",
             documentation="Processing time of the last batch of events",
             labels=("watch",),
-            read=known(lambda one: one.lag_s),
+            read=known(lambda watch: watch.lag_s),
         ),
     )
     for name, documentation, value in (
-        ("events", "Watch events about objects", lambda one: float(one.stats.events)),
-        ("lists", "Lists that were read completely", lambda one: float(one.stats.lists)),
-        ("failures", "Lists and watches that failed", lambda one: float(one.stats.failures)),
+        ("events", "Watch events about objects", lambda watch: float(watch.stats.events)),
+        ("lists", "Lists that were read completely", lambda watch: float(watch.stats.lists)),
+        ("failures", "Lists and watches that failed", lambda watch: float(watch.stats.failures)),
     ):
         target.add(
             metrics.Gauge(

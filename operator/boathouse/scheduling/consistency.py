@@ -66,7 +66,7 @@ class ConsistencyChecker(Part):
             False if there is drift; True if all is equal or could not be compared.
         """
         try:
-            found = [f"{kind} {key}" for kind, one in self._watches.items() for key in await self._watch_drift(one)]
+            found = [f"{kind} {key}" for kind, watch in self._watches.items() for key in await self._watch_drift(watch)]
         except errors.ClusterError as error:
             log.warning("the cache could not be compared", error=str(error))
             self._counters.comparison("skipped")

@@ -47,7 +47,9 @@ def run(
             diagnoses[class_id] = found, left.pending.job.namespace
     result = CycleResult(
         decisions=plan.decisions,
-        placed=frozenset(one.task_class.id for one in plan.decisions if isinstance(one, model.Create | model.Bind)),
+        placed=frozenset(
+            decision.task_class.id for decision in plan.decisions if isinstance(decision, model.Create | model.Bind)
+        ),
         left={class_id: left.verdict.code for class_id, left in plan.left.items()},
         diagnoses=diagnoses,
     )

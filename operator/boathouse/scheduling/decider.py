@@ -25,7 +25,10 @@ class ReservedNodes(Part):
 
     def report(self) -> None:
         """Report what was reserved when the last cycle began, once for each node and owner."""
-        found = {(one.node, one.task_class): one for one in self._state.profile.reserve.reservations()}
+        found = {
+            (reservation.node, reservation.task_class): reservation
+            for reservation in self._state.profile.reserve.reservations()
+        }
         for key in found.keys() - self._known:
             self._report(found[key])
         self._known = set(found)
@@ -36,7 +39,7 @@ class ReservedNodes(Part):
             if (
                 entry is not None
                 and entry.factory is not None
-                and any(one.id == reserved.task_class for one in entry.classes)
+                and any(task_class.id == reserved.task_class for task_class in entry.classes)
             ):
                 note = f"{reserved.node} is reserved for its pods; predicted wait {reserved.wait_s:.0f} s"
                 self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
@@ -134,10 +137,10 @@ class Decider(Part):
 
     def next_s(self) -> float:
         """Return when `decide` is due without an event; infinity for never."""
-        others = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
+        parts = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
         if self._ledger.has_woken:
             return -math.inf
-        due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(other.next_s() for other in others))
+        due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(part.next_s() for part in parts))
         return due_s if self._is_idle() else min(due_s, self._cycle_s + ADVISED_EVERY_S)
 
     def _is_idle(self) -> bool:

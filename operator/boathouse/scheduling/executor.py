@@ -264,7 +264,7 @@ class Executor(Part):
         manifest = self._build(operation, None)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
-        sizes = {one["name"]: one["resources"] for one in manifest["spec"]["containers"]}
+        sizes = {container["name"]: container["resources"] for container in manifest["spec"]["containers"]}
         resized = await self._writer.resize(operation, sizes)
         if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
             return resized
@@ -320,7 +320,7 @@ class Executor(Part):
         entry, decided = self._jobs.entry_of(operation.row), operation.task_class
         if entry is None or entry.admission.get(decided.id) is None:
             return False
-        current = next((one for one in entry.classes if one.id == decided.id), decided)
+        current = next((task_class for task_class in entry.classes if task_class.id == decided.id), decided)
         return (current.resources, current.constraints) != (decided.resources, decided.constraints)
 
 

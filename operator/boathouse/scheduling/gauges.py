@@ -8,7 +8,7 @@ from boathouse.scheduling import scheduler, writer
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
-from boathouse.suspension import keeper
+from boathouse.suspension import reconciler
 from boathouse.suspension.stages import Stage
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
@@ -162,7 +162,7 @@ class SchedulerGauges(Part):
 
     def _oldest_reserved_node(self) -> metrics.Reading:
         reserved = self._state.profile.reserve.reservations()
-        return {(): max((self._clock() - one.since_s for one in reserved), default=0.0)}
+        return {(): max((self._clock() - reservation.since_s for reservation in reserved), default=0.0)}
 
     def _figures(self, name: str) -> list[float]:
         """Return what the profile's policies say under a name."""
@@ -194,7 +194,7 @@ class SchedulerGauges(Part):
         return [row.facts for row in self._pods.suspensions() if row.facts and row.facts.stage is Stage.SUSPENDED]
 
     def _owed_milli(self) -> int:
-        return sum(map(keeper.ungrown_milli, self._pods.suspensions()))
+        return sum(map(reconciler.ungrown_milli, self._pods.suspensions()))
 
     # Pending tasks
 
@@ -216,7 +216,7 @@ class SchedulerGauges(Part):
         return found
 
     def _waiting(self) -> list[framework.QueuedClass]:
-        return [one for entry in self._jobs.entries() for one in self._queue.classes_of(entry.job.id)]
+        return [queued for entry in self._jobs.entries() for queued in self._queue.classes_of(entry.job.id)]
 
     def _reservations(self) -> metrics.Reading:
         return {("expected_task",): float(sum(1 for _ in self._reserved()))}
@@ -238,10 +238,10 @@ class SchedulerGauges(Part):
 
     def _demand(self) -> dict[str, tuple[int, int]]:
         demand = self._used()
-        for one in self._waiting():
-            cpu, memory = demand.get(str(one.job.queue), (0, 0))
-            size, count = one.task_class.resources, one.pool.count
-            demand[str(one.job.queue)] = (cpu + count * size.cpu_milli, memory + count * size.memory_bytes)
+        for queued in self._waiting():
+            cpu, memory = demand.get(str(queued.job.queue), (0, 0))
+            size, count = queued.task_class.resources, queued.pool.count
+            demand[str(queued.job.queue)] = (cpu + count * size.cpu_milli, memory + count * size.memory_bytes)
         return demand
 
     def _share(self) -> metrics.Reading:

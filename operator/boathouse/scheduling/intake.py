@@ -84,8 +84,8 @@ class Intake(Part):
         """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
         entry = self._jobs.entry(job_id)
         if entry is not None:
-            for one in entry.classes:  # one that was never in the queue, too: a gang out of the line is judged alone
-                self._diagnoses.forget(one.id)
+            for task_class in entry.classes:  # also those never queued: such a gang is judged alone
+                self._diagnoses.forget(task_class.id)
             self._jobs.withdraw(job_id)
             self._wake()
 

@@ -206,8 +206,10 @@ class Jobs:
         of_children = entry.classes[entry.submitted :]
         entry.is_aside = entry.is_aside and entry.planned == tuple(classes)
         entry.planned, entry.limits = tuple(classes), None
-        entry.admission = {one.id: entry.admission[one.id] for one in classes if one.id in entry.admission}
-        classes = [entry.as_admitted(one) for one in classes]
+        entry.admission = {
+            task_class.id: entry.admission[task_class.id] for task_class in classes if task_class.id in entry.admission
+        }
+        classes = [entry.as_admitted(task_class) for task_class in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
@@ -227,12 +229,12 @@ class Jobs:
         known = entry.admission.get(task_class)
         if changes is not None:
             self.changing.add(entry.namespace)
-        if not any(one.id == task_class for one in entry.planned):
+        if not any(planned.id == task_class for planned in entry.planned):
             return False
         entry.admission[task_class] = known if changes is None else changes
         if changes is None or changes == known:
             return False
-        classes = tuple(entry.as_admitted(one) for one in entry.planned)
+        classes = tuple(entry.as_admitted(planned) for planned in entry.planned)
         entry.classes = (*classes, *entry.classes[entry.submitted :])
         if entry.gang is not None:
             entry.gang = entry.gang.with_classes(classes)
@@ -251,7 +253,7 @@ class Jobs:
             self.touch(job)
             self.gangs.discard(job)
         self._excess_jobs.get(entry.namespace, {}).pop(job, None)
-        self.refused.forget(entry.namespace, job, (one.id for one in entry.classes))
+        self.refused.forget(entry.namespace, job, (task_class.id for task_class in entry.classes))
         jobs = self._in_namespace.get(entry.namespace, {})
         jobs.pop(job, None)
         if not jobs:
@@ -349,7 +351,7 @@ class Jobs:
         """Note what admission added to the first executor of a job, if the API server could not tell before."""
         expected = None if entry.gang is None else entry.gang.executor
         if expected is not None and expected.id in entry.unpredictable and expected.id not in entry.admission:
-            planned = next(one for one in entry.planned if one.id == expected.id)
+            planned = next(candidate for candidate in entry.planned if candidate.id == expected.id)
             self.learn(entry, expected.id, admitted.changes_of_class(planned, task_class))
 
     def has_driver(self, pod: facts.PodFacts) -> bool:
@@ -442,7 +444,7 @@ class Jobs:
     def _submit(self, entry: Entry) -> Exception | None:
         """Submit a job to the scheduling queue; return the error if the queue rejects it, else None."""
         classes = self._considered(entry)
-        ids = {one.id for one in classes}
+        ids = {task_class.id for task_class in classes}
         is_held, tasks, placed = self.backoff_of_job(entry.job.id) is not None, [], set()
         for row in self.rows(entry) if entry.gang is None else self._offered(entry, entry.gang):
             task = _task_of(row)
@@ -490,17 +492,23 @@ class Jobs:
         classes = entry.classes
         if entry.factory is None:
             used = {_task_of(row).task_class for row in self.rows(entry)}
-            entry.classes = tuple(one for one in classes if one.id in used)
+            entry.classes = tuple(task_class for task_class in classes if task_class.id in used)
             return entry.classes
         if len(classes) > entry.submitted:
             used = {_task_of(row).task_class for row in self.rows(entry)}
-            classes = (*classes[: entry.submitted], *(one for one in classes[entry.submitted :] if one.id in used))
+            classes = (
+                *classes[: entry.submitted],
+                *(task_class for task_class in classes[entry.submitted :] if task_class.id in used),
+            )
             entry.classes = classes
-        refused = {one.id: self._variety.refusal(entry.namespace, one) for one in classes[: entry.submitted]}
+        refused = {
+            task_class.id: self._variety.refusal(entry.namespace, task_class)
+            for task_class in classes[: entry.submitted]
+        }
         entry.excess = next((why for why in refused.values() if why is not None), "")
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
-            return [one for one in classes if refused.get(one.id) is None]
+            return [task_class for task_class in classes if refused.get(task_class.id) is None]
         self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
         return classes
 
@@ -523,7 +531,7 @@ class Jobs:
     def _shapes_that_wait(self, namespace: str) -> Iterator[model.TaskClass]:
         for entry in self._covered(refusals.Scope(refusals.Verb.CREATE, namespace)):
             waiting = {_task_of(row).task_class for row in self.rows(entry) if row.is_undecided}
-            yield from (one for one in entry.classes if one.id in waiting)
+            yield from (task_class for task_class in entry.classes if task_class.id in waiting)
 
     # Holds
 
@@ -543,13 +551,17 @@ class Jobs:
         if entry is None:
             return None
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
-        held = (self.refused.of(entry.namespace, one.id, verb) for one, verb in pairs)
+        held = (self.refused.of(entry.namespace, task_class.id, verb) for task_class, verb in pairs)
         return next((backoff for backoff in held if backoff is not None), None)
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
         jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
         all_of_them, wanted = scope.task_class is None, scope.task_class
-        return [e for e in jobs if not e.is_aside and (all_of_them or any(one.id == wanted for one in e.classes))]
+        return [
+            e
+            for e in jobs
+            if not e.is_aside and (all_of_them or any(task_class.id == wanted for task_class in e.classes))
+        ]
 
     def probe(self) -> None:
         """End backoffs and select probes. Call it before the reservations: a probe may take a reserved place."""
@@ -614,14 +626,14 @@ class Jobs:
         probed again at once.
         """
         scope = backoff.scope
-        pairs = ((one, entry) for entry in self._covered(scope) for one in entry.classes)
+        pairs = ((task_class, entry) for entry in self._covered(scope) for task_class in entry.classes)
         if scope.task_class is None:
             own = functools.partial(refusals.Scope, scope.verb, scope.namespace)
-            classes = [(one, entry) for one, entry in pairs if own(one.id) not in self.refused]
+            classes = [(task_class, entry) for task_class, entry in pairs if own(task_class.id) not in self.refused]
         else:
-            classes = [(one, entry) for one, entry in pairs if one.id == scope.task_class]
-        for one, entry in sorted(classes, key=lambda pair: backoff.tried.get(pair[0].id, _NEVER_TRIED)[0]):
-            if (row := self._row_after(backoff, entry, one.id)) is not None:
+            classes = [(task_class, entry) for task_class, entry in pairs if task_class.id == scope.task_class]
+        for task_class, entry in sorted(classes, key=lambda pair: backoff.tried.get(pair[0].id, _NEVER_TRIED)[0]):
+            if (row := self._row_after(backoff, entry, task_class.id)) is not None:
                 return row
         return None
 

@@ -104,16 +104,19 @@ class Quotas:
         """
         if namespace not in self._quotas:
             return None
-        others: collections.Counter[str] = collections.Counter()
+        promised_total: collections.Counter[str] = collections.Counter()
         for amounts in promised:
-            others.update(amounts)
+            promised_total.update(amounts)
         found = None
         for name, quota in sorted(self._quotas[namespace].items()):
             for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
-                need, other, own = (_nano(limit.resource, one.get(limit.resource, 0)) for one in (wanted, others, held))
+                need, promised_amount, held_amount = (
+                    _nano(limit.resource, quantities.get(limit.resource, 0))
+                    for quantities in (wanted, promised_total, held)
+                )
                 if need > limit.hard:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
-                used = limit.used + other - own
+                used = limit.used + promised_amount - held_amount
                 if need and used + need > limit.hard and found is None:
                     left = dataclasses.replace(limit, used=used)
                     found = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
@@ -155,7 +158,7 @@ def _matches(spec: views.QuotaSpec, priority_class: str) -> bool:
     """Say whether a quota counts pods that request something and have no deadline."""
     scopes = [views.ScopeRequirement(scope_name=scope, operator="Exists") for scope in spec.scopes]
     selected = () if spec.scope_selector is None else spec.scope_selector.match_expressions
-    return all(_selects(one, priority_class) for one in (*scopes, *selected))
+    return all(_selects(requirement, priority_class) for requirement in (*scopes, *selected))
 
 
 def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
@@ -228,17 +231,17 @@ def count(constraints: model.Constraints, namespace: str = "") -> int:
     counts as ten, because each start and end of such a pod is counted for it.
     """
     terms = constraints.affinity or ()
-    expressions = [one for term in terms for one in (*term.expressions, *term.fields)]
+    expressions = [expression for term in terms for expression in (*term.expressions, *term.fields)]
     terms_of_pods = (*constraints.pod_affinity, *constraints.pod_anti_affinity)
     sets = [term.pods for term in terms_of_pods]
-    selectors = [one for pods in sets for one in (pods.selector, pods.namespace_selector)]
+    selectors = [selector for pods in sets for selector in (pods.selector, pods.namespace_selector)]
     selectors += [spread.selector for spread in constraints.spread]
-    expressions += [one for selector in selectors if selector is not None for one in selector.expressions]
+    expressions += [expression for selector in selectors if selector is not None for expression in selector.expressions]
     of_nodes = (constraints.node_selector, constraints.tolerations, constraints.host_ports, constraints.claims, terms)
     wide = [pods for pods in sets if pods.namespace_selector is not None or set(pods.namespaces) - {namespace}]
     return (
         sum(map(len, (*of_nodes, terms_of_pods, constraints.spread)))
-        + sum(1 + len(one.values) // 10 for one in expressions)
+        + sum(1 + len(expression.values) // 10 for expression in expressions)
         + _MORE_FOR_OTHERS * len(wide)
     )
 

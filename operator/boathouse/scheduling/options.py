@@ -63,7 +63,7 @@ class Options:
 
 def queues(settings: config.OperatorConfig) -> list[model.Queue]:
     """Return the queues, with their limits in base units: millicores, bytes, counts."""
-    return [_queue(one) for one in settings.queues]
+    return [_queue(queue) for queue in settings.queues]
 
 
 def _queue(queue_config: config.QueueConfig) -> model.Queue:

@@ -59,14 +59,14 @@ class OutlivedPods:
     async def end_due(self) -> None:
         """End the pods whose time is up, those of a namespace in part."""
         now_s, turns, ended = self._clock(), collections.Counter[str](), 0
-        for one in sorted(self._pods.values(), key=lambda one: one.due_s):
-            turns[one.pod.metadata.namespace] += 1
-            if one.due_s > now_s or ended == PER_ROUND or not self._leader.valid():
+        for outlived in sorted(self._pods.values(), key=lambda outlived: outlived.due_s):
+            turns[outlived.pod.metadata.namespace] += 1
+            if outlived.due_s > now_s or ended == PER_ROUND or not self._leader.valid():
                 return
-            if turns[one.pod.metadata.namespace] <= PER_NAMESPACE:
+            if turns[outlived.pod.metadata.namespace] <= PER_NAMESPACE:
                 ended += 1
-                one.due_s = now_s + RETRY_S
-                await self._end(one.pod)
+                outlived.due_s = now_s + RETRY_S
+                await self._end(outlived.pod)
 
     async def _end(self, pod: facts.PodFacts) -> None:
         metadata, code = pod.metadata, str(pod.outlived_exit_code)

@@ -119,9 +119,11 @@ def diagnose(
         resource_holders: Holders of resources, of which those in the job's namespace are named.
         device_classes: DeviceClasses; None for none.
     """
-    worst = min(found, key=lambda one: (_WORST_FIRST.index(one.code), -one.count, one.task_class))
+    worst = min(
+        found, key=lambda diagnosis: (_WORST_FIRST.index(diagnosis.code), -diagnosis.count, diagnosis.task_class)
+    )
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else indexes.Held()
-    waiting = sum(one.count for one in found)
+    waiting = sum(diagnosis.count for diagnosis in found)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
     message = _with_figures(message + _of_devices(worst, device_classes), worst, _ROUNDED_S)
     return JobDiagnosis(
@@ -339,7 +341,7 @@ class Diagnoses:
                 message=_and(pending_reason.message, entry.hidden),
                 waiting=len(list(self._jobs.rows(entry))),
             )
-        found = [self._classes[one.id][0] for one in entry.classes if one.id in self._classes]
+        found = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
         if not found:
             return None
         diagnosis = diagnose(entry.job, found, self._holders, self._devices)

@@ -275,12 +275,14 @@ class Refusals:
     def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
         """Drop the backoffs of a deleted job."""
         names = self._names_in_a_row
-        self._names_in_a_row = {one: tasks for one, tasks in names.items() if not one.startswith(f"{job}/")}
-        for one in classes:
+        self._names_in_a_row = {
+            class_id: tasks for class_id, tasks in names.items() if not class_id.startswith(f"{job}/")
+        }
+        for task_class in classes:
             for verb in Verb:
-                self._backoffs.pop(Scope(verb, namespace, one), None)
+                self._backoffs.pop(Scope(verb, namespace, task_class), None)
                 if (of_namespace := self._backoffs.get(Scope(verb, namespace))) is not None:
-                    of_namespace.tried.pop(one, None)
+                    of_namespace.tried.pop(task_class, None)
         for verb in Verb:
             jobs = self._in_a_row.get(Scope(verb, namespace), set())
             jobs.discard(job)

@@ -93,7 +93,9 @@ class GangJudge(Part):
         if entry.limits is None:
             try:
                 driver = entry.factory.build(gang.driver, gang.leader.resources, None)
-                found = [translate.manifest_limits(one) for one in (driver, entry.factory.build_expected(None))]
+                found = [
+                    translate.manifest_limits(manifest) for manifest in (driver, entry.factory.build_expected(None))
+                ]
                 entry.limits = gang_minimum.Limits(driver=found[0], executor=found[1])
             except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
                 log.warning("the limits of an application are not known", job=entry.job.name, error=str(error))
@@ -276,7 +278,7 @@ class Reservations(Part):
         row = self._pods.get(seat.executor)
         if row is None or row.task is None:
             return None
-        task_class = next(one for one in entry.classes if one.id == row.task.task_class)
+        task_class = next(candidate for candidate in entry.classes if candidate.id == row.task.task_class)
         task = dataclasses.replace(row.task, pod_uid=row.pending_uid)
         size = task_class.resources
         bind = model.Bind(task=task, task_class=task_class, job=entry.job, node=seat.node, resources=size)

@@ -60,7 +60,7 @@ LEAST_LIMIT_MILLI = 1000
 
 def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
     """Return the CPU of a task's container by its class; None if its job does not list that any more."""
-    task_class = next((one for one in entry.classes if _is_of(row, one)), None)
+    task_class = next((candidate for candidate in entry.classes if _is_of(row, candidate)), None)
     if entry.factory is None or task_class is None:
         return None
     if not row.is_submitted:
@@ -68,7 +68,7 @@ def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
         return stages.CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
     resources = entry.of_manifest(task_class.id, task_class.resources)
     containers = entry.factory.build(row.id, resources, None)["spec"]["containers"]
-    wanted = next(one["resources"] for one in containers if one["name"] == names.CONTAINER)
+    wanted = next(container["resources"] for container in containers if container["name"] == names.CONTAINER)
     request, limit = (pods_requests.cpu_milli(wanted.get(part, {}).get("cpu", "0")) for part in ("requests", "limits"))
     return stages.CpuSize(request, limit)
 

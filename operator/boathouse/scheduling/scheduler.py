@@ -203,13 +203,13 @@ class Scheduler:
         if self.state.shadow is not None:
             self.state.shadow.run()  # the writes of the last cycle have begun meanwhile
         with contextlib.suppress(TimeoutError):  # not wait_for, which can swallow a cancellation in Python 3.11
-            async with asyncio.timeout(self._nap_s()):
+            async with asyncio.timeout(self._sleep_s()):
                 await self._wake.wait()
         self.heartbeat.beat()
         self.executor.check_volumes()
         if self.state.clock() >= self._decides_from_s():
             self.cycle()
-        self.adjuster.keep()
+        self.adjuster.reconcile_suspensions()
         self._wake.clear()  # at the end: a round that fails is repeated without another event
 
     def cycle(self) -> None:
@@ -226,7 +226,7 @@ class Scheduler:
     def _decides_from_s(self) -> float:
         return self._decided_s + (BEHIND_S if len(self.executor.operations) > self.state.options.workers else 0.0)
 
-    def _nap_s(self) -> float:
+    def _sleep_s(self) -> float:
         is_behind = len(self.executor.operations) > self.state.options.workers
         timer_s = min(self._decides_from_s() if is_behind else self.decider.next_s(), self.adjuster.next_s())
         return max(0.0, min(self.state.options.idle_s, timer_s - self.state.clock()))

@@ -87,7 +87,7 @@ def compare(real: framework.Plan, shadow: framework.Plan, now_s: float) -> list[
     """Return how two plans for one state differ. Tasks of a class are interchangeable."""
     ours, theirs = _placed(real.decisions), _placed(shadow.decisions)
     decisions = (*real.decisions, *shadow.decisions)
-    titles = {one.task_class.id: _title(one) for one in decisions if isinstance(one, _PLACEMENTS)}
+    titles = {decision.task_class.id: _title(decision) for decision in decisions if isinstance(decision, _PLACEMENTS)}
     found = []
     for class_id in dict.fromkeys((*ours, *theirs)):
         only_ours, only_theirs = ours[class_id] - theirs[class_id], theirs[class_id] - ours[class_id]
@@ -111,9 +111,9 @@ def compare(real: framework.Plan, shadow: framework.Plan, now_s: float) -> list[
 
 def _placed(decisions: Iterable[model.Decision]) -> dict[model.ClassId, collections.Counter[Place]]:
     placed: dict[model.ClassId, collections.Counter[Place]] = collections.defaultdict(collections.Counter)
-    for one in decisions:
-        if isinstance(one, _PLACEMENTS):
-            placed[one.task_class.id][one.node, one.resources] += 1
+    for decision in decisions:
+        if isinstance(decision, _PLACEMENTS):
+            placed[decision.task_class.id][decision.node, decision.resources] += 1
     return placed
 
 
@@ -122,7 +122,11 @@ def _title(placement: model.Placement) -> str:
 
 
 def _acts(decisions: Iterable[model.Decision]) -> dict[model.TaskId, str]:
-    return {one.task.id: type(one).__name__ for one in decisions if isinstance(one, model.Suspend | model.Resume)}
+    return {
+        decision.task.id: type(decision).__name__
+        for decision in decisions
+        if isinstance(decision, model.Suspend | model.Resume)
+    }
 
 
 def _left(plan: framework.Plan, class_id: model.ClassId) -> str:

@@ -110,9 +110,9 @@ class ShownGangs(Part):
             elif visibility is Visibility.SHOWN:
                 waiting.append(entry)
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
-        left = self._options.autoscaling.max_placeholders - sum(len(one.placeholders) for one in found.values())
+        left = self._options.autoscaling.max_placeholders - sum(len(shown.placeholders) for shown in found.values())
         # namespaces take turns, each with its job of the highest priority that waits the longest
-        waiting.sort(key=lambda one: (-one.job.priority, one.job.submitted_s, one.job.id))
+        waiting.sort(key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
         for entry in _in_turns(waiting):
             count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
             entry.hidden = self._hidden(count, left)
@@ -367,7 +367,7 @@ def _in_turns(items: Iterable[T]) -> list[T]:
     for item in items:
         ranked.append((turns[item.namespace], item))
         turns[item.namespace] += 1
-    return [item for _, item in sorted(ranked, key=lambda one: one[0])]
+    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:

@@ -134,9 +134,15 @@ def _unrepresentable(
 
 def node(view: wire.NodeView) -> wire.NodeView:
     """Reduce a node to its labels, taints, allocatable resources, readiness, and the address of its kubelet."""
-    addresses = [one for one in view.status.addresses if one.type == "InternalIP" and len(one.address) <= NAME_LENGTH]
+    addresses = [
+        address
+        for address in view.status.addresses
+        if address.type == "InternalIP" and len(address.address) <= NAME_LENGTH
+    ]
     conditions = tuple(
-        wire.Condition(type=one.type, status=one.status) for one in view.status.conditions if one.type == "Ready"
+        wire.Condition(type=condition.type, status=condition.status)
+        for condition in view.status.conditions
+        if condition.type == "Ready"
     )
     return wire.NodeView(
         metadata=_metadata(view.metadata, None, frozenset()),
@@ -286,8 +292,8 @@ def _outlived_exit_code(pod: wire.PodView, own: frozenset[str]) -> int | None:
     statuses = pod.status.container_statuses
     if len(statuses) < 2 or pod.spec.restart_policy != "Never":  # noqa: PLR2004 - its own, and another
         return None
-    ended = [one.state.terminated for one in statuses if one.name in own]
-    others_run = any(one.state.terminated is None for one in statuses if one.name not in own)
+    ended = [status.state.terminated for status in statuses if status.name in own]
+    others_run = any(status.state.terminated is None for status in statuses if status.name not in own)
     return ended[0].exit_code if others_run and len(ended) == 1 and ended[0] is not None else None
 
 
@@ -299,16 +305,18 @@ def _has_pod_as_owner(pod: wire.PodView) -> bool:
 def _can_resize(status: wire.PodStatus) -> bool:
     """Return whether the kubelet accepts a resize of a task's container: it runs, and its resources are known."""
     return any(
-        one.name == names.CONTAINER and one.state.running is not None and one.resources is not None
-        for one in status.container_statuses
+        container.name == names.CONTAINER and container.state.running is not None and container.resources is not None
+        for container in status.container_statuses
     )
 
 
 def _resize_problem(status: wire.PodStatus) -> str:
     """Return why a node has not carried out a resize: Deferred, Infeasible or Error; else an empty text."""
-    for one in status.conditions:
-        if one.type == "PodResizePending" or (one.type == "PodResizeInProgress" and one.reason == "Error"):
-            return one.reason[:NAME_LENGTH]
+    for condition in status.conditions:
+        if condition.type == "PodResizePending" or (
+            condition.type == "PodResizeInProgress" and condition.reason == "Error"
+        ):
+            return condition.reason[:NAME_LENGTH]
     return ""
 
 
@@ -343,8 +351,8 @@ def _too_complex(pod: wire.PodView, ports: tuple[model.HostPort, ...], *, is_tas
 def _texts(spec: wire.PodSpec) -> Iterator[str]:
     for key, value in spec.node_selector.items():
         yield from (key, value)
-    for one in spec.tolerations:
-        yield from (one.key, one.value)
+    for toleration in spec.tolerations:
+        yield from (toleration.key, toleration.value)
     for selector in _selectors(spec):
         yield from _selected(selector)
     required = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
@@ -359,8 +367,12 @@ def _selectors(spec: wire.PodSpec) -> Iterator[wire.LabelSelector]:
     affinity = spec.affinity or wire.Affinity()
     for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
         for term in () if kind is None else kind.required:
-            yield from (one for one in (term.label_selector, term.namespace_selector) if one is not None)
-    yield from (one.label_selector for one in spec.topology_spread_constraints if one.label_selector is not None)
+            yield from (selector for selector in (term.label_selector, term.namespace_selector) if selector is not None)
+    yield from (
+        constraint.label_selector
+        for constraint in spec.topology_spread_constraints
+        if constraint.label_selector is not None
+    )
 
 
 # Statuses of pods
@@ -371,7 +383,9 @@ def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatu
         phase=status.phase,
         reason=status.reason[:NAME_LENGTH],
         message=status.message[:MESSAGE_LENGTH],
-        conditions=tuple([_condition(one) for one in status.conditions if one.type in POD_CONDITIONS]),
+        conditions=tuple(
+            [_condition(condition) for condition in status.conditions if condition.type in POD_CONDITIONS]
+        ),
         nominated_node_name=status.nominated_node_name[:NAME_LENGTH],
         start_time=status.start_time,
         container_statuses=_container_statuses(status.container_statuses, containers),
@@ -383,7 +397,7 @@ def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatu
 def _container_statuses(
     statuses: Iterable[wire.ContainerStatus], containers: frozenset[str]
 ) -> tuple[wire.ContainerStatus, ...]:
-    return tuple([_container_status(one) for one in statuses if one.name in containers])
+    return tuple([_container_status(status) for status in statuses if status.name in containers])
 
 
 def _condition(condition: wire.Condition) -> wire.Condition:

@@ -208,13 +208,13 @@ def _check(state: object) -> None:
     todo: list[object] = [state]
     seen = 0
     while todo:
-        one = todo.pop()
+        value = todo.pop()
         seen += 1
-        if isinstance(one, dict):
-            todo += [*one.keys(), *one.values()]
-        elif isinstance(one, list):
-            todo += one
-        too_large = isinstance(one, int | float) and not abs(one) <= _LARGEST
-        too_long = isinstance(one, str) and len(one) > _MAX_TEXT
+        if isinstance(value, dict):
+            todo += [*value.keys(), *value.values()]
+        elif isinstance(value, list):
+            todo += value
+        too_large = isinstance(value, int | float) and not abs(value) <= _LARGEST
+        too_long = isinstance(value, str) and len(value) > _MAX_TEXT
         if too_large or too_long or seen > MAX_VALUES or len(todo) > MAX_VALUES:
             raise ValueError("it has too many values, a text that is too long, or an invalid number")

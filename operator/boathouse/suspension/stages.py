@@ -15,7 +15,7 @@ The time limits, and which of them follow from others:
         LAPSES_S: the task, whose CPU limit was not lowered, continues by itself <------+
 
 The operator stops shrinking well before the task stops waiting for it: a pod that shrinks after its task continued
-would run it with 10m of CPU until the keeper sees that.
+would run it with 10m of CPU until the reconciler sees that.
 """
 
 from __future__ import annotations

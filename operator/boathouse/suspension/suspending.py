@@ -120,7 +120,7 @@ class Suspending(Part):
         try:
             async with asyncio.timeout(stages.SHRUNK_WITHIN_S), self._places.take(row.namespace):
                 return await self._shrink(row, suspension, record)
-        except TimeoutError:  # if the pod shrinks all the same, the keeper resumes it
+        except TimeoutError:  # if the pod shrinks all the same, the reconciler resumes it
             return outcomes.NotDone(reason=Reason.TOO_SLOW, message="the pod was not shrunk in time")
 
     async def _shrink(self, row: rows.PodRow, suspension: Suspension, record: SuspensionRecord) -> outcomes.Outcome:

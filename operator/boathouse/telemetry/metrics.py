@@ -80,7 +80,7 @@ class BoundedSeries(Generic[K, V]):
                 if older[entry.namespace] < self._in_namespace:
                     ranked.append((older[entry.namespace], key))
                     older[entry.namespace] += 1
-            ranked.sort(key=lambda one: one[0])  # stable: the oldest of a rank first
+            ranked.sort(key=lambda pair: pair[0])  # stable: the oldest of a rank first
             self._listed = tuple(key for _, key in ranked[: self._in_all])
         return self._listed
 

@@ -219,8 +219,8 @@ def _is_quantity(text: str) -> bool:
 
 
 def _compare(left: str, right: str) -> int:
-    one, other = quantity.parse(left), quantity.parse(right)
-    return (one > other) - (one < other)
+    left_value, right_value = quantity.parse(left), quantity.parse(right)
+    return (left_value > right_value) - (left_value < right_value)
 
 
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {

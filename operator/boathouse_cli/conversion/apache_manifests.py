@@ -109,9 +109,9 @@ def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str
     path = f"spec.{field}"
     if jars and python:
         draft.note("spec.pyFiles", "is not read there, because of spec.jars: remove it")
-    file, *others = properties.words(jars or python or "") or [""]
-    if others:
-        conf.setdefault(key, ",".join(others))
+    file, *more_files = properties.words(jars or python or "") or [""]
+    if more_files:
+        conf.setdefault(key, ",".join(more_files))
     elif conf.get(key) == file:  # that operator names the program there
         del conf[key]
     main_class = spec.text("mainClass")

@@ -176,7 +176,7 @@ FOLDERS: Final = (
     Folder(path="/user/hadoop", permission="755"),
 )
 """Folders that YARN and MapReduce need in HDFS."""
-ASKING_S: Final = 10.0
+QUERY_BUDGET_S: Final = 10.0
 """Time in a round after which the agent asks for no further tag and no further details."""
 _LEAST_DISTANCE_S: Final = 2.0
 _LONGEST_DISTANCE_S: Final = 60.0
@@ -287,7 +287,7 @@ class Agent:
         manager, found = self._resource_manager, dict[str, list[ApplicationFigures]]()
 
         def has_time() -> bool:
-            return self._monotonic() - began_s <= ASKING_S
+            return self._monotonic() - began_s <= QUERY_BUDGET_S
 
         first = self._rounds % max(1, len(self._tags))
         for tag in (*self._tags[first:], *self._tags[:first]):

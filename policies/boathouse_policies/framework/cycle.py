@@ -69,7 +69,7 @@ class Plan:
             if is_expected:
                 self.decisions.append(_reservation(assignment, names[place]))
             else:
-                figures = tuple([one for each in explaining for one in each.of_placed(assignment, state)])
+                figures = tuple([figure for source in explaining for figure in source.of_placed(assignment, state)])
                 self.decisions.append(pending.queued.placement(pick, names[place], resources, figures))
 
     def diagnose(self, attempt: Attempt) -> None:
@@ -104,7 +104,7 @@ class Plan:
         if attempt.kept:
             self._profile.draining.kept = attempt.kept
             names = self._state.view.layout.names
-            self.kept = [KeptPart(one.pending.task_class.id, names[one.node], one.amounts) for one in attempt.kept]
+            self.kept = [KeptPart(part.pending.task_class.id, names[part.node], part.amounts) for part in attempt.kept]
         for pending in members:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))

@@ -154,9 +154,9 @@ def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
     usage = {job: state.job_usage(job) for job in jobs}
     amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
     held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
-    others = int(state.view.layout.totals[row] - state.free[row].sum()) - sum(amounts.values())
-    if others > 0:
-        held.append(model.Holder(job=None, amount=others))
+    foreign_amount = int(state.view.layout.totals[row] - state.free[row].sum()) - sum(amounts.values())
+    if foreign_amount > 0:
+        held.append(model.Holder(job=None, amount=foreign_amount))
     return tuple(sorted(held, key=lambda holder: (-holder.amount, holder.job or ""))[:_HOLDERS])
 
 

@@ -266,13 +266,18 @@ def seat(
     """
     needed, left, seats = short_of(gang, executors), list(places), list[Seat]()
     pending = [executor for executor in executors if not executor.is_placed] if needed else []
-    due = sorted((one for one in pending if one.due_s <= now_s), key=lambda one: (len(one.id), one.id))
-    equal = [one for one in due if replaces(one, gang.executor) and not one.is_held][:needed]
+    due = sorted(
+        (executor for executor in pending if executor.due_s <= now_s),
+        key=lambda executor: (len(executor.id), executor.id),
+    )
+    equal = [executor for executor in due if replaces(executor, gang.executor) and not executor.is_held][:needed]
     for executor in equal[: len(left)]:
         place = left.pop()
         seats.append(Seat(executor.id, place.node, (place.expected,)))
     open_places = needed - len(equal)
-    for executor in (one for one in due if not one.is_held and not replaces(one, gang.executor)):
+    for executor in (
+        candidate for candidate in due if not candidate.is_held and not replaces(candidate, gang.executor)
+    ):
         if open_places <= 0:
             break
         if (found := _seat_of_several(executor, gang, left, nodes)) is not None:
@@ -284,7 +289,7 @@ def seat(
         released=[place.expected for place in left[open_places:]],
         short=[executor.id for executor in equal[len(places) :]],
         missing=open_places - min(open_places, len(left)),
-        retry_s=min((one.due_s for one in pending if one.due_s > now_s), default=math.inf),
+        retry_s=min((executor.due_s for executor in pending if executor.due_s > now_s), default=math.inf),
     )
 
 
@@ -351,17 +356,17 @@ def together(
         is_short: Whether they are what a gang that has begun lacks.
         former_places: Where an earlier leader had reserved room for its expected executors, a node for each.
     """
-    if not any(one.gang_min for one in classes) and not is_short:
+    if not any(task_class.gang_min for task_class in classes) and not is_short:
         return classes
     counts = collections.Counter(task.task_class for task in tasks)
     is_gang = gang is not None and counts[gang.executor.id] > 0 and not is_short
     return [
         dataclasses.replace(
-            one,
-            gang_min=counts[one.id] * is_gang,
+            task_class,
+            gang_min=counts[task_class.id] * is_gang,
             is_short=is_short,
-            former_places=former_places if is_short and gang is not None and one.id == gang.executor.id else (),
+            former_places=former_places if is_short and gang is not None and task_class.id == gang.executor.id else (),
         )
-        for one in classes
-        if counts[one.id]
+        for task_class in classes
+        if counts[task_class.id]
     ]

@@ -76,7 +76,7 @@ class FreePorts(Filter):
         in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
         mask = np.ones(len(index), np.bool_)
         for node, taken in (*in_view, *state.ports.items()):
-            mask[node] &= not any(port.conflicts(other) for port in ports for other in taken)
+            mask[node] &= not any(port.conflicts(used) for port in ports for used in taken)
         return mask
 
 

@@ -331,8 +331,8 @@ class Executors(Reserve, Hooks, Figures):
             return []
         missing = sum(count for _, count in self._requested(pending, state))
         may = state.reservable(pending)
-        others = [node for node in before if node not in chosen and may[node]]
-        return others[: max(0, min(missing, len(before)) - len(chosen))]
+        remaining = [node for node in before if node not in chosen and may[node]]
+        return remaining[: max(0, min(missing, len(before)) - len(chosen))]
 
     # Algorithms 1 and 2
 
@@ -361,8 +361,10 @@ class Executors(Reserve, Hooks, Figures):
 
     def _is_oldest(self, job: model.JobId, state: CycleState) -> bool:
         """Return whether nodes have been reserved for no other application for longer; ties by id."""
-        jobs = {other for owner in state.reserved.values() if (other := self._job_of(owner)) is not None} | {job}
-        return job == min(jobs, key=lambda other: (self._since_s.get(other, state.view.now_s), other))
+        jobs = {owner_job for owner in state.reserved.values() if (owner_job := self._job_of(owner)) is not None} | {
+            job
+        }
+        return job == min(jobs, key=lambda candidate: (self._since_s.get(candidate, state.view.now_s), candidate))
 
     def _prospects(self, pending: PendingClass, state: CycleState, may: model.BoolVector) -> Prospects:
         view, suspension = state.view, self._suspension

@@ -60,7 +60,7 @@ def length_s(factor: float, config: Config) -> float:
 
 def is_in(profile: Profile) -> bool:
     """Return whether a profile suspends reducers."""
-    return any(isinstance(one, Suspension) and one.suspends for one in profile.controllers)
+    return any(isinstance(controller, Suspension) and controller.suspends for controller in profile.controllers)
 
 
 class Suspension(Controller, Filter, Hooks, Figures):
@@ -89,7 +89,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide whom to suspend and whom to resume."""
         now_s = view.now_s
-        away = {reducer: one.until_s for reducer, one in self._book.suspended() if one.until_s > now_s}
+        away = {reducer: pause.until_s for reducer, pause in self._book.suspended() if pause.until_s > now_s}
         due = [reducer for reducer in self._book.lacking() if self._is_due(reducer, now_s)]
         self.paused = {}
         if not due and not away:
@@ -101,8 +101,10 @@ class Suspension(Controller, Filter, Hooks, Figures):
         self._hungry = waiting.keys()
         return [
             *(
-                model.Resume(task=_task(one), node=one.task.node, resources=one.task.resources, reason=reason)
-                for one, reason in back.items()
+                model.Resume(
+                    task=_task(reducer), node=reducer.task.node, resources=reducer.task.resources, reason=reason
+                )
+                for reducer, reason in back.items()
             ),
             *(self._suspend(reducer, until_s) for reducer, until_s in pausing.items()),
         ]
@@ -206,7 +208,7 @@ class Suspension(Controller, Filter, Hooks, Figures):
         lent = self._lent
         if lent is not None and pending.task_class.stage is model.Stage.MAP:
             own, hungry = pending.job.id, self._hungry
-            others = [one for one in self.paused if one.job.job.id in hungry and one.job.job.id != own]
+            others = [reducer for reducer in self.paused if reducer.job.job.id in hungry and reducer.job.job.id != own]
             lent = self._sum(others, state)
         if lent is None or not lent.any():
             return None

@@ -67,7 +67,7 @@ class Thresholds:
             reached=self._reached.copy(),
             running=monitor.running.copy(),
             idle=idle,
-            ripe_s=self.ripe_s(now_s),
+            long_idle_s=self.long_idle_s(now_s),
         )
 
     def _rename(self, names: Sequence[str]) -> None:
@@ -80,7 +80,7 @@ class Thresholds:
         """Set a host's H_d after a task was placed on it."""
         self._reached[host] = reached
 
-    def ripe_s(self, now_s: float) -> float:
+    def long_idle_s(self, now_s: float) -> float:
         """Return when the next host will have had idle slots for long enough; infinity for never."""
         due_s = self._idle_since_s + self._idle_s
         return float(due_s[due_s > now_s].min(initial=math.inf))
@@ -96,7 +96,7 @@ class HostThresholds:
         reached: H_d of each host, shape [H].
         running: Z_R, shape [H].
         idle: Z_I, shape [H].
-        ripe_s: When the next host will have had idle slots for long enough.
+        long_idle_s: When the next host will have had idle slots for long enough.
     """
 
     first: float
@@ -104,7 +104,7 @@ class HostThresholds:
     reached: FloatVector
     running: IntVector
     idle: IntVector
-    ripe_s: float = math.inf
+    long_idle_s: float = math.inf
 
     def limits(self, margin: float) -> FloatVector:
         """Return the largest slowdown accepted on each host, with a margin for the model's error, shape [H]."""

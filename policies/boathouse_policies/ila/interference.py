@@ -125,7 +125,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         if is_accepted or not has_room or not self.concerns(pending):
             return has_room, None
         recheck_s = pending.state.view.now_s + self.recheck_after_s(pending)
-        until_s = math.ceil(min(self.slowdowns.thresholds.ripe_s, recheck_s))
+        until_s = math.ceil(min(self.slowdowns.thresholds.long_idle_s, recheck_s))
         return True, model.Wait(task_class=pending.task_class, job=pending.job, verdict=SLOWED, until_s=until_s)
 
     def recheck_after_s(self, pending: PendingClass) -> float:  # noqa: ARG002 - for those who compare

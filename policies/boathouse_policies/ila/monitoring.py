@@ -299,11 +299,11 @@ class Monitor:
         """
         per_core = float(self.unit[0, place])
         here, host = _less(node, own), _less(host, own)
-        others = _less(host, here)
+        neighbours = _less(host, here)
         beyond = float(self.beyond[self.hosts.spans[self.hosts.places[place]]].sum()) * per_core
         busy = min(host.read + host.write, 1.0)
-        cpus = [here.cpu * per_core, others.cpu * per_core, beyond]
-        return [*cpus, here.read, here.write, others.read, others.write, busy]
+        cpus = [here.cpu * per_core, neighbours.cpu * per_core, beyond]
+        return [*cpus, here.read, here.write, neighbours.read, neighbours.write, busy]
 
     # Instruments
 

@@ -166,7 +166,7 @@ class Grower:
         """Return the answer to a request to give so many nodes back."""
         return None
 
-    def unasked(self, cluster: Cluster) -> Change | None:  # noqa: ARG002  the protocol's
+    def unrequested(self, cluster: Cluster) -> Change | None:  # noqa: ARG002  the protocol's
         """Return what it gives back by itself."""
         return None
 
@@ -190,7 +190,7 @@ class GrowShrink(Grower):
             return None
         return Change(nodes=-count, reason=f"GSP: reclaimed; F = {after:.2f} then")
 
-    def unasked(self, cluster: Cluster) -> Change | None:
+    def unrequested(self, cluster: Cluster) -> Change | None:
         """Return the answer: up to S- nodes while F is below its minimum."""
         found, least = load(cluster, self.config.reading), self.config.shrink_below
         count = min(self.config.shrink_by, cluster.spare_nodes)
@@ -213,7 +213,7 @@ class Greedy(Grower):
         kind = Kind.CORE if self.policy is Policy.GGDP else Kind.TRANSIENT
         return Change(nodes=count, kind=kind, reason=f"{self.policy.upper()}: every offer is taken")
 
-    def unasked(self, cluster: Cluster) -> Change | None:
+    def unrequested(self, cluster: Cluster) -> Change | None:
         """Return the answer: all transient nodes that it need not keep, once the workload is over; GGDP has none."""
         if not cluster.workload_ended or not cluster.spare_nodes:
             return None

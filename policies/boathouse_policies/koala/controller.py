@@ -322,7 +322,9 @@ class Koala(Controller, Observer):
             member.offer_s = now_s + policy.every_s
             part = sum(parts.get(cluster.name, {}).values())
             member.offer = f"{part} {among}, weight {cluster.weight} of {weights}" if member.can_grow else ""
-            yield from _carried_out(member, policy.unasked(cluster) or policy.offered(cluster, min(policy.most, part)))
+            yield from _carried_out(
+                member, policy.unrequested(cluster) or policy.offered(cluster, min(policy.most, part))
+            )
 
     def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
         """Ask clusters for the nodes that submissions are short of."""
@@ -368,7 +370,7 @@ def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) ->
     if ports := worker.constraints.host_ports:
         np.minimum(rooms, 1, out=rooms)
         for name, taken in view.host_ports.items():
-            if name in view.layout.index and any(port.conflicts(other) for port in ports for other in taken):
+            if name in view.layout.index and any(port.conflicts(used) for port in ports for used in taken):
                 rooms[view.layout.index[name]] = 0
     return rooms
 

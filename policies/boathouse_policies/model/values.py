@@ -146,12 +146,14 @@ class Resources:
 
     def most(self, other: Resources) -> Resources:
         """Return the larger amount of each resource: how a resize in flight is counted."""
-        extended, others = dict(self.extended), dict(other.extended)
+        extended, other_extended = dict(self.extended), dict(other.extended)
         return Resources.of(
             cpu_milli=max(self.cpu_milli, other.cpu_milli),
             memory_bytes=max(self.memory_bytes, other.memory_bytes),
             ephemeral_storage_bytes=max(self.ephemeral_storage_bytes, other.ephemeral_storage_bytes),
-            extended={name: max(extended.get(name, 0), others.get(name, 0)) for name in extended | others},
+            extended={
+                name: max(extended.get(name, 0), other_extended.get(name, 0)) for name in extended | other_extended
+            },
         )
 
     def covers(self, other: Resources) -> bool:

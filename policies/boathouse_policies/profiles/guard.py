@@ -297,7 +297,7 @@ def key_of(part: Part, job: model.Job) -> Key:
 
 def guard_of(profile: Profile) -> Guard | None:
     """Return the guard of a profile; None if it has none."""
-    return next((one for one in profile.figures if isinstance(one, Guard)), None)
+    return next((source for source in profile.figures if isinstance(source, Guard)), None)
 
 
 _NOTHING: Final = Record()

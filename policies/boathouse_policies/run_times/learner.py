@@ -43,7 +43,7 @@ NAMESPACES_KEPT: Final = 64
 """Namespaces whose rate of spills is kept; the one that measured none for longest is forgotten."""
 LEAST_RUNS: Final = 5
 """Runs with less memory after which a program's own rate of spills counts."""
-_NEWS: Final = 0.1
+_NEWEST_WEIGHT: Final = 0.1
 """Weight of the newest figure in a running mean."""
 _LEAST_S: Final = 1e-3
 """Least time that the spills of a task count for."""
@@ -270,7 +270,7 @@ def _rounded(number: float, digits: int = 2) -> float:
 
 
 def _mean(before: float | None, news: float) -> float:
-    return news if before is None else before + _NEWS * (news - before)
+    return news if before is None else before + _NEWEST_WEIGHT * (news - before)
 
 
 def _number(dumped: object) -> float | None:

@@ -26,7 +26,7 @@ SPILL_RATE: Final = "spill_bytes_per_s"
 """Counter of a finished task: the rate of its spills, written and read."""
 NAMESPACES_KEPT: Final = 32
 """Namespaces whose rates are kept; the one that reported none for longest begins anew."""
-_NEWS: Final = 0.3
+_NEWEST_WEIGHT: Final = 0.3
 """Weight of the newest rate in a node's mean."""
 _FASTEST: Final = 1e12
 """More bytes a second than any disk carries: larger rates are not believed."""
@@ -52,7 +52,7 @@ class _Rates:
 
     def learn(self, node: model.NodeName, rate: float) -> None:
         """Learn the rate of a disk."""
-        self.by_node[node] = rate + (1 - _NEWS) * (self.by_node.get(node, rate) - rate)
+        self.by_node[node] = rate + (1 - _NEWEST_WEIGHT) * (self.by_node.get(node, rate) - rate)
         self._median = None
 
     def forget(self, node: model.NodeName) -> None:

@@ -35,11 +35,17 @@ class Phased(Course):
         self._containers = [_container(phase) for phase in phases]
         self._classes = [
             world.task_class(
-                run, phase.kind, STAGES.get(phase.kind, model.Stage.OTHER), one, phase.tasks, step=i, known=spec.stated
+                run,
+                phase.kind,
+                STAGES.get(phase.kind, model.Stage.OTHER),
+                container,
+                phase.tasks,
+                step=i,
+                known=spec.stated,
             )
-            for i, (phase, one) in enumerate(zip(phases, self._containers, strict=True))
+            for i, (phase, container) in enumerate(zip(phases, self._containers, strict=True))
         ]
-        self._by_class = {one.id: i for i, one in enumerate(self._classes)}
+        self._by_class = {task_class.id: i for i, task_class in enumerate(self._classes)}
         self._phase = -1
         self._over: set[model.TaskId] = set()
         self._unplaced: set[model.TaskId] = set()
@@ -54,14 +60,14 @@ class Phased(Course):
 
     @override
     def left(self) -> Mapping[model.ClassId, int]:
-        left = {one.id: count for one, count in self.classes()}
-        for one in self._placed:
-            left[one] -= self._placed[one]
+        left = {task_class.id: count for task_class, count in self.classes()}
+        for class_id in self._placed:
+            left[class_id] -= self._placed[class_id]
         return left
 
     @override
     def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
-        self._classes = [renewed(one) for one in self._classes]
+        self._classes = [renewed(task_class) for task_class in self._classes]
         if self._phase >= 0:
             self._wait()
 
@@ -113,7 +119,7 @@ class Phased(Course):
         self._over.add(pod.id)
         self._world.finish(pod)
         phases = self._spec.phases
-        if len(self._over) == sum(one.tasks for one in phases):
+        if len(self._over) == sum(phase.tasks for phase in phases):
             if self._master is not None:
                 self._world.finish(self._master)
             self._world.end_job(self._run)
@@ -121,7 +127,7 @@ class Phased(Course):
             self._next()
 
     def _all_over(self) -> bool:
-        return len(self._over) == sum(one.tasks for one in self._spec.phases[: self._phase + 1])
+        return len(self._over) == sum(phase.tasks for phase in self._spec.phases[: self._phase + 1])
 
     def _next(self) -> None:
         self._phase += 1
@@ -133,12 +139,14 @@ class Phased(Course):
         offers = [self._offer(i, phase.tasks) for i, phase in enumerate(self._spec.phases[: self._phase + 1])]
         if self._spec.master is not None:
             offers.insert(0, self._offer(len(self._spec.phases), 1))
-        self._world.wait(self._run, *((one, tasks) for one, tasks in offers if tasks))
+        self._world.wait(self._run, *((task_class, tasks) for task_class, tasks in offers if tasks))
 
     def _offer(self, phase: int, count: int) -> tuple[model.TaskClass, list[model.Task]]:
-        one = self._classes[phase]
-        ids = ((i, model.TaskId(f"{one.id}-{i}")) for i in range(count))
-        return one, [model.Task(id=task, task_class=one.id, index=i) for i, task in ids if task not in self._over]
+        task_class = self._classes[phase]
+        ids = ((i, model.TaskId(f"{task_class.id}-{i}")) for i in range(count))
+        return task_class, [
+            model.Task(id=task, task_class=task_class.id, index=i) for i, task in ids if task not in self._over
+        ]
 
 
 def _container(phase: Phase) -> Container:

@@ -16,7 +16,7 @@ import numpy as np
 
 from boathouse_policies import model, run_times
 from boathouse_sim.base_world import MB
-from boathouse_sim.conditions import Told
+from boathouse_sim.conditions import RunTimes
 from boathouse_sim.live import sizes
 from boathouse_sim.world import estimates
 
@@ -131,16 +131,21 @@ class Knowledge:
     """
 
     def __init__(self, conditions: Conditions, cluster: Cluster, seed: int) -> None:
-        self._told, self._misjudged, self._cluster, self._seed = conditions.told, conditions.misjudged, cluster, seed
+        self._run_times, self._misjudged, self._cluster, self._seed = (
+            conditions.run_times,
+            conditions.misjudged,
+            cluster,
+            seed,
+        )
         self._learner = run_times.Learner()
         self._classes: dict[model.ClassId, _Known] = {}
         self._runs: dict[str, dict[model.JobId, LiveRun]] = {}
 
     def estimates(self, run: LiveRun, task_class: model.TaskClass, container: Container, tasks: int) -> model.Estimates:
         """Return the first estimates of a class."""
-        if self._told is Told.EXACT:
+        if self._run_times is RunTimes.EXACT:
             return estimates(container.phase(str(task_class.stage), tasks), self._cluster)
-        if self._told is Told.NOTHING:
+        if self._run_times is RunTimes.NOTHING:
             return model.UNKNOWN
         ideal = container.mem_mb * MB
         program = f"{run.job.namespace}/{run.spec.program or run.job.id}"
@@ -193,12 +198,12 @@ class Knowledge:
         return [run for run in self._runs.get(program, {}).values() if self._has_changed(run)]
 
     def _has_changed(self, run: LiveRun) -> bool:
-        return any(self.renewed(one) is not one for one, _ in run.course.classes())
+        return any(self.renewed(task_class) is not task_class for task_class, _ in run.course.classes())
 
     def forget(self, run: LiveRun) -> None:
         """Forget a job that ended; what its program taught stays."""
-        for one, _ in run.course.classes():
-            known = self._classes.pop(one.id, None)
+        for task_class, _ in run.course.classes():
+            known = self._classes.pop(task_class.id, None)
             if known is not None:
                 self._runs[known.stage.program].pop(run.job.id, None)
         self._learner.forget(run.job.id)

@@ -118,7 +118,10 @@ class MapReduceCourse(Course):
         over = {self._map.id: len(self._output)}
         if self._reduce is not None:
             over[self._reduce.id] = len(self._reduced)
-        return {one.id: max(0, count - over[one.id] - running[one.id]) for one, count in self.classes()}
+        return {
+            task_class.id: max(0, count - over[task_class.id] - running[task_class.id])
+            for task_class, count in self.classes()
+        }
 
     @override
     def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
@@ -139,11 +142,11 @@ class MapReduceCourse(Course):
 
     def _offer(self) -> None:
         second = {(self._is_map(pod), pod.task.index) for pod in self._running.values() if pod.is_second}
-        maps = (one for one in self._maps if one.index not in self._output)
-        offers = [(self._map, [one for one in maps if (True, one.index) not in second])]
+        maps = (task for task in self._maps if task.index not in self._output)
+        offers = [(self._map, [task for task in maps if (True, task.index) not in second])]
         if self._offered and self._reduce is not None:
-            reduces = (one for one in self._reduces if one.index not in self._reduced)
-            offers.append((self._reduce, [one for one in reduces if (False, one.index) not in second]))
+            reduces = (task for task in self._reduces if task.index not in self._reduced)
+            offers.append((self._reduce, [task for task in reduces if (False, task.index) not in second]))
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
     # Tasks
@@ -171,7 +174,7 @@ class MapReduceCourse(Course):
         opened = self.gate.more(self._world.clock.now_ms)
         self._world.finish(pod)
         if opened:
-            self._mend_copies()
+            self._update_copies()
         if not self._offered and len(self._output) >= math.ceil(self._spec.slow_start * self._spec.maps):
             self._offered = True
             if self._reduce is not None:
@@ -192,7 +195,7 @@ class MapReduceCourse(Course):
     def _copying(self) -> list[Pod]:
         return [pod for pod in self._running.values() if not self._is_map(pod) and pod.segment == 0 and pod.activities]
 
-    def _mend_copies(self) -> None:
+    def _update_copies(self) -> None:
         for pod in self._copying():
             self._world.rates.update(pod.activities[0])
             if self.gate.open:
@@ -221,11 +224,11 @@ class MapReduceCourse(Course):
         gone = [index for index, where in self._output.items() if where == node]
         if not gone or not self._still_needed():
             return
-        self._mend_copies()  # what was copied so far
+        self._update_copies()  # what was copied so far
         for index in gone:
             del self._output[index]
             self.gate.less(self._world.clock.now_ms)
-        self._mend_copies()
+        self._update_copies()
         self._offer()
 
     def _still_needed(self) -> bool:
@@ -279,8 +282,10 @@ class MapReduceCourse(Course):
         )
 
 
-def _tasks(one: model.TaskClass, count: int, locations: Sequence[tuple[model.NodeName, ...]]) -> list[model.Task]:
+def _tasks(
+    task_class: model.TaskClass, count: int, locations: Sequence[tuple[model.NodeName, ...]]
+) -> list[model.Task]:
     return [
-        model.Task(id=model.TaskId(f"{one.id}-{i}"), task_class=one.id, index=i, locations=locations[i])
+        model.Task(id=model.TaskId(f"{task_class.id}-{i}"), task_class=task_class.id, index=i, locations=locations[i])
         for i in range(count)
     ]

@@ -79,11 +79,11 @@ class Minimum:
         nodes = {node.name: node for node in self._world.nodes}
         found = gang_minimum.seat(self._gang, self._executors(running), places, nodes, self._world.clock.now_s)
         by_id = {task.id: task for task in self.requested}
-        for task in (*found.released, *(task for one in found.seats for task in one.expected)):
+        for task in (*found.released, *(task for seat in found.seats for task in seat.expected)):
             self._release(task)
         free = [task for task in self._expected.values() if task.id not in self._places]
         self.short = [by_id[task] for task in found.short] + free[: found.missing]
-        return [self._create(by_id[one.executor], one.node) for one in found.seats]
+        return [self._create(by_id[seat.executor], seat.node) for seat in found.seats]
 
     def node_lost(self, node: model.NodeName) -> bool:
         """Forget the places on a node that is away; return whether there were any."""

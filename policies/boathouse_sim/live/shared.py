@@ -242,7 +242,11 @@ class SharedRates:
     def _next_end(self, domain: _Domain, slots: npt.NDArray[np.intp]) -> None:
         speed = self._speed[slots]
         ends_ms = np.divide(self._left[slots], speed, out=np.full(len(slots), np.inf), where=speed > 0)
-        closed = [i for i, one in enumerate(domain.members.values()) if one.gate is not None and not one.gate.open]
+        closed = [
+            i
+            for i, activity in enumerate(domain.members.values())
+            if activity.gate is not None and not activity.gate.open
+        ]
         if closed:
             ends_ms[closed] = np.inf
         first = float(ends_ms.min())
@@ -253,7 +257,7 @@ class SharedRates:
         """Handle the earliest end of a domain."""
         slots = self._advance(domain)
         left_ms = self._left[slots].tolist()
-        ended = [one for one, left in zip(domain.members.values(), left_ms, strict=True) if left <= NOTHING]
+        ended = [activity for activity, left in zip(domain.members.values(), left_ms, strict=True) if left <= NOTHING]
         for activity in ended:
             if activity.slot >= 0 and activity.may_end:  # what ended before may have stopped it
                 self.stop(activity)

@@ -58,12 +58,12 @@ class Failing:
         self._random = np.random.default_rng([world.seed, _STREAM])
         self.down: set[model.NodeName] = set()
         self.coming = 0
-        for one in outages.given:
-            name = model.NodeName(one.node)
+        for outage in outages.given:
+            name = model.NodeName(outage.node)
             if name not in self._nodes:
-                raise WorkloadError(f"an outage names the node {one.node!r}, which the cluster has not")
-            away_ms = None if one.to_s is None else round((one.to_s - one.from_s) * 1000)
-            self._world.clock.at(round(one.from_s * 1000), Priority.ARRIVAL, Call(self._fail, (name, away_ms)))
+                raise WorkloadError(f"an outage names the node {outage.node!r}, which the cluster has not")
+            away_ms = None if outage.to_s is None else round((outage.to_s - outage.from_s) * 1000)
+            self._world.clock.at(round(outage.from_s * 1000), Priority.ARRIVAL, Call(self._fail, (name, away_ms)))
         if outages.mean_time_to_failure_s:
             world.clock.patience_ms += round(_LONGEST * outages.mean_time_to_recovery_s * 1000)
             for node in world.nodes:
@@ -122,26 +122,28 @@ class Reports:
     def __init__(self, world: LiveWorld) -> None:
         self._world = world
         self.ticked = False
-        curious = [one for one in world.profile.observers if one.report_every_s or one.measure_every_s]
-        every_ms = [round(one.report_every_s * 1000) for one in curious if one.report_every_s > 0]
+        curious = [
+            observer for observer in world.profile.observers if observer.report_every_s or observer.measure_every_s
+        ]
+        every_ms = [round(observer.report_every_s * 1000) for observer in curious if observer.report_every_s > 0]
         if every_ms:
             self._every(min(every_ms), self._report)
-        every_ms = [round(one.measure_every_s * 1000) for one in curious if one.measure_every_s > 0]
+        every_ms = [round(observer.measure_every_s * 1000) for observer in curious if observer.measure_every_s > 0]
         if every_ms:
             self._measure()
             self._every(min(every_ms), self._measure)
         if world.profile.controllers:
             self._every(world.conditions.tick_ms, self._tick)
 
-    def _every(self, period_ms: int, what: Happening) -> None:
+    def _every(self, period_ms: int, callback: Happening) -> None:
         clock = self._world.clock
-        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, (period_ms, what)))
+        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, (period_ms, callback)))
 
-    def _again(self, what: tuple[int, Happening]) -> None:
-        period_ms, told = what
+    def _again(self, timer: tuple[int, Happening]) -> None:
+        period_ms, callback = timer
         if not self._world.over:
-            told()
-            self._every(period_ms, told)
+            callback()
+            self._every(period_ms, callback)
 
     def _tick(self) -> None:
         self.ticked = True
@@ -342,8 +344,12 @@ class LiveHeartbeats(Live):
         """Let the cycle place on this node; return whether it did."""
         world, before = self.world, len(self.world.ledger)
         decisions = world.decide([name], max_per_node=self._most, park=False)
-        elsewhere = [one for one in decisions if isinstance(one, model.Speculate) and one.node != name]
+        elsewhere = [
+            decision for decision in decisions if isinstance(decision, model.Speculate) and decision.node != name
+        ]
         for decision in elsewhere:
             world.notify_refused(decision, "NotItsHeartbeat")
-        self._carry_out_all([one for one in decisions if one not in elsewhere] if elsewhere else decisions)
+        self._carry_out_all(
+            [decision for decision in decisions if decision not in elsewhere] if elsewhere else decisions
+        )
         return len(world.ledger) > before

@@ -94,7 +94,7 @@ def spilled_mb(pod: Pod) -> float:
     full = pod.container.penalty.factor - 1.0
     if full <= 0 or pod.penalty <= 1.0:
         return 0.0
-    buffered = sum(one.write_mb + one.pool_mb for one in pod.container.segments)
+    buffered = sum(segment.write_mb + segment.pool_mb for segment in pod.container.segments)
     return min(buffered * (pod.penalty - 1.0) / full, spill_ms(pod) / 1000 * DISK_MB_PER_S / 2)
 
 
@@ -321,25 +321,34 @@ class Sizes:
         world = self._world
         pod.asked = size
         world.notify(model.Resized(**pod.about(world.clock.now_s), resources=size))
-        for one in pod.activities:
-            if one.segment is not None:
-                self._rates.update(one)  # what was done so far, at the old rate
-                one.stretch = stretches(one.segment, pod, one.distance, self._conditions.reading, one.luck)
-                one.load = loads(
-                    one.segment,
+        for activity in pod.activities:
+            if activity.segment is not None:
+                self._rates.update(activity)  # what was done so far, at the old rate
+                activity.stretch = stretches(
+                    activity.segment, pod, activity.distance, self._conditions.reading, activity.luck
+                )
+                activity.load = loads(
+                    activity.segment,
                     pod,
-                    one.distance,
-                    one.stretch,
+                    activity.distance,
+                    activity.stretch,
                     spills_load_disks=self._conditions.spills_load_disks,
                 )
-                one.far = far(one.segment, one.far.host, one.distance, one.stretch, self._conditions.reading, one.luck)
-                self._rates.update(one)
+                activity.far = far(
+                    activity.segment,
+                    activity.far.host,
+                    activity.distance,
+                    activity.stretch,
+                    self._conditions.reading,
+                    activity.luck,
+                )
+                self._rates.update(activity)
 
     def _pause(self, pod: Pod, *, paused: bool) -> None:
-        for one in pod.activities:
-            self._rates.update(one)
-            one.paused = paused
-            self._rates.update(one)
+        for activity in pod.activities:
+            self._rates.update(activity)
+            activity.paused = paused
+            self._rates.update(activity)
 
 
 def _reason(pod: Pod | None) -> str:

@@ -105,7 +105,7 @@ class Spark(Submission, Application):
         Raises:
             ValueError: Nothing to do, or no executors to do it.
         """
-        if not self.stages or min(one.tasks for one in self.stages) < 1:
+        if not self.stages or min(stage.tasks for stage in self.stages) < 1:
             raise ValueError(f"application {self.id}: each stage has at least one task, and there is at least one")
         if self.most < 1 or self.slots < 1:
             raise ValueError(f"application {self.id}: give it executors with at least {self.task_cores} cores")
@@ -176,7 +176,8 @@ class SparkCourse(Course):
         self._released: set[int] = set()
         self._stage = -1
         self._stage_files = [
-            world.file(run, one.tasks, one.replicas) if one.replicas else [()] * one.tasks for one in spec.stages
+            world.file(run, stage.tasks, stage.replicas) if stage.replicas else [()] * stage.tasks
+            for stage in spec.stages
         ]
         self._waiting: dict[int, None] = {}
         self._left = 0
@@ -285,10 +286,10 @@ class SparkCourse(Course):
         if self._running.get(pod.id) is not pod:
             return  # lost before
         if pod.task_class.id == self._executor.id:
-            self._up[pod.id] = one = _Executor(pod)
+            self._up[pod.id] = executor = _Executor(pod)
             self._begin_stages()
             self._assign()
-            self._watch_idle(one)
+            self._watch_idle(executor)
             return
         self._driver_pod = pod
         self._arm()
@@ -343,10 +344,10 @@ class SparkCourse(Course):
         free = True
         while free and self._waiting and self._driver_is_up:
             free = False
-            for one in [self._up[name] for name in sorted(self._up)]:
-                index = self._closest(one.pod.node) if len(one.busy) < self._spec.slots else None
+            for executor in [self._up[name] for name in sorted(self._up)]:
+                index = self._closest(executor.pod.node) if len(executor.busy) < self._spec.slots else None
                 if index is not None:
-                    self._run_on(one, index)
+                    self._run_on(executor, index)
                     free = True
 
     @property
@@ -376,33 +377,33 @@ class SparkCourse(Course):
         if stage == self._stage and not self._over:
             self._assign()
 
-    def _run_on(self, one: _Executor, index: int) -> None:
+    def _run_on(self, executor: _Executor, index: int) -> None:
         stage, world = self._spec.stages[self._stage], self._world
         del self._waiting[index]
-        began_ms, pod = world.clock.now_ms, one.pod
+        began_ms, pod = world.clock.now_ms, executor.pod
         name, locations = f"{self._executor.id}/{self._stage}/{index}", self._stage_files[self._stage][index]
         distance = world.distance(pod.node, locations)
         if distance is not None:
             world.tally.at(distance)
 
         def ended() -> None:
-            activity = one.busy.pop(index)
+            activity = executor.busy.pop(index)
             world.record_inner(pod, activity, index, began_ms)
-            self._task_over(one)
+            self._task_over(executor)
 
         luck = sizes.variation(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
         source = world.source(pod.node, locations, name)
-        one.idle_since += 1
-        one.busy[index] = world.do(pod, stage.work, ended, distance=distance, source=source, luck=luck)
+        executor.idle_since += 1
+        executor.busy[index] = world.do(pod, stage.work, ended, distance=distance, source=source, luck=luck)
 
-    def _task_over(self, one: _Executor) -> None:
+    def _task_over(self, executor: _Executor) -> None:
         self._left -= 1
         if not self._left:
             self._next_stage()
         else:
             self._assign()
-        if not self._over and not one.busy:
-            self._watch_idle(one)
+        if not self._over and not executor.busy:
+            self._watch_idle(executor)
 
     def _end(self) -> None:
         self._over = True
@@ -420,7 +421,7 @@ class SparkCourse(Course):
         dynamic = self._spec.dynamic
         if dynamic is None:
             return
-        busy = sum(len(one.busy) for one in self._up.values())
+        busy = sum(len(executor.busy) for executor in self._up.values())
         needed = math.ceil((len(self._waiting) + busy) / self._spec.slots)
         wanted = min(dynamic.most, max(dynamic.least, needed))
         if wanted > len(self._running):
@@ -429,25 +430,29 @@ class SparkCourse(Course):
             self._wanted = max(self._wanted, wanted)
             self._offer()
 
-    def _watch_idle(self, one: _Executor) -> None:
+    def _watch_idle(self, executor: _Executor) -> None:
         dynamic = self._spec.dynamic
-        if dynamic is None or one.busy:
+        if dynamic is None or executor.busy:
             return
-        one.idle_since += 1
+        executor.idle_since += 1
         at_ms = self._world.clock.now_ms + round(dynamic.idle_s * 1000)
-        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, (one, one.idle_since)))
+        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, (executor, executor.idle_since)))
 
     def _idle(self, what: tuple[_Executor, int]) -> None:
-        one, since = what
+        executor, since = what
         dynamic = self._spec.dynamic
         assert dynamic is not None
-        if self._up.get(one.pod.id) is not one or one.idle_since != since or len(self._up) <= dynamic.least:
+        if (
+            self._up.get(executor.pod.id) is not executor
+            or executor.idle_since != since
+            or len(self._up) <= dynamic.least
+        ):
             return
-        del self._up[one.pod.id]
-        del self._running[one.pod.id]
-        self._released.add(one.pod.task.index)
+        del self._up[executor.pod.id]
+        del self._running[executor.pod.id]
+        self._released.add(executor.pod.task.index)
         self._wanted -= 1
-        self._world.finish(one.pod)
+        self._world.finish(executor.pod)
         self._offer()
 
 

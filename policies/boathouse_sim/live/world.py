@@ -14,7 +14,7 @@ from boathouse_policies import model
 from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
 from boathouse_sim.clock import Priority
-from boathouse_sim.conditions import PLAIN, Told
+from boathouse_sim.conditions import PLAIN, RunTimes
 from boathouse_sim.live import knowledge, sizes
 from boathouse_sim.live.course import LiveRun, Pod
 from boathouse_sim.live.knowledge import Knowledge
@@ -69,7 +69,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.conditions = workload.conditions or PLAIN
         self.seed = seed
         self.errors = errors or Errors()
-        self.machines = {one.name: one for one in _machines(workload, self.nodes)}
+        self.machines = {machine.name: machine for machine in _machines(workload, self.nodes)}
         self.rates: Progressing = self._rates()
         self.knowledge = Knowledge(self.conditions, workload.cluster, seed)
         self.pods: dict[model.TaskId, Pod] = {}
@@ -87,7 +87,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             return Rates(self.clock)
         known = {host.name: host for host in self.workload.cluster.hosts}
         # A host without machines is what all share: a link between them.
-        names = dict.fromkeys([*(one.server or one.name for one in self.machines.values()), *known])
+        names = dict.fromkeys([*(machine.server or machine.name for machine in self.machines.values()), *known])
         hosts = [known.get(name) or self.machines[model.NodeName(name)].host for name in names]
         return SharedRates(self.clock, hosts, here.contention, here.pools)
 
@@ -107,9 +107,9 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         run.course = self._course_of(self, run)
         if self.profile.observers:
             classes = run.course.classes()
-            counts = {one.id: count for one, count in classes}
-            told = tuple(one for one, _ in classes)
-            self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=told, tasks=counts))
+            counts = {task_class.id: count for task_class, count in classes}
+            task_classes = tuple(task_class for task_class, _ in classes)
+            self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=task_classes, tasks=counts))
         run.course.begin()
 
     def task_class(
@@ -126,7 +126,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
     ) -> model.TaskClass:
         """Make a class of equal tasks."""
         size = model.Resources(cpu_milli=round(container.cores * 1000), memory_bytes=container.mem_mb * MB)
-        one = model.TaskClass(
+        task_class = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
             job=run.job.id,
             resources=size,
@@ -136,14 +136,14 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             estimates=model.UNKNOWN,
         )
         if not known:
-            return one
-        return dataclasses.replace(one, estimates=self.knowledge.estimates(run, one, container, tasks))
+            return task_class
+        return dataclasses.replace(task_class, estimates=self.knowledge.estimates(run, task_class, container, tasks))
 
     def _renew(self, run: LiveRun) -> None:
         """Tell the policies new estimates of a job that has not ended."""
         run.course.renew(self.knowledge.renewed)
         if self.profile.observers:
-            classes = tuple(one for one, _ in run.course.classes())
+            classes = tuple(task_class for task_class, _ in run.course.classes())
             self.notify(model.Submitted(now_s=self.clock.now_s, job=run.job, classes=classes, tasks=run.course.left()))
 
     @override
@@ -160,7 +160,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
     def wait(self, run: LiveRun, *offers: tuple[model.TaskClass, Sequence[model.Task]]) -> None:
         """Set all pending tasks of a job, running ones included: replaces what was set before."""
         tasks = [task for _, those in offers for task in those]
-        self.room.submit(run.job, [one for one, _ in offers], tasks, placed=self.ledger)
+        self.room.submit(run.job, [task_class for task_class, _ in offers], tasks, placed=self.ledger)
         self.renewed = True
 
     def distance(self, node: model.NodeName, locations: Sequence[model.NodeName]) -> model.Distance | None:
@@ -168,7 +168,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if not locations:
             return None
         here = self._places[node]
-        return min(topology.distance(here, self._places[one]) for one in locations)
+        return min(topology.distance(here, self._places[location]) for location in locations)
 
     def source(self, node: model.NodeName, locations: Sequence[model.NodeName], reader: str) -> str:
         """Return the host on whose disks a task reads its block, where their load counts; empty for its own.
@@ -179,7 +179,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if distance is None or distance <= model.Distance.SERVER:
             return ""
         here = self._places[node]
-        near = [one for one in locations if topology.distance(here, self._places[one]) is distance]
+        near = [location for location in locations if topology.distance(here, self._places[location]) is distance]
         chosen = self.machines[near[zlib.crc32(f"{self.seed}/{reader}".encode()) % len(near)]]
         return chosen.server or chosen.name
 
@@ -334,7 +334,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             self._supersede(pod.rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         ran_ms = self._leave(pod, lost=False)
-        learned = self.conditions.told is Told.LEARNED
+        learned = self.conditions.run_times is RunTimes.LEARNED
         worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
         if self.profile.observers:
             # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
@@ -406,6 +406,6 @@ def _machines(workload: Workload, nodes: Sequence[model.Node]) -> Sequence[Machi
     if cluster.machines:
         return cluster.machines
     return [
-        Machine(name=one.name, cores=cluster.node_cores, mem_mb=cluster.node_mem_mb, rack=one.rack or "")
-        for one in nodes
+        Machine(name=node.name, cores=cluster.node_cores, mem_mb=cluster.node_mem_mb, rack=node.rack or "")
+        for node in nodes
     ]

@@ -160,7 +160,7 @@ async def test_a_suspension_that_is_cancelled_while_its_pod_shrinks_is_resumed_a
         await world.answer(*RECORD, world.task(record=record()))
         world.take(model.Resume, cpu_milli=1000)
         await world.answer(*SHRINK, world.task(SHRUNK, actual="1", record=record()))
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [CONTINUE]
 
@@ -181,7 +181,7 @@ async def test_each_write_has_a_place_of_its_pods_namespace(monkeypatch):
         await world.answer(*RECORD, world.task(record=record()))
         world.take(model.Resume, cpu_milli=1000)
         await world.answer(*SHRINK, world.task(SHRUNK, actual="1", record=record()))
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert taken == [world.row(TASK).namespace] * 2
 
@@ -256,7 +256,7 @@ async def test_a_task_that_has_no_cpu_to_lend_is_not_suspended(size, fields, rea
 async def test_a_node_that_cannot_resize_is_left_alone_until_it_changes():
     async with desk(TASK, OTHER) as world:
         world.show_task(SHRUNK, actual="1", record=record(), resize="Infeasible")
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [CONTINUE]
         world.suspend(OTHER)
@@ -323,11 +323,11 @@ async def test_a_task_continues_first_and_gets_its_request_back_once_there_is_ro
         world.show(third)
         await world.answer(*CONTINUE, world.task(CONTINUED, record=record()))
         assert world.suspensions("resumed", "Advised") == 1
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert (dict(world.requests), world.scheduler.state.ledger.free("n1")[0]) == ({}, -990)
         world.delete(third)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [("resize", "t 1/2")]
         await world.answer("resize", "t 1/2", world.task(WHOLE, record=record()))
@@ -339,7 +339,7 @@ async def test_a_write_of_a_suspension_is_not_begun_again_while_it_is_in_flight(
         world.show_task(SHRUNK, record=record())
         world.take(model.Resume, cpu_milli=1000)
         world.take(model.Resume, cpu_milli=1000)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert len(world.resized) == 1
 
@@ -351,11 +351,11 @@ async def test_a_refused_resume_is_reported_once_and_repeated_with_the_request()
         await settle()
         for size, delay_s in (("1m/2", 1.0), ("1/2", 2.0), ("1m/2", 5.0)):
             await world.answer("resize", f"t {size}", REFUSED)
-            world.scheduler.adjuster.keep()
+            world.scheduler.adjuster.reconcile_suspensions()
             await settle()
             assert dict(world.requests) == {}
             world.now_s += delay_s
-            world.scheduler.adjuster.keep()
+            world.scheduler.adjuster.reconcile_suspensions()
             await settle()
         assert [event["reason"] for event in world.published] == ["ResumeRefused"]
         assert world.suspensions("resumed", "Advised") == 0
@@ -364,9 +364,9 @@ async def test_a_refused_resume_is_reported_once_and_repeated_with_the_request()
 async def test_a_growth_that_its_node_defers_is_taken_back():
     async with desk() as world:
         world.show_task(WHOLE, actual="1m", record=record(), resize="Deferred")
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         world.now_s += stages.DEFERRED_S
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [CONTINUE]
 
@@ -375,18 +375,18 @@ async def test_a_growth_that_its_node_defers_is_taken_back():
 async def test_a_task_whose_record_was_removed_gets_another_one_and_is_resumed(is_submitted):
     async with desk() as world:
         world.show_task(SHRUNK, record=record())
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         if not is_submitted:
             world.scheduler.withdraw(model.JobId("j"))
         world.show_task(SHRUNK)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         (noted,) = world.annotated
         written = stages.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
         assert written == record(reason="RecordLost", by="operator", order="", until_s=SINCE_S)
         (key,) = world.requests
         await world.answer(*key, world.task(SHRUNK, record=written))
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [CONTINUE]
 
@@ -394,7 +394,7 @@ async def test_a_task_whose_record_was_removed_gets_another_one_and_is_resumed(i
 async def test_a_successor_gives_a_task_without_a_record_the_size_of_its_class():
     async with desk() as world:
         world.show_task(SHRUNK)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         written = stages.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
         assert (written.cpu_request_milli, written.cpu_limit_milli) == (1000, 2000)
@@ -404,7 +404,7 @@ async def test_a_task_that_is_no_longer_submitted_gets_a_limit_that_keeps_it_bur
     async with desk() as world:
         world.submit_tasks(OTHER)
         world.show_task(SHRUNK)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         written = stages.parse(world.annotated[0]["annotations"][names.ANNOTATION_SUSPENSION])
         assert (written.cpu_request_milli, written.cpu_limit_milli) == (1000, 1001)
@@ -413,15 +413,15 @@ async def test_a_task_that_is_no_longer_submitted_gets_a_limit_that_keeps_it_bur
 async def test_a_record_that_cannot_be_written_is_repeated_later():
     async with desk() as world:
         world.show_task(SHRUNK)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         (key,) = world.requests
         await world.answer(*key, REFUSED)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert dict(world.requests) == {}
         world.now_s += 1
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [key]
 
@@ -444,7 +444,7 @@ async def test_a_task_that_another_writer_resized_is_left_alone():
         world.show_task(("500m", "700m"), record=record())
         world.now_s = UNTIL_S
         world.take(model.Resume, cpu_milli=1000)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert (dict(world.requests), list(world.scheduler.state.pods.suspensions())) == ({}, [])
 
@@ -455,7 +455,7 @@ async def test_a_task_that_another_writer_resized_is_left_alone():
 async def test_the_author_of_a_job_suspends_its_reducers_and_resumes_them():
     async with desk() as world:
         world.submit_tasks(suspend_until_s=UNTIL_S)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert world.control.orders == [("1-1", UNTIL_S - SINCE_S)]
         await world.answer(*ORDER, "")
@@ -465,11 +465,11 @@ async def test_the_author_of_a_job_suspends_its_reducers_and_resumes_them():
         await world.answer(*SHRINK, world.task(SHRUNK, actual="1", record=written))
         assert world.suspensions("suspended", "ByHand") == 1
         world.take(model.Resume, cpu_milli=1000)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert dict(world.requests) == {}  # no policy resumes it
         world.submit_tasks()
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert list(world.requests) == [CONTINUE]
         await world.answer(*CONTINUE, world.task(CONTINUED, record=written))
@@ -479,7 +479,7 @@ async def test_the_author_of_a_job_suspends_its_reducers_and_resumes_them():
 async def test_no_policy_cancels_what_the_author_of_a_job_suspends():
     async with desk() as world:
         world.submit_tasks(suspend_until_s=UNTIL_S)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         world.take(model.Resume, cpu_milli=1000)
         await world.answer(*ORDER, "")
@@ -491,12 +491,12 @@ async def test_no_policy_cancels_what_the_author_of_a_job_suspends():
 async def test_a_reducer_that_does_not_pause_is_asked_again_later_unless_it_never_will(reason, delay_s):
     async with desk() as world:
         world.submit_tasks(suspend_until_s=UNTIL_S)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         await world.answer(*ORDER, reason)
         for second in range(1, 20):
             world.now_s = SINCE_S + second / 2
-            world.scheduler.adjuster.keep()
+            world.scheduler.adjuster.reconcile_suspensions()
             await settle()
             if world.requests:
                 break
@@ -507,13 +507,13 @@ async def test_a_reducer_that_cannot_be_suspended_is_asked_again_later():
     async with desk() as world:
         world.show_task(actual=None)
         world.submit_tasks(suspend_until_s=UNTIL_S)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         assert world.suspensions("refused", "NotYet") == 1
         world.now_s += 1
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         assert world.suspensions("refused", "NotYet") == 1
         world.now_s += 4
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         assert world.suspensions("refused", "NotYet") == 2
 
 
@@ -521,16 +521,16 @@ async def test_reducers_are_asked_at_intervals_and_not_past_the_time():
     async with desk(TASK, OTHER) as world:
         assert world.scheduler.adjuster.next_s() == float("inf")
         world.submit_tasks(suspend_until_s=UNTIL_S)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         world.submit_tasks(TASK, OTHER, suspend_until_s=UNTIL_S)
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert len(world.control.orders) == 1 + 1  # both are of the job, whether they are submitted or not
         assert world.scheduler.adjuster.next_s() <= SINCE_S + stages.BY_HAND_EVERY_S
         world.now_s = UNTIL_S
         for task in (TASK, OTHER):
             await world.answer("suspend", task, "NotAcknowledged")
-        world.scheduler.adjuster.keep()
+        world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert dict(world.requests) == {}
 

@@ -147,8 +147,10 @@ _END = "[0-9]{1,4}([.][0-9]{1,4})?"
 def _key_options(flags: str, example: str) -> JsonDict:
     """Return the rule for -k options, where the regular expression `flags` may follow a position."""
     key = f"-k *{_POSITION}{flags}(,{_END}{flags})?"
-    one = f"({key}|-[nr]{{1,2}})" if flags else key
-    return rules(rule(f"self.matches('^{one}( +{one})*$')", f"fields and characters count from 1: write {example}"))
+    option = f"({key}|-[nr]{{1,2}})" if flags else key
+    return rules(
+        rule(f"self.matches('^{option}( +{option})*$')", f"fields and characters count from 1: write {example}")
+    )
 
 
 class Partitioner(Model):

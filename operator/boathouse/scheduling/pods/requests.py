@@ -116,9 +116,9 @@ def is_resizing(pod: wire.PodView) -> bool:
         ValueError: An amount is no quantity.
     """
     spec, status = pod.spec, pod.status
-    desired = {one.name: one.resources for one in (*spec.containers, *spec.init_containers)}
-    for one in (*status.container_statuses, *status.init_container_statuses):  # not by `any`: for each pod event
-        if _differ(desired.get(one.name), one.resources, one.allocated_resources):
+    desired = {container.name: container.resources for container in (*spec.containers, *spec.init_containers)}
+    for reported in (*status.container_statuses, *status.init_container_statuses):  # not by `any`: for each pod event
+        if _differ(desired.get(reported.name), reported.resources, reported.allocated_resources):
             return not _resize_is_infeasible(pod)
     is_other = _differ(spec.resources, status.resources, status.allocated_resources)
     return is_other and not _resize_is_infeasible(pod)
@@ -132,16 +132,16 @@ def _differ(
         return False
     wanted = [(name, desired.requests[name]) for name in _RESIZABLE if name in desired.requests]
     pairs = [(name, text, given.get(name, text)) for name, text in wanted for given in (actuated.requests, allocated)]
-    return any(_is_other(name, nano(one), nano(other)) for name, one, other in pairs if one != other)
+    return any(_is_other(name, nano(desired), nano(actual)) for name, desired, actual in pairs if desired != actual)
 
 
-def _is_other(name: str, one: int, other: int) -> bool:
-    return one != other and not (name == "cpu" and max(one, other) <= _LEAST_CPU)
+def _is_other(name: str, desired: int, actual: int) -> bool:
+    return desired != actual and not (name == "cpu" and max(desired, actual) <= _LEAST_CPU)
 
 
 def task_container(pod: wire.PodView) -> wire.Container | None:
     """Return the container of a task's pod."""
-    return next((one for one in pod.spec.containers if one.name == names.CONTAINER), None)
+    return next((container for container in pod.spec.containers if container.name == names.CONTAINER), None)
 
 
 def cpu_size(container: wire.Container | None) -> stages.CpuSize:
@@ -214,7 +214,9 @@ def _effective(
 
 
 def _resize_is_infeasible(pod: wire.PodView) -> bool:
-    return any(one.reason == INFEASIBLE and one.type == "PodResizePending" for one in pod.status.conditions)
+    return any(
+        condition.reason == INFEASIBLE and condition.type == "PodResizePending" for condition in pod.status.conditions
+    )
 
 
 def _nano(amounts: Mapping[str, str]) -> Amounts:

@@ -259,9 +259,9 @@ class PodTable:
         changes = [self._apply(row, Trigger.REFUSED)] if row.state is PodState.CREATING else []
         del self._by_job[job][row.id]
         self._clear_task(row)
-        others = PodRow(pod.id, pod.metadata.namespace)
-        self._defer_task(others, job, task)
-        return [*changes, dataclasses.replace(self._apply(others, pod.trigger, pod), affects=job)]
+        foreign_row = PodRow(pod.id, pod.metadata.namespace)
+        self._defer_task(foreign_row, job, task)
+        return [*changes, dataclasses.replace(self._apply(foreign_row, pod.trigger, pod), affects=job)]
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
         """Update the row of a pod that ended or was deleted. The end of an earlier pod of the name has no effect."""

@@ -169,12 +169,12 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
     Raises:
         ValueError: It holds something that is not a quantity.
     """
-    limits = [one.get("resources", {}).get("limits", {}) for one in manifest["spec"]["containers"]]
+    limits = [container.get("resources", {}).get("limits", {}) for container in manifest["spec"]["containers"]]
     found = {}
     for line in LIMITS:
         resource = line.removeprefix("limits.")
-        if all(resource in one for one in limits):
-            total = sum(requests.nano(str(one[resource])) for one in limits)
+        if all(resource in container_limits for container_limits in limits):
+            total = sum(requests.nano(str(container_limits[resource])) for container_limits in limits)
             found[line] = requests.milli(total) if resource == "cpu" else requests.ones(total)
     return found
 
@@ -225,7 +225,11 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         pod_affinity=_pod_terms(pod, spec.affinity.pod_affinity if spec.affinity else None),
         pod_anti_affinity=anti_affinity(pod),
         spread=tuple(
-            [_spread(pod, one) for one in spec.topology_spread_constraints if one.when_unsatisfiable == "DoNotSchedule"]
+            [
+                _spread(pod, constraint)
+                for constraint in spec.topology_spread_constraints
+                if constraint.when_unsatisfiable == "DoNotSchedule"
+            ]
         ),
     )
 
@@ -240,7 +244,7 @@ def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
     if affinity is None or affinity.pod_anti_affinity is None:
         return ()
     terms, repeated = affinity.pod_anti_affinity.required, _repeated(pod)
-    return tuple([_pod_term(pod, one) for one in terms if one != repeated])
+    return tuple([_pod_term(pod, term) for term in terms if term != repeated])
 
 
 def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
@@ -256,7 +260,7 @@ def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
 
 
 def _pod_terms(pod: wire.PodView, affinity: wire.PodAffinity | None) -> tuple[model.PodTerm, ...]:
-    return tuple([_pod_term(pod, one) for one in affinity.required]) if affinity is not None else ()
+    return tuple([_pod_term(pod, term) for term in affinity.required]) if affinity is not None else ()
 
 
 def _pod_term(pod: wire.PodView, term: wire.PodAffinityTerm) -> model.PodTerm:
@@ -291,14 +295,14 @@ def _shared(term: model.PodTerm) -> model.PodTerm:
     return term
 
 
-def _spread(pod: wire.PodView, one: wire.TopologySpreadConstraint) -> model.Spread:
+def _spread(pod: wire.PodView, constraint: wire.TopologySpreadConstraint) -> model.Spread:
     return model.Spread(
-        topology_key=one.topology_key,
-        max_skew=one.max_skew,
-        selector=_with_own_labels(pod, selector(one.label_selector), one.match_label_keys),
-        min_domains=1 if one.min_domains is None else one.min_domains,
-        honors_affinity=one.node_affinity_policy == "Honor",
-        honors_taints=one.node_taints_policy == "Honor",
+        topology_key=constraint.topology_key,
+        max_skew=constraint.max_skew,
+        selector=_with_own_labels(pod, selector(constraint.label_selector), constraint.match_label_keys),
+        min_domains=1 if constraint.min_domains is None else constraint.min_domains,
+        honors_affinity=constraint.node_affinity_policy == "Honor",
+        honors_taints=constraint.node_taints_policy == "Honor",
     )
 
 
@@ -310,7 +314,7 @@ def selector(view: wire.LabelSelector | None) -> model.Selector | None:
     """
     if view is None:
         return None
-    equal = [_equals(key, one) for key, one in sorted(view.match_labels.items())]
+    equal = [_equals(key, value) for key, value in sorted(view.match_labels.items())]
     return model.Selector(expressions=(*equal, *map(expression, view.match_expressions)))
 
 
@@ -339,7 +343,7 @@ def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
 
 def _features(spec: wire.PodSpec) -> Iterator[str]:
     """Yield the features of a kubelet that a pod needs, of those that nodes declare."""
-    rules = (rule for one in (*spec.containers, *spec.init_containers) for rule in one.restart_policy_rules)
+    rules = (rule for container in (*spec.containers, *spec.init_containers) for rule in container.restart_policy_rules)
     if any(rule.action == "RestartAllContainers" for rule in rules):
         yield "RestartAllContainersOnContainerExits"
     if spec.host_network and spec.host_users is False:

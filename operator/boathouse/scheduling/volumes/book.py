@@ -128,7 +128,7 @@ class VolumeBook(framework.Filter):
     def problem(self, pod: facts.PodFacts) -> PendingReason | None:
         """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""
         found = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
-        return next((one for one in found if one is not None), None)
+        return next((reason for reason in found if reason is not None), None)
 
     def _problem(self, pod: facts.PodFacts, field: str, key: str) -> PendingReason | None:
         namespace, _, name = key.partition("/")
@@ -207,7 +207,7 @@ class VolumeBook(framework.Filter):
         if self._is_used(claims, None):
             found: list[str | None] = [rules.IN_USE] * len(nodes)
         else:
-            found = [one if isinstance(one := self._on(claims, node, None), str) else None for node in nodes]
+            found = [outcome if isinstance(outcome := self._on(claims, node, None), str) else None for node in nodes]
         self._judged[claims] = (nodes, version, found)
         return found
 

@@ -55,8 +55,8 @@ class StorageWatches:
 
     def subscribe(self, call: Callable[[], None]) -> None:
         """Call the function after each change from now on."""
-        for one in self._all.values():
-            one.subscribe(lambda _: call())
+        for watch in self._all.values():
+            watch.subscribe(lambda _: call())
 
     def _watch(
         self, resource: catalogue.Resource[T], transform: Callable[[T], T] | None = None
@@ -65,14 +65,14 @@ class StorageWatches:
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
-        for one in self._all.values():
-            await one.synced.wait()
+        for watch in self._all.values():
+            await watch.synced.wait()
 
     async def run(self) -> None:
         """Follow the API server until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for one in self._all.values():
-                group.create_task(one.run())
+            for watch in self._all.values():
+                group.create_task(watch.run())
 
 
 FAILED = "VolumeBindingFailed"

@@ -171,7 +171,7 @@ class Judge:
             bound=tuple(claim for claim in existing if claim.is_bound),
             waiting=tuple(
                 self._waiting(claim, index)
-                for claim in sorted(waiting, key=lambda one: (_asked(one), one.metadata.key))
+                for claim in sorted(waiting, key=lambda view: (_asked(view), view.metadata.key))
             ),
             handles=frozenset(self.handles(claims)),
         )
@@ -195,7 +195,7 @@ class Judge:
         return _Waiting(
             claim=claim,
             reserved=next(reserved, None),
-            at_hand=tuple(sorted(at_hand, key=lambda one: (_capacity(one), one.metadata.name))),
+            at_hand=tuple(sorted(at_hand, key=lambda volume: (_capacity(volume), volume.metadata.name))),
             is_made_anywhere=is_made and (driver is None or not driver.spec.storage_capacity),
         )
 
@@ -205,7 +205,7 @@ class Judge:
         if question.refusal is not None:
             return question.refusal
         refusals = (self._of_bound(claim, node) for claim in question.bound)
-        refusal = next((one for one in refusals if one is not None), None)
+        refusal = next((reason for reason in refusals if reason is not None), None)
         return self._for_waiting(question.waiting, node) if refusal is None else refusal
 
     def _class_of(self, claim: views.ClaimView) -> views.ClassView:
@@ -224,17 +224,17 @@ class Judge:
     def _for_waiting(self, claims: Iterable[_Waiting], node: model.Node) -> Bindings | str:
         chosen: dict[str, str] = {}  # volume to claim
         provisions = []
-        for one in claims:
-            selected = one.claim.metadata.annotations.get(views.SELECTED_NODE)
+        for waiting in claims:
+            selected = waiting.claim.metadata.annotations.get(views.SELECTED_NODE)
             if selected is not None and selected != node.name:
                 return NO_VOLUME  # a provisioner works for another node, until it gives up
-            volume = None if selected is not None else _match(one, node, chosen)
+            volume = None if selected is not None else _match(waiting, node, chosen)
             if volume is not None:
-                chosen[volume.metadata.name] = one.claim.metadata.key
-            elif not one.is_made_anywhere and (refusal := self._cannot_provision(one.claim, node)) is not None:
+                chosen[volume.metadata.name] = waiting.claim.metadata.key
+            elif not waiting.is_made_anywhere and (refusal := self._cannot_provision(waiting.claim, node)) is not None:
                 return refusal
             else:
-                provisions.append(one.claim.metadata.key)
+                provisions.append(waiting.claim.metadata.key)
         pairs = tuple((claim, volume) for volume, claim in chosen.items())
         return Bindings(volumes=pairs, provisions=tuple(provisions))
 
@@ -248,11 +248,11 @@ class Judge:
         if driver is None or not driver.spec.storage_capacity:
             return None
         enough = (
-            one
-            for one in self._objects.capacities.values()
-            if one.storage_class_name == by.metadata.name and _offers(one) >= _asked(claim)
+            capacity
+            for capacity in self._objects.capacities.values()
+            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _asked(claim)
         )
-        return None if any(_selects(one.node_topology, node.labels) for one in enough) else NO_SPACE
+        return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
 
     # Limits
 
@@ -277,7 +277,7 @@ class Judge:
         """Return the maximum volumes of each driver with a limit on a node."""
         csi = self._objects.csi_nodes.get(node)
         drivers = () if csi is None else csi.spec.drivers or ()
-        limits = {one.name: one.allocatable.count for one in drivers if one.allocatable is not None}
+        limits = {driver.name: driver.allocatable.count for driver in drivers if driver.allocatable is not None}
         return {name: count for name, count in limits.items() if count is not None}
 
     def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
@@ -389,15 +389,15 @@ def _selects(selector: wire.LabelSelector | None, labels: Mapping[str, str]) -> 
         expressions = tuple(map(translate.expression, selector.match_expressions))
     except ValueError:  # an operator that is not known
         return False
-    one = model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
+    node = model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
     equal = tuple(selector.match_labels.items())
     affinity = (model.AffinityTerm(expressions=expressions),) if expressions else None
-    return static.selected(model.Constraints(node_selector=equal, affinity=affinity), one)
+    return static.selected(model.Constraints(node_selector=equal, affinity=affinity), node)
 
 
 def _allows(terms: tuple[views.TopologyTerm, ...], node: model.Node) -> bool:
     return not terms or any(
         bool(term.match_label_expressions)
-        and all(node.labels.get(one.key) in one.values for one in term.match_label_expressions)
+        and all(node.labels.get(expression.key) in expression.values for expression in term.match_label_expressions)
         for term in terms
     )

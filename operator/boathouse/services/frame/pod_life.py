@@ -118,7 +118,7 @@ def started_s(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> float
         return None
     state = status.state.terminated or status.state.running
     started = state.started_at if state is not None else None
-    return _believed_s(pod, started.timestamp()) if started is not None else None
+    return _plausible_s(pod, started.timestamp()) if started is not None else None
 
 
 def placed_s(pod: facts.PodFacts) -> float:
@@ -135,12 +135,12 @@ def ended_s(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> float |
     ended = status.state.terminated if status else None
     when = ended.finished_at if ended else None
     if when is not None:
-        return _believed_s(pod, when.timestamp())
+        return _plausible_s(pod, when.timestamp())
     moment = pod.metadata.deletion_timestamp or pod.metadata.creation_timestamp
     return moment.timestamp() if moment else None
 
 
-def _believed_s(pod: facts.PodFacts, kubelet_s: float) -> float:
+def _plausible_s(pod: facts.PodFacts, kubelet_s: float) -> float:
     """Return a time by the node's clock, or that of the placement if the node's clock cannot be right."""
     earliest_s, now_s = placed_s(pod), server_time.SERVER_TIME.now_s()
     if kubelet_s > now_s + _NODE_SKEW_S:

@@ -19,15 +19,15 @@ ENTRY_BYTES: Final = 256
 _OF_NAMESPACE: Final = 4
 """A namespace may use a quarter of a cache."""
 V = TypeVar("V")
-GOOD_S: Final = 60.0
+TTL_S: Final = 60.0
 """How long an answer is cached."""
-UID_GOOD_S: Final = 10.0
+UID_TTL_S: Final = 10.0
 """How long the UID of an object is cached."""
-ABSENT_GOOD_S: Final = 10.0
+ABSENT_TTL_S: Final = 10.0
 """How long it is cached that an object is missing."""
-KEYS_GOOD_S: Final = 5.0
+KEYS_TTL_S: Final = 5.0
 """How long it is cached which keys a ConfigMap has."""
-NO_CONFIG_MAP_GOOD_S: Final = 1.0
+NO_CONFIG_MAP_TTL_S: Final = 1.0
 """How long it is cached that there is no ConfigMap: the answer is small, and a user waits for the next."""
 MAX_BYTES: Final = 1024 * ENTRY_BYTES
 """Memory of each cache of small answers."""
@@ -50,12 +50,12 @@ class Answer(Generic[V]):
 
     Attributes:
         value: What it says.
-        good_s: How long it is cached.
+        ttl_s: How long it is cached.
         size_bytes: Memory of the value, where it is large.
     """
 
     value: V
-    good_s: float
+    ttl_s: float
     size_bytes: int = 0
 
 
@@ -107,7 +107,7 @@ class Answers(Generic[V]):
         while self.used_bytes + cost_bytes > self._max_bytes:
             largest = max(self._used_bytes, key=self._used_bytes.__getitem__)
             self._drop(largest, next(iter(self._kept[largest])))
-        entry = _Entry(answer.value, self._monotonic() + answer.good_s, cost_bytes)
+        entry = _Entry(answer.value, self._monotonic() + answer.ttl_s, cost_bytes)
         self._kept.setdefault(namespace, {})[key] = entry
         self._used_bytes[namespace] = self._used_bytes.get(namespace, 0) + cost_bytes
 
@@ -187,7 +187,7 @@ class RelatedObjects:
                 found = (await self._api.get(resource, name, namespace))["metadata"]["uid"]
             except errors.NotFound:
                 found = None
-            return Answer(value=found, good_s=UID_GOOD_S)
+            return Answer(value=found, ttl_s=UID_TTL_S)
 
         return await self._uids.get(namespace, (resource.plural, name), read)
 
@@ -202,7 +202,7 @@ class RelatedObjects:
                 value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
             except errors.NotFound:
                 value = 0
-            return Answer(value=value, good_s=GOOD_S)
+            return Answer(value=value, ttl_s=TTL_S)
 
         return await self._priorities.get("", name, read) if name else 0
 
@@ -213,10 +213,10 @@ class RelatedObjects:
             try:
                 await self._api.get(catalogue.SERVICE_ACCOUNTS, name, namespace)
             except errors.NotFound:
-                return Answer(value=False, good_s=ABSENT_GOOD_S)
+                return Answer(value=False, ttl_s=ABSENT_TTL_S)
             except errors.Forbidden:
                 pass
-            return Answer(value=True, good_s=GOOD_S)
+            return Answer(value=True, ttl_s=TTL_S)
 
         return await self._accounts.get(namespace, name, read)
 
@@ -228,7 +228,7 @@ class RelatedObjects:
 
         async def read() -> Answer[pod_life.Problem | None]:
             problem = pod_life.mount_problem(await self._events(namespace, pod_uid))
-            return Answer(value=problem, good_s=ABSENT_GOOD_S)
+            return Answer(value=problem, ttl_s=ABSENT_TTL_S)
 
         return await self._mounts.get(namespace, pod_uid, read)
 
@@ -265,16 +265,16 @@ class RelatedObjects:
     async def _config_map(self, namespace: str, name: str) -> _ConfigMap:
         async def read() -> Answer[_ConfigMap]:
             if self._budgets.level(namespace) <= 0:
-                return Answer(value=_ConfigMap(is_read=False), good_s=NO_CONFIG_MAP_GOOD_S)
+                return Answer(value=_ConfigMap(is_read=False), ttl_s=NO_CONFIG_MAP_TTL_S)
             self._budgets.charge(namespace, LEAST_READ_BYTES)
             try:
                 found = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
             except errors.NotFound:
-                return Answer(value=_ConfigMap(), good_s=NO_CONFIG_MAP_GOOD_S)
+                return Answer(value=_ConfigMap(), ttl_s=NO_CONFIG_MAP_TTL_S)
             data = {**(found.get("data") or {}), **(found.get("binaryData") or {})}
             self._budgets.charge(namespace, sum(len(key) + len(value) for key, value in data.items()))
             text = _END.join(data).encode()
-            return Answer(value=_ConfigMap(text), good_s=KEYS_GOOD_S, size_bytes=len(text))
+            return Answer(value=_ConfigMap(text), ttl_s=KEYS_TTL_S, size_bytes=len(text))
 
         return await self._config_maps.get(namespace, name, read)
 

@@ -60,13 +60,13 @@ class _NameNode:
     """The NameNode of the last report that had one.
 
     Attributes:
-        told_s: When it started, by its node's clock.
+        reported_start_s: When it started, by its node's clock.
         started_s: When it started, as far as that can be right: after the last report of its predecessor, and before
             its own first one.
         seen_s: When its last report arrived.
     """
 
-    told_s: int
+    reported_start_s: int
     started_s: int
     seen_s: float
 
@@ -148,12 +148,14 @@ class Reports:
         self._received.pop(uid, None)
 
 
-def _name_node(told_s: int, last: _NameNode | None, now_s: float) -> _NameNode:
+def _name_node(reported_start_s: int, last: _NameNode | None, now_s: float) -> _NameNode:
     """Return the NameNode that started at a time by its node's clock, which may be wrong and may step."""
-    if last is not None and last.told_s == told_s:
+    if last is not None and last.reported_start_s == reported_start_s:
         return dataclasses.replace(last, seen_s=now_s)
     after_s = last.seen_s if last is not None else 0.0
-    return _NameNode(told_s=told_s, started_s=int(min(max(told_s, after_s), now_s)), seen_s=now_s)
+    return _NameNode(
+        reported_start_s=reported_start_s, started_s=int(min(max(reported_start_s, after_s), now_s)), seen_s=now_s
+    )
 
 
 def _comparable(report: AgentReport) -> AgentReport:

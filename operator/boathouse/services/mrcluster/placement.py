@@ -111,7 +111,7 @@ class Nodes:
     def submission(self, constants: koala.Config) -> Submission:
         """Return the cluster as the policies know it."""
         stores = constants.policy is koala.Policy.GGDP or Role.TRANSIENT not in self.roles
-        counts = {one.id: 0 for one in self.roles.values()}
+        counts = {task_class.id: 0 for task_class in self.roles.values()}
         for host in self.factory.hosts.values():
             counts[self.roles[_role(host)].id] += 1
         return Submission(
@@ -148,7 +148,7 @@ def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), 
     return Nodes(
         job=_job(cluster, priority),
         roles=roles,
-        classes=tuple({one.id: one for one in classes.values()}.values()),
+        classes=tuple({task_class.id: task_class for task_class in classes.values()}.values()),
         tasks=tasks,
         factory=NodeFactory(pods=pods, hosts={pods.task(host): host for host in hosts}),
     )

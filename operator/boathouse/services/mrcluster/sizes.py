@@ -74,14 +74,16 @@ def heaps_of_pod(role: Role, limit_bytes: int, *, compute: bool = True, in_memor
 
 def _master(limit_mib: int, small: Memory, *, compute: bool) -> Heaps:
     """NameNode and SecondaryNameNode both hold the image of the file system: they get what the others leave."""
-    others = (daemons.RESOURCE_MANAGER, daemons.HISTORY) if compute else ()
-    taken_mib = REFRESH_MIB + AGENT_MIB + len(others) * small.limit_mib
+    small_daemons = (daemons.RESOURCE_MANAGER, daemons.HISTORY) if compute else ()
+    taken_mib = REFRESH_MIB + AGENT_MIB + len(small_daemons) * small.limit_mib
     least_mib = taken_mib + 2 * (_LEAST_HEAP_MIB + _OFF_HEAP_MIB)
     if limit_mib < least_mib:
         raise ValueError(f"master.resources.memory is {limit_mib} MiB, less than the daemons need: set {least_mib}Mi")
     half_mib = (limit_mib - taken_mib) // 2
     name_node, checkpoint = _single(limit_mib - taken_mib - half_mib), _single(half_mib)
-    return Heaps(daemons={daemons.NAME_NODE: name_node, daemons.CHECKPOINT: checkpoint, **dict.fromkeys(others, small)})
+    return Heaps(
+        daemons={daemons.NAME_NODE: name_node, daemons.CHECKPOINT: checkpoint, **dict.fromkeys(small_daemons, small)}
+    )
 
 
 def _core(limit_mib: int, small: Memory, *, compute: bool, volume_mib: int) -> Heaps:
@@ -183,11 +185,11 @@ def check(cluster: Cluster) -> None:
             f"a core node offers {sizes.core_mb} MiB to YARN, and an ApplicationMaster requests {am_mb}: "
             f"raise core.resources.memory, or lower {AM_MEMORY}"
         )
-    others = (
+    whole_nodes_mb = (
         sizes.core_mb if cluster.spec.core.count > 1 else 0,
         sizes.transient_mb if cluster.spec.transient.maximum else 0,
     )
-    if map_mb > max(sizes.core_mb - am_mb, *others):
+    if map_mb > max(sizes.core_mb - am_mb, *whole_nodes_mb):
         raise ValueError(
             f"no node has {map_mb} MiB for a map beside an ApplicationMaster of {am_mb}: "
             f"raise core.resources.memory, or lower {MAP_MEMORY}"

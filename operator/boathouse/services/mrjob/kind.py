@@ -351,8 +351,8 @@ class MRJobKind:
         if now is not None and now.reason == failed and (last is None or last.reason != failed):
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
         self._publish_suspensions(job, before, desired.state)
-        if told := conditions.parts_off_event(before, desired.state):
-            self._events.publish(f"{job.namespace}/{job.name}", job.uid, *told, action="Scheduling")
+        if event := conditions.parts_off_event(before, desired.state):
+            self._events.publish(f"{job.namespace}/{job.name}", job.uid, *event, action="Scheduling")
         return 0.0 if desired.write_plan else None
 
     def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
@@ -502,10 +502,10 @@ def _without_plan(state: JobState, now_s: float) -> JobState:
 
 
 def _of_less(less: Sequence[AttemptPod]) -> str:
-    one = less[0]
-    sizes = f"{quantity.format_bytes(one.memory_bytes)} instead of {quantity.format_bytes(one.ideal_memory_bytes)}"
+    pod = less[0]
+    sizes = f"{quantity.format_bytes(pod.memory_bytes)} instead of {quantity.format_bytes(pod.ideal_memory_bytes)}"
     many = f" and {len(less) - 1} more" if len(less) > 1 else ""
-    return f"{one.task_name}{many} started with less memory ({sizes}): no node had more free memory"
+    return f"{pod.task_name}{many} started with less memory ({sizes}): no node had more free memory"
 
 
 def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pod_builder.PodSettings:

@@ -154,13 +154,13 @@ class Job:
 
         Not if tasks may fail: the failure of one is that of the pod.
         """
-        limits, one = self.spec.uber, self.steps[step]
+        limits, current = self.spec.uber, self.steps[step]
         return (
             limits is not None
-            and not one.mapper.failures_max_percent
-            and not (one.reducer and one.reducer.failures_max_percent)
+            and not current.mapper.failures_max_percent
+            and not (current.reducer and current.reducer.failures_max_percent)
             and splits <= limits.max_maps
-            and one.reduces <= limits.max_reduces
+            and current.reduces <= limits.max_reduces
             and size_bytes <= self.uber_max_bytes
         )
 
@@ -195,13 +195,13 @@ class Job:
 
 def _uber_stage(step: Step) -> Stage:
     """Return the stage of an uber task, with resources for both the mapper and the reducer."""
-    one = step.mapper
-    other = step.reducer or one
-    a, b = one.resources, other.resources
+    mapper = step.mapper
+    reducer = step.reducer or mapper
+    a, b = mapper.resources, reducer.resources
     counts = dict(a.extended), dict(b.extended)
     extended = {name: max(count.get(name, 0) for count in counts) for name in (*counts[0], *counts[1])}
     return Stage(
-        max_attempts=min(one.max_attempts, other.max_attempts),
+        max_attempts=min(mapper.max_attempts, reducer.max_attempts),
         resources=Resources(
             cpu_milli=max(a.cpu_milli, b.cpu_milli),
             cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),

@@ -72,7 +72,7 @@ class PolicyEvents:
         reported.job, reported.plan = job, plan
         if reported.classes != tuple(classes):
             reported.classes = tuple(classes)
-            left = {one.id: _left(job, state, one, reported, pods) for one in classes}
+            left = {task_class.id: _left(job, state, task_class, reported, pods) for task_class in classes}
             self._publisher.submitted(submission.scheduler_job(job), reported.classes, left)
         return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
 

@@ -116,8 +116,10 @@ class Plans:
 
     def has_room(self, uid: JobUid, namespace: str, plan: StoredPlan) -> bool:
         """Return whether a job's plan fits into the namespace's limit."""
-        others = (each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid)
-        return sum(others) + plan.json_bytes <= self._limit_bytes
+        stored_bytes = (
+            each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid
+        )
+        return sum(stored_bytes) + plan.json_bytes <= self._limit_bytes
 
     def post(self, uid: JobUid, namespace: str, plan: StoredPlan) -> None:
         """Store the plan that a setup task posted, in place of an earlier one."""

@@ -114,11 +114,11 @@ def classes_in_use(
     Attempts that must avoid nodes have classes of their own, which follow those of all stages.
     """
     stages = sorted({(each.step, each.task_type) for each in attempts}, key=lambda each: (each[0], _ORDER[each[1]]))
-    by_id = {one.id: one for one in current_classes}
+    by_id = {task_class.id: task_class for task_class in current_classes}
     found = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
-    known = {one.id: one for one in found}
+    known = {task_class.id: task_class for task_class in found}
     apart = (_apart(known[class_id(job, each.task_type, each.step)], nodes) for each, nodes in avoided.items())
-    return [*found, *{one.id: one for one in apart}.values()]
+    return [*found, *{task_class.id: task_class for task_class in apart}.values()]
 
 
 def _apart(task_class: model.TaskClass, avoided: frozenset[model.NodeName]) -> model.TaskClass:

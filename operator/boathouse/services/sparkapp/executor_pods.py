@@ -21,7 +21,7 @@ from boathouse.services.sparkapp.pod_reader import AppPod
 
 LABEL_ROLE: Final = "spark-role"
 """Set by Spark on all pods of an application."""
-NOTICE_S: Final = 0.5
+NOTIFY_AFTER_S: Final = 0.5
 _Owner = tuple[str, str]
 """The namespace and the UID of the controller of a pod."""
 
@@ -95,7 +95,7 @@ class ExecutorPods:
                 self._failed[owner] += 1
                 gone = self._by_driver.setdefault(owner, _Children()).gone
                 gone[change.new.metadata.uid] = pod_reader.of_executor(change.new)
-                self._tell(owner)
+                self._notify_later(owner)
 
     def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:
         """Begin with so many executors of a driver that failed before this process, unless that was said before.
@@ -153,14 +153,14 @@ class ExecutorPods:
         if children.pods.get(name) == pod:
             return
         children.put(name, pod)
-        self._tell(owner)
+        self._notify_later(owner)
 
-    def _tell(self, owner: _Owner) -> None:
+    def _notify_later(self, owner: _Owner) -> None:
         if owner not in self._due:
             self._due.add(owner)
-            self._later(NOTICE_S, lambda: self._notice(owner))
+            self._later(NOTIFY_AFTER_S, lambda: self._notify(owner))
 
-    def _notice(self, owner: _Owner) -> None:
+    def _notify(self, owner: _Owner) -> None:
         self._due.discard(owner)
         self._on_change(*owner)
 

@@ -145,14 +145,14 @@ def test_a_static_configuration_never_uses_the_dynamic_threshold():
     thresholds = Thresholds(static(1.0))
     due(thresholds, 0.0, idle=9)
     assert not due(thresholds, 1e6, idle=9)
-    assert thresholds.ripe_s(0.0) == math.inf
+    assert thresholds.long_idle_s(0.0) == math.inf
 
 
 def test_it_says_when_the_next_host_may_use_the_dynamic_threshold():
     thresholds = Thresholds(Config())
     due(thresholds, 5.0, idle=2)
-    assert thresholds.ripe_s(5.0) == 25.0
-    assert thresholds.ripe_s(25.0) == math.inf
+    assert thresholds.long_idle_s(5.0) == 25.0
+    assert thresholds.long_idle_s(25.0) == math.inf
 
 
 def test_thresholds_follow_their_hosts_when_others_come():

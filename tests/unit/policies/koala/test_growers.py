@@ -66,13 +66,13 @@ def test_gsp_declines_at_the_maximum_and_below_and_where_nothing_is_offered():
 
 
 def test_gsp_gives_s_minus_nodes_back_below_the_minimum():
-    assert GSP.unasked(cluster_state(59, core=20, transient=10)).nodes == -2
-    assert GSP.unasked(cluster_state(60, core=20, transient=10)) is None
+    assert GSP.unrequested(cluster_state(59, core=20, transient=10)).nodes == -2
+    assert GSP.unrequested(cluster_state(60, core=20, transient=10)) is None
 
 
 def test_gsp_gives_what_it_has_where_that_is_less_and_core_nodes_never():
-    assert GSP.unasked(cluster_state(0, transient=1)).nodes == -1
-    assert GSP.unasked(cluster_state(0, transient=0)) is None
+    assert GSP.unrequested(cluster_state(0, transient=1)).nodes == -1
+    assert GSP.unrequested(cluster_state(0, transient=0)) is None
 
 
 def test_gsp_meets_a_reclaim_with_s_minus_nodes_unless_that_lifts_f_above_the_maximum():
@@ -87,8 +87,8 @@ def test_gsp_works_with_the_other_reading_of_f():
     free = policy(Policy.GSP, reading=FREE)
     assert free.offered(cluster_state(96), 5) is None
     assert free.offered(cluster_state(97), 5).nodes == 5
-    assert free.unasked(cluster_state(47, core=20, transient=10)).nodes == -2
-    assert free.unasked(cluster_state(48, core=20, transient=10)) is None
+    assert free.unrequested(cluster_state(47, core=20, transient=10)).nodes == -2
+    assert free.unrequested(cluster_state(48, core=20, transient=10)) is None
 
 
 # Greedy and static
@@ -109,18 +109,18 @@ def test_greedy_policies_ignore_reclaims_and_take_nothing_once_the_workload_is_o
 
 
 def test_ggp_gives_all_transient_nodes_back_when_the_workload_is_over_and_not_before():
-    assert policy(Policy.GGP).unasked(cluster_state(0, transient=9)) is None
-    assert policy(Policy.GGP).unasked(cluster_state(0, transient=9, workload_ended=1)).nodes == -9
+    assert policy(Policy.GGP).unrequested(cluster_state(0, transient=9)) is None
+    assert policy(Policy.GGP).unrequested(cluster_state(0, transient=9, workload_ended=1)).nodes == -9
 
 
 def test_ggdp_has_no_transient_nodes_to_give_back():
-    assert policy(Policy.GGDP).unasked(cluster_state(0, core=29, first_core_nodes=20, workload_ended=1)) is None
+    assert policy(Policy.GGDP).unrequested(cluster_state(0, core=29, first_core_nodes=20, workload_ended=1)) is None
 
 
 def test_a_static_cluster_declines_everything():
     static = policy(Policy.STATIC)
     state = cluster_state(160, waiting=999, transient=9)
-    answers = [static.offered(state, 5), static.reclaimed(state, 5), static.unasked(state)]
+    answers = [static.offered(state, 5), static.reclaimed(state, 5), static.unrequested(state)]
     assert answers == [None, None, None]
     assert static.most == 0
 
@@ -142,10 +142,14 @@ any_reading = st.sampled_from(list(Reading))
 @hypothesis.given(state=drawn_clusters(), name=any_policy, reading=any_reading, nodes=st.integers(0, 30))
 def test_no_answer_takes_more_than_was_offered_or_gives_a_core_node_back(state, name, reading, nodes):
     chosen = policy(name, reading=reading)
-    offered, reclaimed, unasked = chosen.offered(state, nodes), chosen.reclaimed(state, nodes), chosen.unasked(state)
+    offered, reclaimed, unrequested = (
+        chosen.offered(state, nodes),
+        chosen.reclaimed(state, nodes),
+        chosen.unrequested(state),
+    )
     assert offered is None or 1 <= offered.nodes <= min(nodes, chosen.most)
     assert reclaimed is None or 1 <= -reclaimed.nodes <= min(nodes, state.transient_nodes)
-    assert unasked is None or 1 <= -unasked.nodes <= state.transient_nodes
+    assert unrequested is None or 1 <= -unrequested.nodes <= state.transient_nodes
 
 
 @hypothesis.given(state=drawn_clusters(), name=any_policy, reading=any_reading, nodes=st.integers(0, 30))
@@ -157,14 +161,14 @@ def test_answers_depend_on_the_state_alone(state, name, reading, nodes):
 
 @hypothesis.given(state=drawn_clusters(), nodes=st.integers(1, 30))
 def test_gsp_neither_gives_back_what_it_took_nor_takes_what_it_gave_under_an_even_load(state, nodes):
-    for change in (GSP.offered(state, nodes), GSP.unasked(state)):
+    for change in (GSP.offered(state, nodes), GSP.unrequested(state)):
         if change is not None:
             after = dataclasses.replace(
                 state,
                 transient_nodes=state.transient_nodes + change.nodes,
                 slots=state.slots + change.nodes * NODE_SLOTS,
             )
-            assert (GSP.unasked(after) if change.nodes > 0 else GSP.offered(after, nodes)) is None
+            assert (GSP.unrequested(after) if change.nodes > 0 else GSP.offered(after, nodes)) is None
 
 
 # Constants and choice

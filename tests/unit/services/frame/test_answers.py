@@ -21,7 +21,7 @@ class Reads:
             await asyncio.sleep(0)
             if error is not None:
                 raise error
-            return Answer(value=key, good_s=10.0, size_bytes=size_bytes)
+            return Answer(value=key, ttl_s=10.0, size_bytes=size_bytes)
 
         return await self.answers.get(namespace, key, read)
 

@@ -7,7 +7,7 @@ import pytest
 from boathouse_policies import profiles
 from boathouse_policies.framework import Observer
 from boathouse_policies.model import Finished, Submitted
-from boathouse_sim.conditions import Told
+from boathouse_sim.conditions import RunTimes
 from tests.builders import simulations
 
 
@@ -37,26 +37,27 @@ TWICE = (
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"), [(Told.EXACT, [10, 10, 10]), (Told.NOTHING, [None] * 3), (Told.LEARNED, [None, 10, None])]
+    ("run_times", "expected"),
+    [(RunTimes.EXACT, [10, 10, 10]), (RunTimes.NOTHING, [None] * 3), (RunTimes.LEARNED, [None, 10, None])],
 )
-def test_policies_are_told_what_the_conditions_say(told, expected):
-    first = dict(reversed(seen(*TWICE, told=told).told))
+def test_policies_are_told_what_the_conditions_say(run_times, expected):
+    first = dict(reversed(seen(*TWICE, run_times=run_times).told))
     assert [first[name] for name in "abc"] == expected
 
 
 def test_a_job_that_runs_has_new_estimates_once_its_first_task_ended():
-    told = seen(simulations.mapreduce("a", maps=3, program="p"), told=Told.LEARNED).told
+    told = seen(simulations.mapreduce("a", maps=3, program="p"), run_times=RunTimes.LEARNED).told
     assert told[:2] == [("a", None), ("a", 10)]
 
 
 def test_a_misjudged_program_is_told_wrong_by_at_most_the_factor():
-    first = dict(reversed(seen(*TWICE, told=Told.LEARNED, misjudged=10.0).told))
+    first = dict(reversed(seen(*TWICE, run_times=RunTimes.LEARNED, misjudged=10.0).told))
     assert 1 <= first["b"] <= 100
     assert first["b"] != 10
 
 
 def test_a_reducers_wait_for_maps_is_no_part_of_its_run_time():
     early = simulations.mapreduce("a", maps=2, reduces=1, program="p")
-    ran = dict(seen(early, cores=3, told=Told.LEARNED).finished)
+    ran = dict(seen(early, cores=3, run_times=RunTimes.LEARNED).finished)
     assert ran["reduce"] == pytest.approx(4 + 6, abs=0.01)
     assert dict(seen(early, cores=3).finished)["reduce"] == pytest.approx(10 + 4 + 6, abs=0.01)

@@ -6,7 +6,7 @@ import pytest
 
 from boathouse_policies import model, profiles
 from boathouse_sim import conditions
-from boathouse_sim.conditions import Conditions, Told
+from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.invariants import Invariants
 from boathouse_sim.live import LiveHeartbeats
 from boathouse_sim.workload import Timing
@@ -54,7 +54,7 @@ def test_a_driver_is_launched_at_the_first_heartbeat_after_its_allocation_and_ex
 
 def test_run_times_are_learned_and_neighbours_are_felt_as_without_heartbeats():
     jobs = [simulations.mapreduce(str(i), maps=4, reduces=1, program="p", submit_ms=i * 1000) for i in range(3)]
-    found = simulations.live_workload(*jobs, cores=4, told=Told.LEARNED, contention=conditions.Saturation())
+    found = simulations.live_workload(*jobs, cores=4, run_times=RunTimes.LEARNED, contention=conditions.Saturation())
     assert simulations.results(found, "boathouse", heartbeat_s=1.0).jobs == 3
     script = Script()
     profile = dataclasses.replace(profiles.build("fifo"), observers=(script,))
@@ -66,7 +66,7 @@ def test_run_times_are_learned_and_neighbours_are_felt_as_without_heartbeats():
 
 
 def test_plain_jobs_with_learned_run_times_may_have_heartbeats():
-    found = dataclasses.replace(simulations.workload(), conditions=Conditions(told=Told.LEARNED))
+    found = dataclasses.replace(simulations.workload(), conditions=Conditions(run_times=RunTimes.LEARNED))
     assert simulations.job_times_s(found, heartbeat_s=1.0) == (13.0,)
 
 

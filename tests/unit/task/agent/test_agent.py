@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from boathouse_task.agent.agent import ASKING_S, FOLDERS, Agent
+from boathouse_task.agent.agent import FOLDERS, QUERY_BUDGET_S, Agent
 from boathouse_task.agent.name_node import DataNode
 from boathouse_task.agent.resource_manager import NodeManager
 from boathouse_task.agent.rest import RestError
@@ -319,7 +319,7 @@ def test_a_tag_is_missing_in_the_report_if_its_request_failed(ready):
 def test_all_tags_are_reported_in_turn_if_there_is_no_time_for_them_in_a_round(ready):
     tags = [f"uid-{number}" for number in range(32)]
     seen = [list(ready.order(1, number, tags=tags).tags) for number in range(7, 23)]
-    assert {len(found) for found in seen} == {int(ASKING_S) + 1}
+    assert {len(found) for found in seen} == {int(QUERY_BUDGET_S) + 1}
     assert set().union(*seen) == set(tags)
 
 

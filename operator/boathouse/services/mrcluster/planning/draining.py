@@ -121,7 +121,7 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
 
     It is the newest, if HDFS is whole and the others can take its blocks.
     """
-    report, state, why = observation.report_within(FRESH_S), draft.state, _unwhole(observation)
+    report, state, why = observation.report_within(FRESH_S), draft.state, _why_not_whole(observation)
     if any(model.role_of(host) is Role.CORE for host in state.leaving_hosts):
         why = "another core node leaves"
     elif is_barred(observation, draft):
@@ -159,10 +159,10 @@ def _obstacle(host: str, node: NodeFigures, spare: int, others_bytes: int) -> st
 
 def is_whole(observation: Observation) -> bool:
     """Return whether HDFS has all replicas, by a report that is fresh enough to remove a node on it."""
-    return not _unwhole(observation)
+    return not _why_not_whole(observation)
 
 
-def _unwhole(observation: Observation) -> str:
+def _why_not_whole(observation: Observation) -> str:
     """Return why HDFS may lack replicas; empty if it has all."""
     hdfs = observation.hdfs_within(FRESH_S)
     if hdfs is None:

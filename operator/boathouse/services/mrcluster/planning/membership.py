@@ -88,7 +88,7 @@ def record(observation: Observation, draft: Draft) -> Draft:
 def remember(observation: Observation, draft: Draft) -> Draft:
     """Note when the agent was last heard, and since when hosts have no Kubernetes node."""
     now_s, marks, age_s = observation.now_s, draft.marks, observation.report_age_s
-    first_s = now_s if marks.heard_s is None else marks.heard_s
+    first_s = now_s if marks.last_report_s is None else marks.last_report_s
     hosts = [host for host in draft.state.wanted_hosts if host not in draft.state.leaving_hosts]
     unplaced_s = {host: marks.unplaced_s.get(host, now_s) for host in hosts if observation.is_unplaced(host)}
-    return draft.with_marks(unplaced_s=unplaced_s, heard_s=first_s if age_s is None else now_s - age_s)
+    return draft.with_marks(unplaced_s=unplaced_s, last_report_s=first_s if age_s is None else now_s - age_s)

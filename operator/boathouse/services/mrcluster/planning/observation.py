@@ -160,7 +160,7 @@ class Marks:
         no_application_s: Since when the cluster has no application.
         container_failing: A container of the master.
         agent_failing: The agent's work, though the daemons respond.
-        heard_s: When the last report arrived; before the first: since when this process waits for one.
+        last_report_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
     unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -171,7 +171,7 @@ class Marks:
     no_application_s: float | None = None
     container_failing: Failing | None = None
     agent_failing: Failing | None = None
-    heard_s: float | None = None
+    last_report_s: float | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -316,7 +316,7 @@ class Draft:
 
     def silence_s(self, now_s: float) -> float:
         """Return how long this process has had no report."""
-        return now_s - self.marks.heard_s if self.marks.heard_s is not None else 0.0
+        return now_s - self.marks.last_report_s if self.marks.last_report_s is not None else 0.0
 
     def with_marks(self, **fields: object) -> "Draft":
         """Return a draft with other marks."""

@@ -25,7 +25,7 @@ from boathouse.services.mrcluster.planning.observation import READY_S, Draft, Ob
 
 NOTED_EVERY_S: Final = 60.0
 BUSY_REQUEUE_S: Final = 5.0
-CALM_REQUEUE_S: Final = 20.0
+IDLE_REQUEUE_S: Final = 20.0
 _Step = Callable[[Observation, Draft], Draft]
 _ALWAYS: Final[tuple[_Step, ...]] = (membership.record, membership.remember, degradation.remember, draining.remember)
 
@@ -123,5 +123,5 @@ def claims(cluster: Cluster, state: ClusterState) -> Sequence[str]:
 
 def _requeue_s(observation: Observation, draft: Draft, submit: Sequence[Wanted]) -> float:
     is_busy = bool(submit or draft.delete or draft.state.leaving or draft.state.phase != "Ready")
-    later_s = observation.now_s + (BUSY_REQUEUE_S if is_busy else CALM_REQUEUE_S)
+    later_s = observation.now_s + (BUSY_REQUEUE_S if is_busy else IDLE_REQUEUE_S)
     return max(observation.now_s + 1.0, min(later_s, _expiry_s(observation, draft)))

@@ -137,10 +137,10 @@ def _may_restart(observation: Observation, draft: Draft, pod: NodePod, live: Abs
     """
     if pod.problem is None and not draining.is_whole(observation):
         return False
-    lasting = (observation.pod(host) for host in draft.state.wanted_hosts if not host.startswith("t"))
-    for other in lasting:
-        if other is None or other.is_over:
+    lasting_pods = (observation.pod(host) for host in draft.state.wanted_hosts if not host.startswith("t"))
+    for lasting_pod in lasting_pods:
+        if lasting_pod is None or lasting_pod.is_over:
             return False
-        if not other.is_ready and (pod.is_ready or other.settings == observation.digest):
+        if not lasting_pod.is_ready and (pod.is_ready or lasting_pod.settings == observation.digest):
             return False
     return live >= set(membership.staying_hosts(draft.state, Role.CORE))

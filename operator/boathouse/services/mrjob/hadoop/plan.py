@@ -362,7 +362,7 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
     if pod is None or pod.state is PodLife.UNPLACED:
         state = _in_progress(o, state, waiting=True)
         again_s = _next_s(o, state, o.now_s + SOON_S)
-        return Desired(state=state, delete=_others(o, state), submits=True, recheck_at_s=again_s)
+        return Desired(state=state, delete=_clients_of_other_attempts(o, state), submits=True, recheck_at_s=again_s)
     late_s = _late_s(o, pod)
     if late_s is not None and o.now_s >= late_s:
         why = pod.problem or Problem(reason=Reason.POD_START_TIMEOUT, message="see the events of its pod")
@@ -374,7 +374,10 @@ def _starting(o: HadoopObservation, state: JobState) -> Desired:
     state = _in_progress(o, state, problem=where)
     again_s = min(filter(None, (late_s, o.now_s + RUNNING_S)))
     return Desired(
-        state=state, delete=_others(o, state), kill=_strays(o, state), recheck_at_s=_next_s(o, state, again_s)
+        state=state,
+        delete=_clients_of_other_attempts(o, state),
+        kill=_applications_of_other_attempts(o, state),
+        recheck_at_s=_next_s(o, state, again_s),
     )
 
 
@@ -393,16 +396,21 @@ def _late_s(o: HadoopObservation, pod: ClientPod) -> float | None:
 def _running(o: HadoopObservation, state: JobState) -> Desired:
     state = _in_progress(o, state)
     again_s = _next_s(o, state, o.now_s + RUNNING_S)
-    return Desired(state=state, delete=_others(o, state), kill=_strays(o, state), recheck_at_s=again_s)
+    return Desired(
+        state=state,
+        delete=_clients_of_other_attempts(o, state),
+        kill=_applications_of_other_attempts(o, state),
+        recheck_at_s=again_s,
+    )
 
 
-def _others(o: HadoopObservation, state: JobState) -> Sequence[ClientPod]:
+def _clients_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequence[ClientPod]:
     """Return active clients of other attempts."""
     number = state.hadoop.attempt if state.hadoop is not None else 0
     return [pod for pod in o.pods if pod.is_active and pod.attempt != number]
 
 
-def _strays(o: HadoopObservation, state: JobState) -> Sequence[str]:
+def _applications_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequence[str]:
     """Return running applications of other attempts."""
     return [each.id for each in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")]
 

@@ -88,7 +88,7 @@ def plan(observation: Observation) -> Desired:
         write_plan=write_plan,
         delete=[
             *settlement.obsolete,
-            *_strays(observation, stage_type),
+            *_active_of_ended_stages(observation, stage_type),
             *steps.leftovers(everything, observation.state),
         ],
         waiting=_of_step([*settlement.waiting, *settlement.seconds], observation.state.step),
@@ -166,7 +166,7 @@ def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     return False
 
 
-def _strays(observation: Observation, stage_type: TaskType) -> list[AttemptPod]:
+def _active_of_ended_stages(observation: Observation, stage_type: TaskType) -> list[AttemptPod]:
     """Return active pods of finished stages."""
     order = list(TaskType)
     over = set(order[: order.index(stage_type)])

@@ -1,4 +1,4 @@
-"""Keep suspensions: resume each task when its time is over, and give it its request back once its node has room.
+"""Reconcile suspensions: resume each task when its time is over, and give it its request back once its node has room.
 
 What is to be done follows from the stage of a pod, so a new leader continues where the former one ended. The task
 continues first, by its CPU limit, which needs no room. Its request grows after that.
@@ -19,7 +19,7 @@ from boathouse_policies import model
 
 UNKNOWN_SIZE = CpuSize(100, 1000)
 """CPU of a task that is resumed although nothing is known of what it had: its record is gone, and so is its class."""
-_LEAST_NAP_S = 0.05
+_MIN_SLEEP_S = 0.05
 
 
 class Action(enum.Enum):
@@ -35,8 +35,8 @@ class Action(enum.Enum):
     """Write a record where another writer removed it."""
 
 
-class Keeper(Part):
-    """Says which writes the suspensions need now."""
+class SuspensionReconciler(Part):
+    """Determines which writes the suspensions need now."""
 
     def original(self, row: rows.PodRow) -> CpuSize | None:
         """Return the CPU that a task had whose record was removed; None while its job may still be submitted."""
@@ -68,7 +68,7 @@ class Keeper(Part):
     def next_s(self) -> float:
         """Return when a write may be due though nothing happened; infinity for never."""
         earliest_s = min(map(self._due_s, self._pods.suspensions()), default=math.inf)
-        return max(earliest_s, self._clock() + _LEAST_NAP_S)  # what is due already is in flight
+        return max(earliest_s, self._clock() + _MIN_SLEEP_S)  # what is due already is in flight
 
     def reason(self, row: rows.PodRow) -> Reason | None:
         """Return why a suspended task is resumed now; None if it is not."""

@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 
-from boathouse.suspension import keeper, stages
-from boathouse.suspension.keeper import Action
+from boathouse.suspension import reconciler, stages
+from boathouse.suspension.reconciler import Action
 from boathouse.suspension.stages import Reason
 from boathouse_policies import model, profiles
 from tests.builders.operators.suspensions import CONTINUED, SHRUNK, SINCE_S, TASK, UNTIL_S, WHOLE, TaskDesk, record
 
 
 class KeptTasks:
-    """A node of two cores with running tasks, and the keeper of their suspensions."""
+    """A node of two cores with running tasks, and the reconciler of their suspensions."""
 
     def __init__(self, **options: Any) -> None:
         self.desk = TaskDesk(**options)
-        self.keeper = keeper.Keeper(self.desk.scheduler.state)
+        self.reconciler = reconciler.SuspensionReconciler(self.desk.scheduler.state)
 
     def show(self, size: tuple[str, str], task: str = TASK, *, by: str = "fair", has_record: bool = True, **fields):
         """Show a task with this CPU request and limit in its spec."""
@@ -25,16 +25,16 @@ class KeptTasks:
 
     def due(self, *busy: str) -> list[tuple[str, Action]]:
         """Return the writes that are due, of tasks other than these."""
-        return [(row.id, action) for row, action in self.keeper.due({model.TaskId(task) for task in busy})]
+        return [(row.id, action) for row, action in self.reconciler.due({model.TaskId(task) for task in busy})]
 
     def reason(self) -> str:
-        return self.keeper.reason(self.desk.row(TASK))
+        return self.reconciler.reason(self.desk.row(TASK))
 
 
 def test_a_suspended_task_is_left_alone_until_its_time_is_over():
     tasks = KeptTasks()
     tasks.show(SHRUNK)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], UNTIL_S)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], UNTIL_S)
     tasks.desk.now_s = UNTIL_S - 0.01
     assert tasks.due() == []
     tasks.desk.now_s = UNTIL_S
@@ -44,7 +44,7 @@ def test_a_suspended_task_is_left_alone_until_its_time_is_over():
 def test_a_task_whose_cpu_does_not_shrink_in_time_continues():
     tasks = KeptTasks()
     tasks.show(SHRUNK, actual="1")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + stages.LAPSES_S)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], SINCE_S + stages.LAPSES_S)
     tasks.desk.now_s = SINCE_S + stages.LAPSES_S - 0.01
     assert tasks.due() == []
     tasks.desk.now_s = SINCE_S + stages.LAPSES_S
@@ -100,7 +100,7 @@ def test_the_request_of_a_task_that_continues_grows_once_there_is_room():
     tasks.show(CONTINUED)
     tasks.show(WHOLE, "demo/other")
     third = tasks.show(WHOLE, "demo/third")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], math.inf)
     tasks.desk.delete(third)
     assert tasks.due() == [(TASK, Action.GROW)]
 
@@ -117,11 +117,11 @@ def test_a_growth_that_its_node_defers_is_taken_back_and_repeated_later():
     tasks = KeptTasks()
     tasks.show(CONTINUED)
     tasks.show(WHOLE, actual="1m", resize="Deferred")
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], SINCE_S + stages.DEFERRED_S)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], SINCE_S + stages.DEFERRED_S)
     tasks.desk.now_s += stages.DEFERRED_S
     assert tasks.due() == [(TASK, Action.SHRINK_BACK)]
     tasks.show(CONTINUED)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + stages.DEFERRED_RETRY_S)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], tasks.desk.now_s + stages.DEFERRED_RETRY_S)
     tasks.desk.now_s += stages.DEFERRED_RETRY_S
     assert tasks.due() == [(TASK, Action.GROW)]
 
@@ -131,7 +131,7 @@ def test_a_growth_without_a_condition_is_left_to_its_node():
     tasks.show(WHOLE, actual="1m")
     assert tasks.due() == []
     tasks.desk.now_s += stages.DEFERRED_S + 1
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + stages.DEFERRED_S / 4)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], tasks.desk.now_s + stages.DEFERRED_S / 4)
 
 
 def test_a_refused_resume_is_repeated_after_longer_and_longer_delays_with_the_request_each_second_time():
@@ -141,8 +141,8 @@ def test_a_refused_resume_is_repeated_after_longer_and_longer_delays_with_the_re
     actions = []
     for number, delay_s in enumerate((1.0, 2.0, 5.0, 10.0, 30.0, 30.0), start=1):
         actions += [action for _, action in tasks.due()]
-        assert tasks.keeper.refused(tasks.desk.row(TASK)) == number
-        assert (tasks.due(), tasks.keeper.next_s()) == ([], tasks.desk.now_s + delay_s)
+        assert tasks.reconciler.refused(tasks.desk.row(TASK)) == number
+        assert (tasks.due(), tasks.reconciler.next_s()) == ([], tasks.desk.now_s + delay_s)
         tasks.desk.now_s += delay_s
     assert actions == [Action.CONTINUE, Action.GROW] * 3
 
@@ -150,9 +150,9 @@ def test_a_refused_resume_is_repeated_after_longer_and_longer_delays_with_the_re
 def test_failures_are_counted_anew_in_each_stage():
     tasks = KeptTasks()
     tasks.show(SHRUNK, actual="1")
-    tasks.keeper.refused(tasks.desk.row(TASK))
+    tasks.reconciler.refused(tasks.desk.row(TASK))
     tasks.show(SHRUNK)
-    assert tasks.keeper.refused(tasks.desk.row(TASK)) == 1
+    assert tasks.reconciler.refused(tasks.desk.row(TASK)) == 1
 
 
 @pytest.mark.parametrize(("has_record", "original"), [(True, (1000, 2000)), (False, (100, 1000))])
@@ -163,10 +163,10 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
         tasks.due()
     tasks.show(SHRUNK, has_record=False)
     assert tasks.due() == ([(TASK, Action.RECORD)] if has_record else [])
-    assert tasks.keeper.next_s() == SINCE_S + stages.SUBMITTED_S
+    assert tasks.reconciler.next_s() == SINCE_S + stages.SUBMITTED_S
     tasks.desk.now_s += stages.SUBMITTED_S
     assert tasks.due() == [(TASK, Action.RECORD)]
-    size = tasks.keeper.original(tasks.desk.row(TASK))
+    size = tasks.reconciler.original(tasks.desk.row(TASK))
     assert (size.request_milli, size.limit_milli) == original
 
 
@@ -174,7 +174,7 @@ def test_a_task_of_which_nothing_is_known_is_not_given_a_guess_before_its_job_co
     tasks = KeptTasks()
     tasks.show(SHRUNK, has_record=False)
     tasks.desk.now_s += stages.SUBMITTED_S - 0.01
-    assert tasks.keeper.original(tasks.desk.row(TASK)) is None
+    assert tasks.reconciler.original(tasks.desk.row(TASK)) is None
 
 
 def test_a_task_that_is_left_to_itself_needs_no_write_ever():
@@ -182,14 +182,14 @@ def test_a_task_that_is_left_to_itself_needs_no_write_ever():
     tasks.show(SHRUNK)
     tasks.desk.row(TASK).suspension.retry_s = math.inf
     tasks.desk.now_s = UNTIL_S
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], math.inf)
 
 
-def test_the_record_of_an_earlier_suspension_does_not_wake_the_keeper_while_a_task_is_to_pause():
+def test_the_record_of_an_earlier_suspension_does_not_wake_the_reconciler_while_a_task_is_to_pause():
     tasks = KeptTasks()
     tasks.show(WHOLE)
     tasks.desk.scheduler.state.pods.suspend(tasks.desk.row(TASK), order=None)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], math.inf)
 
 
 def test_what_is_remembered_of_a_pod_is_not_applied_to_its_successor():
@@ -197,6 +197,6 @@ def test_what_is_remembered_of_a_pod_is_not_applied_to_its_successor():
     pod = tasks.show(SHRUNK)
     tasks.desk.row(TASK).suspension.retry_s = math.inf
     tasks.desk.delete(pod)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], math.inf)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], math.inf)
     tasks.show(SHRUNK)
-    assert (tasks.due(), tasks.keeper.next_s()) == ([], UNTIL_S)
+    assert (tasks.due(), tasks.reconciler.next_s()) == ([], UNTIL_S)
