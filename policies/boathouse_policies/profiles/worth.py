@@ -21,7 +21,7 @@ it does not act.
 | less memory (`Smaller`) | memory-seconds left to others, at their price | longer CPU-seconds, at theirs |
 | suspend a reducer (`Lending`) | CPU-seconds lent, at their price | output copied later, and the latency |
 
-The fourth, reservations, are worth what their owner is worth in the order, and more with their age (`boathouse.Backfill`).
+The fourth, reservations, are worth what their owner is worth in the order, and more with age (`boathouse.Backfill`).
 """
 
 from __future__ import annotations

@@ -78,6 +78,18 @@ def test_who_ends_later_or_no_one_knows_when_may_not(shell_with_reservation, sec
     assert core.where(shell_with_reservation.cycle()) == []
 
 
+@pytest.mark.parametrize(("age_s", "found"), [(10.0, [("little/executor-0", "n0")]), (310.0, [])])
+def test_an_executor_whose_job_goes_before_the_owner_may_use_the_node_for_a_while(age_s, found):
+    shell = ElasticShell()
+    shell.submit("maps", 3, seconds=1000.0)
+    shell.cycle()
+    shell.submit_spark()
+    shell.cycle()
+    shell.advance(age_s)
+    shell.submit("little", 1, core.amount(500, 1), stage=model.Stage.EXECUTOR, seconds=None)
+    assert core.where(shell.cycle()) == found
+
+
 def test_nodes_of_executors_that_start_together_stay_closed_until_they_start():
     shell = ElasticShell(*core.nodes(2))
     shell.submit("maps", 4, core.amount(1800, 2))
