@@ -30,6 +30,8 @@ JOBS = ("Run a job", "Run a Spark application", "Run a Hadoop cluster")
 LOG = paths.REPOSITORY / "docs" / "first-hour.md"
 LIMIT_S = 1200
 COLLECTED_S = 120
+NODE_LEASES = "kube-node-lease"
+"""Where a kubelet writes that it lives, even while its node is removed."""
 PROGRAMS = ("kind", "helm", "kubectl")
 BASES = {".": dockerfiles.PYTHON_BASE, "images/spark": dockerfiles.SPARK_BASE, "images/hadoop": dockerfiles.HADOOP_BASE}
 
@@ -128,12 +130,12 @@ class Nodes:
 
 
 def objects(cluster: Cluster) -> set[str]:
-    """Return all objects of the cluster but Events and what DaemonSets have on nodes that come and go."""
+    """Return all objects but Events, and what kubelets and DaemonSets have of nodes that come and go."""
     kinds = cluster.run("api-resources", "--verbs=list", "-o", "name").split()
     wanted = ",".join(kind for kind in kinds if kind.partition(".")[0] != "events")
-    found = cluster.get(wanted, "-A")["items"]
-    owned = [each for each in found if not autoscaling.of_daemon_set(each)]
-    return {f"{one['kind']} {one['metadata'].get('namespace', '')}/{one['metadata']['name']}" for one in owned}
+    found = [each for each in cluster.get(wanted, "-A")["items"] if not autoscaling.of_daemon_set(each)]
+    names = {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in found}
+    return {f"{kind} {namespace}/{name}" for kind, namespace, name in names if namespace != NODE_LEASES}
 
 
 def try_out(cluster: Cluster, nodes: Nodes, user: User) -> list[str]:
