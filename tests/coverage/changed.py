@@ -165,6 +165,11 @@ class Importers:
             reached |= users
         return {file for file in reached if _is_test(file) and file in self._texts}
 
+    def of(self, path: str) -> set[str]:
+        """Return the test files that themselves import a module of the code, such as `operator/boathouse/names.py`."""
+        module = path.partition("/")[2].removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        return {file for file in self._users.get(module, set()) if _is_test(file)}
+
     def used(self, file: str) -> set[str]:
         """Return a test file, the modules of the tests that it imports, also by others, and its conftest.py files."""
         reached, fresh = set[str](), {file}

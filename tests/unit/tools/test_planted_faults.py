@@ -253,3 +253,10 @@ def test_the_chosen_tests_run_in_their_order():
 
 def test_a_worker_finds_all_its_libraries():
     assert [name for name in worker.LIBRARIES if importlib.util.find_spec(name) is None] == []
+
+
+def test_tests_whose_file_imports_the_module_come_before_cheaper_ones():
+    cheap, near, dear = (
+        dataclasses.replace(TEST, name=name, file=f"tests/unit/test_{name}.py") for name in ("cheap", "near", "dear")
+    )
+    assert running.nearest_first([cheap, near, dear], {near.file}) == [near, cheap, dear]

@@ -136,7 +136,7 @@ def test_changed_lines_are_the_new_ones_and_those_beside_a_deletion():
 @pytest.fixture
 def helpers(tmp_path):
     texts = {
-        "tests/unit/test_a.py": "from tests.builders import pods\n",
+        "tests/unit/test_a.py": "from boathouse import pods as code\nfrom tests.builders import pods\n",
         "tests/unit/test_b.py": "import tests.wire.world\n",
         "tests/wire/world.py": "from tests.builders.pods import pod\n",
         "tests/builders/pods.py": "PAGE = 'mrjob.md'\n",
@@ -153,6 +153,7 @@ def test_a_changed_helper_concerns_the_tests_that_import_it_directly_or_not(help
     assert helpers.tests("tests/builders/pods.py") == {"tests/unit/test_a.py", "tests/unit/test_b.py"}
     assert helpers.tests("tests/wire/conftest.py") == {"tests/wire/test_c.py", "tests/unit/test_b.py"}
     assert helpers.naming("mrjob.md") == {"tests/wire/test_c.py"}
+    assert helpers.of("operator/boathouse/pods.py") == {"tests/unit/test_a.py"}
 
 
 def test_the_cheapest_tests_run_within_the_time_and_the_others_are_named(recorded):
