@@ -1,9 +1,12 @@
-"""First live comparison: 30 jobs of the FB-2009 mix and 10 Spark applications on 40 modelled nodes, memory load 0.9.
+"""Workloads of the board on real pods: jobs of the FB-2009 mix and Spark applications on modelled nodes.
 
-    python lab/benchmarks/live_mix.py [--seeds 1,2,3] [--minutes 3] [--limit 6]
+    python lab/benchmarks/live_mix.py [--row mix-0.9] [--seeds 1,2,3] [--minutes 3] [--limit 6]
                                   [--rounds boathouse,fair,kube-scheduler]
                                   [--without suspend,ikayak,ila,fspy,yarn-me]
 
+`--row` names a row of the board that is such a mix (`boathouse_lab.board.rows`: mix-0.5, mix-0.9, mix-1.2, memory-x2,
+memory-half, cpu, fb2009-sizes, mapreduce, spark, spark-70). Its nodes, jobs, applications, memory load and minutes are
+the row's unless the options `--nodes`, `--jobs`, `--applications`, `--load` and `--minutes` say otherwise.
 Each round submits the same workload (`mix_workload.py`) at the same times; every second seed has the rounds in reverse
 order. Boathouse is the operator itself; pods are real, nodes are KWOK's, which actuate resizes, and run times follow
 size, CPU and neighbours (`modelled_nodes.py`). In the rounds of kube-scheduler it binds the same pods as Boathouse:
@@ -45,6 +48,7 @@ from boathouse.cluster import catalogue, client, config, informer, store, wire
 from boathouse.services.instruments import wiring
 from boathouse.services.mrjob.model import HOUSEKEEPING
 from boathouse_e2e import kwok
+from boathouse_lab.board import draws, mix, rows
 
 if TYPE_CHECKING:
     import argparse
@@ -52,7 +56,6 @@ if TYPE_CHECKING:
 
     from boathouse_sim import work
 
-CORES, MEMORY_MIB = 8, 16 * 1024
 NAMESPACE = mix_workload.NAMESPACE
 AROUND = HOUSEKEEPING.resources
 """What setup and commit tasks request."""
@@ -60,7 +63,8 @@ KUBE_SCHEDULER = "kube-scheduler"
 WITHOUT = "without "
 LOOK_S = 0.5
 SAY_S = 15
-AIMS = {"fair": 0.85, KUBE_SCHEDULER: 0.6}
+AIMS = {"mix-0.9": 0.75, "memory-x2": 0.45, "fb2009-sizes": 0.8}
+"""The largest ratio to kube-scheduler, by row, that the profile boathouse should have."""
 FINISHED = frozenset({"Succeeded", "Failed"})
 
 
@@ -160,9 +164,12 @@ class Submissions:
 class Comparison:
     """All rounds, on one cluster."""
 
-    def __init__(self, api: client.ApiClient, cluster: Any, folder: Path, arguments: argparse.Namespace) -> None:
-        self._api, self._cluster, self._folder, self._given = api, cluster, folder, arguments
-        self._nodes = [kwok.name_of(index) for index in range(arguments.nodes)]
+    def __init__(
+        self, api: client.ApiClient, cluster: Any, folder: Path, shape: mix.Shape, arguments: argparse.Namespace
+    ) -> None:
+        self._api, self._cluster, self._folder = api, cluster, folder
+        self._shape, self._limit_s = shape, arguments.limit * shape.submit_s
+        self._nodes = [kwok.name_of(index) for index in range(shape.nodes)]
         self._kubelets = modelled_nodes.Kubelets()
         self._rounds = 0
 
@@ -181,24 +188,12 @@ class Comparison:
     async def _create(self, resource: catalogue.Resource[Any], manifest: dict[str, Any], namespace: str = "") -> None:
         await spark_mix.all_of([lambda: self._api.create(resource, manifest, namespace or None)])
 
-    def _mix(self, seed: int) -> mix_workload.Mix:
-        given = self._given
-        return mix_workload.mix(
-            seed,
-            jobs=given.jobs,
-            applications=given.applications,
-            nodes=given.nodes,
-            node=(CORES, MEMORY_MIB),
-            load=given.load,
-            s=60 * given.minutes,
-        )
-
     async def carry_out(self, seed: int, names: list[str]) -> AsyncIterator[Round]:
         """Carry out the rounds of a seed."""
-        mix = self._mix(seed)
-        support.say(f"==> seed {seed}: {mix.text()}")
+        drawn = mix_workload.mix(seed, self._shape)
+        support.say(f"==> seed {seed}: {drawn.text()}")
         for name in names:
-            yield await self._round(seed, mix, name)
+            yield await self._round(seed, drawn, name)
 
     async def _round(self, seed: int, mix: mix_workload.Mix, name: str) -> Round:
         self._rounds += 1
@@ -217,7 +212,7 @@ class Comparison:
         self, mix: mix_workload.Mix, seed: int, endpoint: mix_tasks.Endpoint | None
     ) -> AsyncIterator[tuple[mix_tasks.Programs, asyncio.Task[None]]]:
         """Run nodes and programs during the block."""
-        nodes = modelled_nodes.Nodes(self._nodes, CORES)
+        nodes = modelled_nodes.Nodes(self._nodes, self._shape.cores)
         self._kubelets.nodes = nodes
         programs = mix_tasks.Programs(self._api, nodes, mix, seed, endpoint)
 
@@ -320,7 +315,7 @@ class Comparison:
                 raise SystemExit("the operator has ended: see its log")
 
         submitting = asyncio.create_task(submissions.submit(how))
-        await submissions.finished(self._given.limit * 60 * self._given.minutes, check)
+        await submissions.finished(self._limit_s, check)
         await submitting
 
     # kube-scheduler
@@ -405,8 +400,30 @@ def say_errors(log: Path) -> None:
         support.say(f"    {count[event]} errors in the operator's log: {line}")
 
 
-def say_results(rounds: list[Round]) -> None:
-    """Print means and ratios."""
+def shape_of(arguments: argparse.Namespace) -> mix.Shape:
+    """Return the shape of a row of the board, with what the options replace.
+
+    Raises:
+        SystemExit: There is no such row, or it is more than a mix on a cluster.
+    """
+    mixes = {row.name: row.draw for row in rows.ROWS if isinstance(row.draw, draws.Mixed)}
+    fitting = {name: draw.shape for name, draw in mixes.items() if draw == draws.Mixed(shape=draw.shape)}
+    if arguments.row not in fitting:
+        raise SystemExit(f"--row {arguments.row}: choose from {', '.join(fitting)}")
+    given = {
+        "nodes": arguments.nodes or None,
+        "jobs": arguments.jobs if arguments.jobs >= 0 else None,
+        "applications": arguments.applications if arguments.applications >= 0 else None,
+        "load": arguments.load or None,
+        "submit_s": 60 * arguments.minutes or None,
+    }
+    return dataclasses.replace(
+        fitting[arguments.row], **{name: value for name, value in given.items() if value is not None}
+    )
+
+
+def say_results(rounds: list[Round], aim: float | None) -> None:
+    """Print means and ratios; `aim` is the largest ratio to kube-scheduler that is asked for."""
     by_name: dict[str, list[Round]] = collections.defaultdict(list)
     for each in rounds:
         by_name[each.name].append(each)
@@ -421,8 +438,9 @@ def say_results(rounds: list[Round]) -> None:
     for name, theirs in by_name.items():
         pairs = [(a.mean_s(), b.mean_s()) for a in ours for b in theirs if a.seed == b.seed]
         if name != "boathouse" and pairs:
-            say_ratio(name, [a / b for a, b in pairs], sum(a for a, _ in pairs) / sum(b for _, b in pairs))
-            if name in AIMS:
+            mean = sum(a for a, _ in pairs) / sum(b for _, b in pairs)
+            say_ratio(name, [a / b for a, b in pairs], mean, aim if name == KUBE_SCHEDULER else None)
+            if not name.startswith(WITHOUT):
                 least = sum(each.alone_s for each in theirs) / sum(each.mean_s() for each in theirs)
                 support.say(f"    the least possible ratio to {name}: {least:.2f}")
     for each in rounds:
@@ -430,7 +448,7 @@ def say_results(rounds: list[Round]) -> None:
             support.say(f"  NOT finished, so the mean is too low: {each.text()}")
 
 
-def say_ratio(name: str, ratios: list[float], ratio: float) -> None:
+def say_ratio(name: str, ratios: list[float], ratio: float, aim: float | None) -> None:
     """Print a ratio of the profile boathouse over another round."""
     spread = f"{min(ratios):.2f} to {max(ratios):.2f}, {len(ratios)} seeds"
     if name.startswith(WITHOUT):
@@ -438,32 +456,32 @@ def say_ratio(name: str, ratios: list[float], ratio: float) -> None:
             f"  {name}: {100 * (1 / ratio - 1):+.1f} % mean time (ratio boathouse / this {ratio:.2f}; {spread})"
         )
         return
-    aim = AIMS.get(name)
     judged = "" if aim is None else f"; aim at most {aim}: {'reached' if ratio <= aim else 'NOT reached'}"
     support.say(f"  boathouse / {name}: {ratio:.2f} ({spread}){judged}")
 
 
 async def main(arguments: argparse.Namespace) -> None:
     """Carry out all rounds, and print what came of them."""
+    shape = shape_of(arguments)
     folder = Path(tempfile.mkdtemp(prefix="boathouse-bench-live-mix-"))
     support.say(f"==> logs in {folder}")
     parts = [f"{WITHOUT}{part}" for part in arguments.without.split(",") if part]
     names = [*(name for name in arguments.rounds.split(",") if name), *parts]
-    rounds: list[Round] = []
-    shape = {"kwok_node_cpu": CORES, "kwok_node_memory_mib": MEMORY_MIB, "kwok_resizes": True}
-    with support.cluster("live-mix", arguments.nodes, **shape) as cluster:
+    carried_out: list[Round] = []
+    node = {"kwok_node_cpu": shape.cores, "kwok_node_memory_mib": shape.mem_mb, "kwok_resizes": True}
+    with support.cluster("live-mix", shape.nodes, **node) as cluster:
         cluster.run("apply", "--server-side", "-f", str(load.CRDS))
         async with client.ApiClient(config.load(cluster.kubeconfig)) as api:
-            comparison = Comparison(api, cluster, folder, arguments)
+            comparison = Comparison(api, cluster, folder, shape, arguments)
             await comparison.prepare()
             try:
                 for number, seed in enumerate(map(int, arguments.seeds.split(","))):
                     async for found in comparison.carry_out(seed, names[::-1] if number % 2 else names):
-                        rounds.append(found)  # noqa: PERF401 - to print those that were carried out
+                        carried_out.append(found)  # noqa: PERF401 - to print those that were carried out
             finally:
                 comparison.close()
-                say_results(rounds)
-    sys.exit(any(each.unfinished for each in rounds))
+                say_results(carried_out, AIMS.get(arguments.row))
+    sys.exit(any(each.unfinished for each in carried_out))
 
 
 if __name__ == "__main__":
@@ -471,13 +489,14 @@ if __name__ == "__main__":
         main(
             support.options(
                 __doc__ or "",
+                row="mix-0.9",
                 seeds="1,2,3",
-                minutes=3.0,
+                minutes=0.0,
                 limit=6.0,
-                nodes=40,
-                jobs=30,
-                applications=10,
-                load=0.9,
+                nodes=0,
+                jobs=-1,
+                applications=-1,
+                load=0.0,
                 rounds="boathouse,fair,kube-scheduler",
                 without="",
             )

@@ -85,22 +85,8 @@ class Mix:
         return drawn.text(self.drawn)
 
 
-def mix(seed: int, *, jobs: int, applications: int, nodes: int, node: tuple[int, int], load: float, s: float) -> Mix:
-    """Return the workload of a seed.
-
-    Args:
-        seed: Of all that is drawn.
-        jobs: Number of jobs.
-        applications: Number of applications.
-        nodes: Number of nodes.
-        node: Cores and MiB of a node.
-        load: Share of the nodes' memory that the workload uses.
-        s: Seconds in which all are submitted.
-    """
-    cores, mem_mb = node
-    shape = drawn.Shape(
-        jobs=jobs, applications=applications, nodes=nodes, cores=cores, mem_mb=mem_mb, load=load, submit_s=s
-    )
+def mix(seed: int, shape: drawn.Shape) -> Mix:
+    """Return the workload of a seed."""
     found, fields = drawn.draw(seed, shape), [field.name for field in dataclasses.fields(drawn.Job)]
     return Mix(
         jobs=tuple(Job(**{name: getattr(one, name) for name in fields}) for one in found.jobs),

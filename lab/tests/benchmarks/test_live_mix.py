@@ -16,17 +16,18 @@ import mix_workload
 import modelled_nodes
 import partial_operator
 
+from boathouse_lab.board import mix as mix_shapes
 from boathouse_sim.live.rates import Activity, Gate
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-NODE = (8, 16 * 1024)
+SHAPE = mix_shapes.Shape(submit_s=240)
 
 
 @functools.cache
 def mix(seed: int = 1) -> mix_workload.Mix:
-    return mix_workload.mix(seed, jobs=30, applications=10, nodes=40, node=NODE, load=0.9, s=240)
+    return mix_workload.mix(seed, SHAPE)
 
 
 def test_jobs_and_applications_use_the_given_share_of_memory() -> None:
@@ -35,7 +36,7 @@ def test_jobs_and_applications_use_the_given_share_of_memory() -> None:
         phase.tasks * phase.mem_ideal_mb * phase.duration_ms / 1000 for job in subject.jobs for phase in job.spec.phases
     )
     apps = sum(each.application.work.seconds * each.application.work.memory_mib for each in subject.applications)
-    assert (jobs + apps) / (40 * NODE[1] * 240) == pytest.approx(0.9, rel=0.01)
+    assert (jobs + apps) / SHAPE.memory_mb_s == pytest.approx(0.9, rel=0.01)
 
 
 def test_memory_is_scarcer_than_cpu() -> None:
