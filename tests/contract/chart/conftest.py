@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from boathouse_e2e import tools
-from tests.contract.chart import drivers
+from tests.contract.chart import drivers, installations
 from tests.contract.chart.api_server import ApiServer, Manifest
 from tests.contract.chart.builders import (
     CONTROLLER,
@@ -18,8 +18,6 @@ from tests.contract.chart.builders import (
     JOBS,
     OPERATOR,
     OPERATORS_LABEL,
-    RESTRICTED,
-    grant,
     lease,
     mrjob,
     object_,
@@ -95,6 +93,14 @@ class Chart:
         return subprocess.run([self._helm, *command], capture_output=True, text=True, check=False)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the modules together that need the chart with the same values: it is installed once for these."""
+    own = [(number, item) for number, item in enumerate(items) if Path(__file__).parent in item.path.parents]
+    ordered = sorted((item for _, item in own), key=lambda item: json.dumps(getattr(item.module, "VALUES", {})))
+    for (number, _), item in zip(own, ordered, strict=True):
+        items[number] = item
+
+
 @pytest.fixture(scope="session")
 def chart() -> Chart:
     return Chart(tools.ensure(["helm"])["helm"])
@@ -116,41 +122,28 @@ def cluster(control_plane: Any, tmp_path_factory: pytest.TempPathFactory) -> Api
     return ApiServer(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
 
 
-@pytest.fixture(scope="module")
-def values() -> dict[str, Any]:
-    """The chart's values; a module that needs others replaces this fixture."""
-    return {}
+@pytest.fixture(scope="session")
+def installation(cluster, chart):
+    with installations.on(cluster, chart) as shared:
+        yield shared
 
 
 @pytest.fixture(scope="module")
-def installed(cluster, chart, values):
-    """The chart, namespaces with and without the restricted standard, and pods that wait to be bound."""
-    others = [
-        *(object_("Namespace", name, metadata={"labels": RESTRICTED}) for name in ("boathouse-system", "demo")),
-        object_("Namespace", "unguarded"),
-        object_("Namespace", "closed", metadata={"labels": {"boathouse.dev/enabled": "false"}}),
-        object_("ServiceAccount", "builder", "unguarded"),
-        grant("chart-test-everything", "cluster-admin", "alice", CONTROLLER),
-        object_("ConfigMap", "coredns", "demo"),
-    ]
+def installed(request, cluster, installation):
+    """The chart with the values that the module has as `VALUES`, and pods that wait to be bound."""
     waiting = [
         pod("ordinary", schedulerName="nobody"),
         pod("foreign", schedulerName="boathouse"),
-        pod("neighbour", "boathouse-system", schedulerName="nobody"),
-        pod("boathouse-0", "boathouse-system", meta=OPERATORS_LABEL, schedulerName="nobody"),
+        pod("neighbour", NAMESPACE, schedulerName="nobody"),
+        pod("boathouse-0", NAMESPACE, meta=OPERATORS_LABEL, schedulerName="nobody"),
+        mrjob(),
     ]
-    manifests = [*chart.render(**values), lease(EPOCH)]
-    cluster.apply(*others)
-    cluster.apply(*manifests)
-    for namespace in ("boathouse-system", "demo", "unguarded"):
-        cluster.until(lambda name=namespace: cluster.creates(pod(namespace=name)), "admitted")  # it has its account
+    installation.take(getattr(request.module, "VALUES", {}))
     cluster.until(lambda: cluster.creates(mrjob()), "admitted")  # its CRD is served
-    cluster.apply(*waiting, mrjob())
+    cluster.apply(*waiting, lease(EPOCH))
     wait_for_policies(cluster)
     yield cluster
-    cluster.delete(*waiting, mrjob())
-    cluster.uninstall(*manifests)
-    cluster.delete(*(other for other in others if other["kind"] != "Namespace"))
+    cluster.delete(*waiting)
 
 
 @pytest.fixture(scope="module")

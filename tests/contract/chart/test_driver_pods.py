@@ -24,10 +24,10 @@ NAMESPACE = "unguarded"  # it enforces no Pod Security Standard: the policies al
 CLASSES = ("batch-low", "batch-high")
 
 
-@pytest.fixture(scope="module")
-def values() -> dict[str, Any]:
-    spark = {"namespaces": ["demo", NAMESPACE], "priorityClasses": ["batch-low"]}
-    return {"spark": spark, "queues": [{"name": "default", "priorityClasses": ["other"]}]}
+VALUES = {
+    "spark": {"namespaces": ["demo", NAMESPACE], "priorityClasses": ["batch-low"]},
+    "queues": [{"name": "default", "priorityClasses": ["other"]}],
+}
 
 
 @pytest.fixture(scope="module")

@@ -14,9 +14,7 @@ OURS = "labels and annotations of boathouse.dev are written by Boathouse only"
 USER = f"system:serviceaccount:demo:{drivers.ACCOUNT}"
 
 
-@pytest.fixture(scope="module")
-def values() -> dict[str, Any]:
-    return {"spark": {"namespaces": ["demo"]}}
+VALUES = {"spark": {"namespaces": ["demo"]}}
 
 
 @pytest.fixture(scope="module")

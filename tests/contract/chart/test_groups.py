@@ -2,6 +2,7 @@
 
 import pytest
 
+from tests.contract.chart import installations
 from tests.contract.chart.api_server import ApiServer
 from tests.contract.chart.builders import pod
 
@@ -16,6 +17,12 @@ GROUPS = {"schedulingGroup": {"podGroupName": "g"}, "workloadRef": {"name": "w",
 def cluster(start_control_plane, tmp_path_factory):
     control_plane = start_control_plane("groups", apiserver_args=SWITCHED_ON)
     return ApiServer(control_plane.kubeconfig, tmp_path_factory.mktemp("kubectl"))
+
+
+@pytest.fixture(scope="module")
+def installation(cluster, chart):
+    with installations.on(cluster, chart) as shared:
+        yield shared
 
 
 @pytest.mark.parametrize("field", GROUPS)

@@ -12,14 +12,14 @@ KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 CREATES_PODS = ("", ["pods"], ["create"], [])
 
 
-@pytest.fixture(scope="module")
-def values() -> dict[str, Any]:
-    queues = [
+VALUES = {
+    "queues": [
         {"name": "default"},
         {"name": "elsewhere", "namespaces": ["another"]},
         {"name": "nightly", "namespaces": ["demo"], "priorityClasses": ["batch-low"]},
-    ]
-    return {"queues": queues, "rights": {"exempt": [KUEUE]}}
+    ],
+    "rights": {"exempt": [KUEUE]},
+}
 
 
 def new_mrjob(namespace: str = "demo", **fields: Any) -> dict[str, Any]:
@@ -219,17 +219,17 @@ def test_the_label_of_a_namespace_cannot_name_a_queue_that_does_not_accept_it(in
         installed.kubectl(*label, "boathouse.dev/queue-")
 
 
-def test_a_job_of_a_queue_that_was_taken_away_can_still_be_changed(installed, chart, values, alice):
+def test_a_job_of_a_queue_that_was_taken_away_can_still_be_changed(installed, chart, alice):
     """Its queue is judged when the job is created or changes it, not whenever a label is set."""
     behind = mrjob(name="left-behind", queue="nightly")
     installed.apply(behind)
-    without = [manifest for manifest in chart.render(rights=values["rights"]) if "Policy" in manifest["kind"]]
+    without = [manifest for manifest in chart.render(rights=VALUES["rights"]) if "Policy" in manifest["kind"]]
     try:
         installed.apply(*without)
         alice.until(lambda: alice.creates(new_mrjob(queue="nightly")), "the queue nightly does not exist")
         assert alice.patches("mrjob/left-behind", {"metadata": {"labels": {"a": "b"}}}) == "admitted"
     finally:
-        installed.apply(*(manifest for manifest in chart.render(**values) if "Policy" in manifest["kind"]))
+        installed.apply(*(manifest for manifest in chart.render(**VALUES) if "Policy" in manifest["kind"]))
         alice.until(lambda: alice.creates(new_mrjob(queue="nightly")), "admitted")
         installed.delete(behind)
 

@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from boathouse_cli.changing import enable_spark
+from tests.contract.chart.builders import object_
 
 OPERATOR = "system:serviceaccount:boathouse-system:boathouse"
 CLUSTER_WIDE = {
@@ -68,6 +69,7 @@ def rights(role: dict[str, Any]) -> dict[str, set[str]]:
 
 
 SIGNALS = {"kubelets": {"enabled": True, "insecureSkipVerify": True}}
+VALUES = {"namespaces": ["team"], "signals": SIGNALS}
 
 
 def bindings(manifests) -> dict[tuple[str, str | None], str]:
@@ -234,20 +236,14 @@ MAY_NOT = [
 
 
 @pytest.fixture(scope="module")
-def in_one_namespace(cluster, chart):
-    """The chart with `namespaces: [team]`, applied, and what another module applied gone."""
-    spaces = [
-        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-        for name in ("boathouse-system", "team", "elsewhere")
-    ]
-    manifests = list(chart.render(namespaces=["team"], signals=SIGNALS))
-    cluster.apply(*spaces)
-    cluster.apply(*manifests)
+def in_one_namespace(cluster, installation):
+    """The chart with `namespaces: [team]`."""
+    cluster.apply(*(object_("Namespace", name) for name in ("team", "elsewhere")))
+    installation.take(VALUES)
     operator = cluster.acting_as(OPERATOR)
     cluster.until(lambda: operator.may("create", "pods", "team"), "yes")
     cluster.until(lambda: operator.may("create", "pods", "elsewhere"), "no")
-    yield cluster
-    cluster.uninstall(*manifests)
+    return cluster
 
 
 @pytest.fixture(scope="module")

@@ -14,15 +14,15 @@ USES_DRIVER = ("boathouse.dev", ["accounts"], ["use"], ["boathouse-spark"])
 CLASS = {"podTemplate": {"priorityClassName": "batch-low"}}
 
 
-@pytest.fixture(scope="module")
-def values() -> dict[str, Any]:
-    queues = [
+VALUES = {
+    "queues": [
         {"name": "default"},
         {"name": "elsewhere", "namespaces": ["another"]},
         {"name": "nightly", "priorityClasses": ["batch-low"]},
-    ]
-    spark = {"namespaces": ["demo"], "priorityClasses": ["batch-low"]}
-    return {"queues": queues, "rights": {"exempt": [KUEUE]}, "spark": spark}
+    ],
+    "rights": {"exempt": [KUEUE]},
+    "spark": {"namespaces": ["demo"], "priorityClasses": ["batch-low"]},
+}
 
 
 def new_sparkapp(**fields: Any) -> dict[str, Any]:
