@@ -77,10 +77,12 @@ def _fits(pod: Pod, others: list[Pod], room: Size) -> bool:
     anti = pod["spec"].get("affinity", {}).get("podAntiAffinity", {})
     terms = anti.get("requiredDuringSchedulingIgnoredDuringExecution", ())
     unwanted = [term["labelSelector"]["matchLabels"].items() for term in terms]
-    is_apart = not any(each <= other["metadata"]["labels"].items() for each in unwanted for other in others)
+    is_apart = not any(
+        match_labels <= other["metadata"]["labels"].items() for match_labels in unwanted for other in others
+    )
     return is_apart and sum(map(_requests, others), _requests(pod)).fits(room)
 
 
 def _requests(pod: Pod) -> Size:
     containers = pod["spec"]["containers"]
-    return sum((Size.of(each.get("resources", {}).get("requests", {})) for each in containers), Size())
+    return sum((Size.of(container.get("resources", {}).get("requests", {})) for container in containers), Size())

@@ -34,8 +34,8 @@ class ContainerCpu:
         """
         number = container_id.rpartition("/")[2]
         hierarchies = [root, root] if cgroups.unified(root) else [root / "cpu", root / "cpuacct"]
-        folders = [next(each.rglob(f"*{number}*"), None) for each in hierarchies if number]
-        found = [each for each in folders if each is not None]
+        folders = [next(hierarchy.rglob(f"*{number}*"), None) for hierarchy in hierarchies if number]
+        found = [folder for folder in folders if folder is not None]
         if len(found) < len(hierarchies):
             raise ClusterError(f"the cgroup of container {container_id!r} is not on this machine: see PROVIDER")
         return cls(*found)

@@ -125,7 +125,7 @@ def make(
     kept = _read_manifest(folder)
     texts = _enough(kept.values(), min_bytes)
     if refresh or texts is None:
-        offered = (kept.get(each) or _take(*each, folder, progress) for each in _available())
+        offered = (kept.get(package) or _take(*package, folder, progress) for package in _available())
         texts = _enough((text for text in offered if text is not None), min_bytes)
     if texts is None:
         raise CorpusError(
@@ -269,7 +269,7 @@ def _read_manifest(folder: Path) -> dict[tuple[str, str], Text]:
         return {}
     if manifest["layout"] != LAYOUT:
         return {}
-    texts = [Text(**each) for each in manifest["texts"]]
+    texts = [Text(**entry) for entry in manifest["texts"]]
     return {
         (text.package, text.version): text
         for text in texts

@@ -143,7 +143,7 @@ def _pipeline(script: str, files: Sequence[Path], target: Path) -> None:
 
 def sizes(store: S3Store, prefix: str) -> dict[str, int]:
     """Return the sizes in bytes of the objects below a prefix (whole path segments), by key."""
-    return {each["path"]: each["size"] for page in obstore.list(store, prefix) for each in page}
+    return {entry["path"]: entry["size"] for page in obstore.list(store, prefix) for entry in page}
 
 
 def upload(store: S3Store, files: Mapping[str, Path]) -> int:
@@ -290,7 +290,9 @@ def _corpus(options: Options, screen: console.Console) -> corpus.Corpus:
         screen.print(f"  {line}", highlight=False)
 
     text = corpus.make(min_bytes=options.min_mb * 10**6, progress=say)
-    packages = ", ".join(f"{each.package} ({each.size_bytes / 1e6:.0f} MB)" for each in text.texts)
+    packages = ", ".join(
+        f"{package_text.package} ({package_text.size_bytes / 1e6:.0f} MB)" for package_text in text.texts
+    )
     say(f"{text.size_bytes / 1e6:.0f} MB from {packages}")
     return text
 
@@ -306,9 +308,9 @@ def _spec(options: Options) -> ClusterSpec:
 
 def _prepare(cluster: Cluster, books: S3Store, text: corpus.Corpus, screen: console.Console) -> None:
     """Upload the text to the bucket, and delete what an earlier demo left."""
-    for each in WORD_COUNTS:
-        cluster.run("delete", each.kind.plural, each.name, "-n", NAMESPACE, "--ignore-not-found", "--wait")
-        if removed := remove(books, each.name):
+    for count in WORD_COUNTS:
+        cluster.run("delete", count.kind.plural, count.name, "-n", NAMESPACE, "--ignore-not-found", "--wait")
+        if removed := remove(books, count.name):
             screen.print(f"  removed the output of an earlier demo ({removed} objects)", highlight=False)
     sent = upload(books, {f"{TEXTS}/{path.name}": path for path in text.files})
     if sent < len(text.files):
@@ -319,9 +321,9 @@ def _count(cluster: Cluster, screen: console.Console) -> list[model.Job]:
     """Apply all word counts, so that they run at the same time, and wait until each has ended."""
     kubeconfig = str(cluster.kubeconfig)
     changing.enable_spark(namespace=NAMESPACE, context=cluster.context, kubeconfig=kubeconfig)
-    for each in WORD_COUNTS:
-        screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(each.example)).strip(), highlight=False)
-    return [_follow(cluster, each, screen) for each in WORD_COUNTS]
+    for count in WORD_COUNTS:
+        screen.print(cluster.run("apply", "-n", NAMESPACE, "-f", str(count.example)).strip(), highlight=False)
+    return [_follow(cluster, count, screen) for count in WORD_COUNTS]
 
 
 def _follow(cluster: Cluster, count: WordCount, screen: console.Console) -> model.Job:
@@ -343,27 +345,28 @@ def _check(books: S3Store, text: corpus.Corpus, screen: console.Console) -> Path
     BUILD.mkdir(parents=True, exist_ok=True)
     word_count(text.files, expected)
     words = sum(1 for _ in expected.open("rb"))
-    for each in WORD_COUNTS:
-        keys = sorted(key for key in sizes(books, each.name) if "/part-" in key)
-        parts = download(books, keys, BUILD / each.name)
-        counted = BUILD / f"{each.name}.txt"
+    for count in WORD_COUNTS:
+        keys = sorted(key for key in sizes(books, count.name) if "/part-" in key)
+        parts = download(books, keys, BUILD / count.name)
+        counted = BUILD / f"{count.name}.txt"
         job_output(parts, counted)
         if not filecmp.cmp(expected, counted, shallow=False):
             raise DemoError(
-                f"the counts of {each.title} differ from the reference's: compare {counted} with {expected}"
+                f"the counts of {count.title} differ from the reference's: compare {counted} with {expected}"
             )
-        screen.print(f"  {each.title}: equal, {words} different words in {len(parts)} parts", highlight=False)
+        screen.print(f"  {count.title}: equal, {words} different words in {len(parts)} parts", highlight=False)
     return expected
 
 
 def _show(cluster: Cluster, jobs: Sequence[model.Job], counted: Path, screen: console.Console) -> None:
     screen.print("\nThe most frequent words:")
-    for count, word in most_frequent(counted.read_text().splitlines()):
-        screen.print(f"  {count:>10,}  {word}", highlight=False)
+    for frequency, word in most_frequent(counted.read_text().splitlines()):
+        screen.print(f"  {frequency:>10,}  {word}", highlight=False)
     access = _gateway(cluster)
-    pods = [kinds.drawn_pods(access, each.kind, job) for each, job in zip(WORD_COUNTS, jobs, strict=True)]
+    pods = [kinds.drawn_pods(access, count.kind, job) for count, job in zip(WORD_COUNTS, jobs, strict=True)]
     lines = [
-        each.kind.timeline(job, own, now_s=time.time()) for each, job, own in zip(WORD_COUNTS, jobs, pods, strict=True)
+        count.kind.timeline(job, own, now_s=time.time())
+        for count, job, own in zip(WORD_COUNTS, jobs, pods, strict=True)
     ]
     screen.print()
     screen.print(tables.seconds(picture.shares(*lines)))
@@ -388,7 +391,7 @@ def _farewell(cluster: Cluster, options: Options, screen: console.Console) -> No
         f"  export PATH={paths.REPOSITORY / '.venv/bin'}:{cluster.kubectl.parent}:$PATH",
         f"  kubectl get boathouse,pods -n {NAMESPACE}",
         f"  kubectl boathouse explain {WORD_COUNTS[-1].title} -n {NAMESPACE}",
-        f"  kubectl boathouse timeline {' '.join(each.title for each in WORD_COUNTS)} -n {NAMESPACE} -o timeline.svg",
+        f"  kubectl boathouse timeline {' '.join(count.title for count in WORD_COUNTS)} -n {NAMESPACE} -o timeline.svg",
         f"To remove it: make cluster-down CLUSTER={options.name}",
     )
     for line in lines:

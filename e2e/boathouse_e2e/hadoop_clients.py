@@ -146,7 +146,7 @@ class HadoopClients:
 
     async def _cluster_of(self, pod: Pod) -> str:
         """Return the UID of the cluster whose settings a pod has mounted."""
-        settings = next(each["configMap"]["name"] for each in pod["spec"]["volumes"] if each["name"] == "conf")
+        settings = next(volume["configMap"]["name"] for volume in pod["spec"]["volumes"] if volume["name"] == "conf")
         while True:
             with contextlib.suppress(*_PASSING):
                 found = await self._api.get(catalogue.CONFIG_MAPS.untyped(), settings, self._namespace)
@@ -182,8 +182,8 @@ def client_spec(pod: Pod) -> ClientSpec:
     """Return the parameters of a client's pod."""
     spec = pod["spec"]
     containers = (*spec["containers"], *spec.get("initContainers", ()))
-    variables = (each for container in containers for each in container.get("env", ()))
-    order = next(each["value"] for each in variables if each["name"] == CLIENT_ENV)
+    variables = (variable for container in containers for variable in container.get("env", ()))
+    order = next(variable["value"] for variable in variables if variable["name"] == CLIENT_ENV)
     return msgspec.json.decode(order.replace("$$(", "$("), type=ClientSpec)
 
 

@@ -161,7 +161,9 @@ class Hadoop:
             self.hdfs.excluded = frozenset(by_name[name] for name in text.split() if name in by_name)
             return True
         found = ET.fromstring(text).findall("host")  # noqa: S314 - of our agent
-        timeouts_s = {each.findtext("name", ""): float(each.findtext("timeout", "-1")) for each in found}
+        timeouts_s = {
+            host_element.findtext("name", ""): float(host_element.findtext("timeout", "-1")) for host_element in found
+        }
         known = {by_name[name]: timeout_s for name, timeout_s in timeouts_s.items() if name in by_name}
         self.yarn.exclude(known, self.now_s)
         return True
@@ -215,8 +217,8 @@ class Master:
     def __init__(self, hadoop: Hadoop, spec: AgentSpec, folder: Path, client: AgentClient) -> None:
         self._hadoop = hadoop
         self._files, self._shared = folder / "files", folder / "refresh"
-        for each in (self._files, self._shared):
-            each.mkdir(parents=True, exist_ok=True)
+        for path in (self._files, self._shared):
+            path.mkdir(parents=True, exist_ok=True)
         here = structs.replace(spec, files_path=str(self._files), refresh_path=str(self._shared))
         self._stored = HostFiles(here)
         self._agent = Agent(

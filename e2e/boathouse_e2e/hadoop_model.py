@@ -152,14 +152,14 @@ class Application:
     def finish(self, now_s: float, over_s: Mapping[str, float]) -> None:
         """End the tasks that are done: on hosts that have left, those that were done by then."""
         ended = [(host, end_s) for host, _, end_s in self.running if end_s <= over_s.get(host, now_s)]
-        self.running = [each for each in self.running if each[2] > over_s.get(each[0], now_s)]
+        self.running = [task for task in self.running if task[2] > over_s.get(task[0], now_s)]
         self.done += len(ended)
         self.ran_on |= {host for host, _ in ended}
 
     def lose(self, host: str) -> None:
         """Repeat what ran on a host that was lost."""
         gone = [seconds for on, seconds, _ in self.running if on == host]
-        self.running = [each for each in self.running if each[0] != host]
+        self.running = [task for task in self.running if task[0] != host]
         self.waiting = [*gone, *self.waiting]
         self.lost += len(gone)
         self.ran_on.discard(host)
@@ -219,8 +219,11 @@ class Yarn:
         """Return the applications of a tag, those that run first."""
         if now_s < self.started_s + self.recovery_s:
             return []
-        found = [each for each in self.applications.values() if each.tag == tag]
-        return [each.figures() for each in sorted(found, key=lambda each: (each.has_ended, each.id))]
+        found = [application for application in self.applications.values() if application.tag == tag]
+        return [
+            application.figures()
+            for application in sorted(found, key=lambda application: (application.has_ended, application.id))
+        ]
 
     def crowded_jobs(self) -> set[str]:
         """Return the jobs with several applications at the same time; the tag of attempt N of a job is JOB-N."""

@@ -244,12 +244,12 @@ class _Client(AgentClient):
 def _is_ready(pod: Pod) -> bool:
     statuses = pod["status"].get("containerStatuses") or ()
     runs = pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
-    return runs and bool(statuses) and all(each.get("ready") for each in statuses)
+    return runs and bool(statuses) and all(status.get("ready") for status in statuses)
 
 
 def _volume(pod: Pod) -> str:
     """Return what a pod's data are on: its claim, or the pod itself."""
-    claims = (each.get("persistentVolumeClaim", {}).get("claimName") for each in pod["spec"].get("volumes", ()))
+    claims = (volume.get("persistentVolumeClaim", {}).get("claimName") for volume in pod["spec"].get("volumes", ()))
     return str(next(filter(None, claims), pod["metadata"]["uid"]))
 
 
@@ -259,8 +259,8 @@ def _domain(pod: Pod) -> str:
 
 def _variable(pod: Pod, name: str) -> str:
     """Return a variable of a container of a pod, or ""."""
-    variables = (each for container in pod["spec"]["containers"] for each in container.get("env", ()))
-    return str(next((each.get("value", "") for each in variables if each["name"] == name), ""))
+    variables = (variable for container in pod["spec"]["containers"] for variable in container.get("env", ()))
+    return str(next((variable.get("value", "") for variable in variables if variable["name"] == name), ""))
 
 
 def _agent_spec(pod: Pod) -> AgentSpec:

@@ -96,7 +96,11 @@ class WebHdfs:
     def sizes(self, folder: str) -> dict[str, int]:
         """Return the sizes in bytes of the files in a folder, by name."""
         found = self._at_name_node("GET", folder, "LISTSTATUS")["FileStatuses"]["FileStatus"]
-        return {each["pathSuffix"]: int(each["length"]) for each in found if each["type"] == "FILE"}
+        return {
+            file_status["pathSuffix"]: int(file_status["length"])
+            for file_status in found
+            if file_status["type"] == "FILE"
+        }
 
     def files(self, folder: str) -> dict[str, bytes]:
         """Return the files in a folder by name."""

@@ -50,8 +50,8 @@ SPARKAPPS = catalogue.Resource(
     group=names.GROUP, version=names.VERSION, plural="sparkapps", kind="SparkApp", view=dict[str, Any]
 )
 _KINDS = {
-    each.kind: each
-    for each in (
+    resource.kind: resource
+    for resource in (
         MRJOBS,
         SPARKAPPS,
         MRCLUSTERS,
@@ -387,7 +387,7 @@ async def _names(admin: client.ApiClient, resource: catalogue.Resource[Manifest]
     except errors.NotFound:  # an earlier version of the chart has no such kind
         return []
     kept = ("kube-root-ca.crt", names.PROGRESS_CA_CONFIG_MAP, "default", ACCOUNT, DRIVERS)
-    return [each["metadata"]["name"] for each in found if each["metadata"]["name"] not in kept]
+    return [item["metadata"]["name"] for item in found if item["metadata"]["name"] not in kept]
 
 
 async def _delete_all(

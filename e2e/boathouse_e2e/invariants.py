@@ -170,7 +170,7 @@ def over_commits(changes: Iterable[Json], nodes: Mapping[str, Json]) -> list[Vio
         changes: Watch events of all pods, in order.
         nodes: Allocatable quantities by node.
     """
-    return [each for _, pods in moments(changes) for each in over_committed(pods.values(), nodes)]
+    return [violation for _, pods in moments(changes) for violation in over_committed(pods.values(), nodes)]
 
 
 def moments(changes: Iterable[Json]) -> Iterator[tuple[Json, dict[str, Json]]]:
@@ -226,7 +226,9 @@ def requests(pod: Json) -> dict[str, int]:
             sidecars = _sum([sidecars, own])
             own = {}
         peak = _largest([peak, _sum([sidecars, own])])
-    running = [_held(each, statuses.get(each.get("name"), {}), never=never) for each in spec["containers"]]
+    running = [
+        _held(container, statuses.get(container.get("name"), {}), never=never) for container in spec["containers"]
+    ]
     needed = _largest([peak, _sum([sidecars, *running])])
     return _sum([needed, _milli(spec.get("overhead", {}))])
 
@@ -300,7 +302,7 @@ def status_went_back(audit: Iterable[Json]) -> list[Violation]:
     last: dict[str, Json] = {}
     found = []
     events = list(audit)
-    for event in (each for kind in ("mrjobs", "sparkapps", "mrclusters") for each in done(events, kind)):
+    for event in (event for kind in ("mrjobs", "sparkapps", "mrclusters") for event in done(events, kind)):
         if event["objectRef"].get("subresource") != "status":
             continue
         job = f"{event['objectRef']['namespace']}/{event['objectRef']['name']}/{event['objectRef'].get('uid', '')}"

@@ -210,8 +210,10 @@ class Kubelets:
             self._wake.clear()
             for pod, order in self._running.values():
                 self._start_polling(pod, order)
-            awake = [each for each in self._running.values() if not self.paused.is_paused(each[0])]
-            ready = iter([each for each in awake if self._is_ready(each[1])])
+            awake = [
+                running_task for running_task in self._running.values() if not self.paused.is_paused(running_task[0])
+            ]
+            ready = iter([running_task for running_task in awake if self._is_ready(running_task[1])])
             async with asyncio.TaskGroup() as group:
                 for _ in range(_AT_ONCE):
                     group.create_task(self._step_each(ready))
@@ -371,7 +373,7 @@ class Kubelets:
 
     def _order(self, pod: Pod) -> contract.TaskSpec | None:
         """Return the task that a pod runs; None for a pod that only bears the labels of one."""
-        environment = {each.name: each.value for each in pod.spec.containers[0].env}
+        environment = {variable.name: variable.value for variable in pod.spec.containers[0].env}
         order = environment.get(contract.TASK_ENV)
         return self._decoder.decode(order) if order is not None else None
 

@@ -220,12 +220,16 @@ def render(values: Mapping[str, Any], checkout: Path = paths.REPOSITORY) -> list
         *("--namespace", install.NAMESPACE, "--skip-tests", "--values", "-"),
         stdin=json.dumps(dict(values)),
     )
-    return [each for each in yaml.safe_load_all(rendered) if each]
+    return [manifest for manifest in yaml.safe_load_all(rendered) if manifest]
 
 
 def _config(manifests: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the operator's configuration among the manifests."""
-    maps = [each["data"] for each in manifests if each["kind"] == "ConfigMap" and "config.json" in each["data"]]
+    maps = [
+        manifest["data"]
+        for manifest in manifests
+        if manifest["kind"] == "ConfigMap" and "config.json" in manifest["data"]
+    ]
     return json.loads(maps[0]["config.json"])  # type: ignore[no-any-return] # an object
 
 
@@ -236,10 +240,12 @@ def _install(lab: Lab, manifests: list[dict[str, Any]]) -> None:
         {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": n}} for n in (install.NAMESPACE, NAMESPACE)
     ]
     cluster.apply(*namespaces)
-    first = [each for each in manifests if each["kind"] == "CustomResourceDefinition"]
+    first = [manifest for manifest in manifests if manifest["kind"] == "CustomResourceDefinition"]
     cluster.apply(*first)
     waiting.until(lambda: _established(cluster), "the API server serves the chart's resources", within_s=_PATIENCE_S)
-    cluster.apply(*(each for each in manifests if each["kind"] not in ("CustomResourceDefinition", "Deployment")))
+    cluster.apply(
+        *(manifest for manifest in manifests if manifest["kind"] not in ("CustomResourceDefinition", "Deployment"))
+    )
     cluster.apply(*map(_replica, IDENTITIES), _secret())
     _write_kubeconfig(lab)
     accounts = ("serviceaccounts", "-n", NAMESPACE)
@@ -249,7 +255,7 @@ def _install(lab: Lab, manifests: list[dict[str, Any]]) -> None:
 def _established(cluster: Cluster) -> bool:
     """Asked by hand: `kubectl wait` fails where there are no conditions yet."""
     kinds = cluster.get("crd")["items"]
-    conditions = [one for each in kinds for one in each.get("status", {}).get("conditions") or ()]
+    conditions = [one for crd in kinds for one in crd.get("status", {}).get("conditions") or ()]
     return sum((one["type"], one["status"]) == ("Established", "True") for one in conditions) == len(kinds)
 
 

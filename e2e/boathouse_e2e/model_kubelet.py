@@ -82,9 +82,9 @@ class Allocations:
 
     def due(self, now_s: float) -> list[tuple[wire.PodView, Verdict]]:
         """Allocate what fits; return the pods whose resizes are decided, and how."""
-        waiting = [each for each in self._held.values() if each.asked_s is not None and _is_running(each.pod)]
-        ready = (each for each in waiting if each.asked_s is not None and now_s - each.asked_s >= self._delay_s)
-        return [(each.pod, self._decide(each)) for each in ready]
+        waiting = [held for held in self._held.values() if held.asked_s is not None and _is_running(held.pod)]
+        ready = (held for held in waiting if held.asked_s is not None and now_s - held.asked_s >= self._delay_s)
+        return [(held.pod, self._decide(held)) for held in ready]
 
     def _decide(self, held: _Held) -> Verdict:
         node, wanted = held.pod.spec.node_name, _requested_milli(held.pod)
@@ -100,33 +100,33 @@ class Allocations:
         return found
 
     def _is_actuated(self, held: _Held) -> bool:
-        statuses = {each.name: each for each in held.pod.status.container_statuses}
-        shown = [statuses.get(each.name) for each in held.pod.spec.containers]
+        statuses = {status.name: status for status in held.pod.status.container_statuses}
+        shown = [statuses.get(container.name) for container in held.pod.spec.containers]
         pairs = zip(held.pod.spec.containers, shown, strict=True)
         return held.cpu_milli == _requested_milli(held.pod) and all(
             status is not None and status.resources == spec.resources for spec, status in pairs
         )
 
     def _allocated(self, node: str) -> int:
-        return sum(each.cpu_milli for each in self._held.values() if each.pod.spec.node_name == node)
+        return sum(held.cpu_milli for held in self._held.values() if held.pod.spec.node_name == node)
 
     def _check(self, node: str) -> None:
         allocated, has = self._allocated(node), self._cpu_milli[node]
         if allocated > has:
-            pods = sorted(each.pod.metadata.name for each in self._held.values() if each.pod.spec.node_name == node)
+            pods = sorted(held.pod.metadata.name for held in self._held.values() if held.pod.spec.node_name == node)
             text = f"{node} has {has}m CPU, its kubelet had to allocate {allocated}m to {pods}"
             self.counted_twice.append(Violation(invariant="I14", what=text))
 
 
 def _requested_milli(pod: wire.PodView) -> int:
-    requests = (each.resources.requests.get("cpu", "0") for each in pod.spec.containers)
-    return sum(quantity.milli(each) for each in requests)
+    requests = (container.resources.requests.get("cpu", "0") for container in pod.spec.containers)
+    return sum(quantity.milli(request) for request in requests)
 
 
 def _allocated_milli(pod: wire.PodView) -> int:
     """Return what a pod's status says; its requests before it runs."""
-    shown = [each.allocated_resources.get("cpu") for each in pod.status.container_statuses]
-    known = [each for each in shown if each is not None]
+    shown = [status.allocated_resources.get("cpu") for status in pod.status.container_statuses]
+    known = [cpu for cpu in shown if cpu is not None]
     return sum(map(quantity.milli, known)) if known else _requested_milli(pod)
 
 
@@ -145,17 +145,17 @@ def answer(pod: wire.PodView, verdict: Verdict) -> dict[str, Any]:
         return {"conditions": [{"type": _PENDING, "status": "True", "reason": verdict, "message": message}]}
     statuses = [
         {
-            "name": each.name,
-            "resources": {"requests": dict(each.resources.requests), "limits": dict(each.resources.limits)},
-            "allocatedResources": dict(each.resources.requests),
+            "name": container.name,
+            "resources": {"requests": dict(container.resources.requests), "limits": dict(container.resources.limits)},
+            "allocatedResources": dict(container.resources.requests),
         }
-        for each in pod.spec.containers
+        for container in pod.spec.containers
     ]
     return {"containerStatuses": statuses, "conditions": [{"$patch": "delete", "type": _PENDING}]}
 
 
 def _shows(pod: wire.PodView, verdict: Verdict) -> bool:
-    return any(each.type == _PENDING and each.reason == verdict for each in pod.status.conditions)
+    return any(condition.type == _PENDING and condition.reason == verdict for condition in pod.status.conditions)
 
 
 class ModelKubelet:
@@ -169,7 +169,9 @@ class ModelKubelet:
 
     def __init__(self, api: client.ApiClient, nodes: Mapping[str, Mapping[str, str]], delay_s: float = 0.1) -> None:
         self._api = api
-        self.allocations = Allocations({name: quantity.milli(each["cpu"]) for name, each in nodes.items()}, delay_s)
+        self.allocations = Allocations(
+            {name: quantity.milli(resources["cpu"]) for name, resources in nodes.items()}, delay_s
+        )
         self._wake = asyncio.Event()
 
     async def run(self) -> None:

@@ -108,5 +108,9 @@ class PausedTasks:
 
 
 def _has_limit_of_suspended(status: wire.PodStatus) -> bool:
-    shown = [each.resources.limits.get("cpu") for each in status.container_statuses if each.resources]
+    shown = [
+        container_status.resources.limits.get("cpu")
+        for container_status in status.container_statuses
+        if container_status.resources
+    ]
     return any(limit and quantity.milli(limit) <= contract.SUSPENDED_LIMIT_MILLI for limit in shown)

@@ -53,7 +53,10 @@ def disagreements(repository: Path, tag: str) -> list[str]:
     laboratory = tomllib.loads((repository / "lab" / "pyproject.toml").read_text())["project"]
     if laboratory["version"] != expected:
         found.append(f"lab/pyproject.toml: version is {laboratory['version']}, but pyproject.toml has {expected}")
-    if not any(each.startswith("boathouse[") and each.endswith(f"=={expected}") for each in laboratory["dependencies"]):
+    if not any(
+        dependency.startswith("boathouse[") and dependency.endswith(f"=={expected}")
+        for dependency in laboratory["dependencies"]
+    ):
         found.append(f"lab/pyproject.toml: the dependency on boathouse is not =={expected}")
     if tag and tag != f"v{expected}":
         found.append(f"the tag is {tag}, but pyproject.toml has version {expected}: use the tag v{expected}")

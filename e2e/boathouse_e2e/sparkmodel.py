@@ -119,7 +119,7 @@ class SparkModel:
             await asyncio.sleep(_STEP_S)
 
     async def _template(self, driver: dict[str, Any]) -> dict[str, Any]:
-        name = next(each["configMap"]["name"] for each in driver["spec"]["volumes"] if "configMap" in each)
+        name = next(volume["configMap"]["name"] for volume in driver["spec"]["volumes"] if "configMap" in volume)
         found = await self._api.get(catalogue.CONFIG_MAPS, name, lab.NAMESPACE)
         return dict(json.loads(found["data"]["executor.yaml"]))
 

@@ -77,8 +77,8 @@ def _server(namespace: str) -> list[dict[str, Any]]:
     """Return the Deployment and the Service of the users' example, with the image that is built here."""
     deployment, service = yaml.safe_load_all(_EXAMPLE.read_text())
     deployment["spec"]["template"]["spec"]["containers"][0]["image"] = images.VERSITYGW
-    for each in (deployment, service):
-        each["metadata"]["namespace"] = namespace
+    for manifest in (deployment, service):
+        manifest["metadata"]["namespace"] = namespace
     return [deployment, service]
 
 

@@ -168,7 +168,7 @@ def with_boathouse(cluster: Cluster, values: Mapping[str, Any] = VALUES) -> Clus
 @pytest.fixture(scope="session")
 def volumes(cluster: Cluster) -> Iterator[str | None]:
     """Yield the StorageClass of claims: volumes for one small Hadoop cluster."""
-    with local_volumes.pool(cluster, each=2) as storage_class:
+    with local_volumes.pool(cluster, volumes_per_node=2) as storage_class:
         yield storage_class
 
 

@@ -133,8 +133,8 @@ def objects(cluster: Cluster) -> set[str]:
     """Return all objects but Events, and what kubelets and DaemonSets have of nodes that come and go."""
     kinds = cluster.run("api-resources", "--verbs=list", "-o", "name").split()
     wanted = ",".join(kind for kind in kinds if kind.partition(".")[0] != "events")
-    found = [each for each in cluster.get(wanted, "-A")["items"] if not autoscaling.of_daemon_set(each)]
-    names = {(each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"]) for each in found}
+    found = [item for item in cluster.get(wanted, "-A")["items"] if not autoscaling.of_daemon_set(item)]
+    names = {(item["kind"], item["metadata"].get("namespace", ""), item["metadata"]["name"]) for item in found}
     return {f"{kind} {namespace}/{name}" for kind, namespace, name in names if namespace != NODE_LEASES}
 
 

@@ -213,6 +213,9 @@ def fill(clusters: Clusters, name: str, data: bytes = TEXT) -> bytes:
 def restarts(pods: Mapping[str, model.Raw]) -> dict[str, tuple[str, int]]:
     """The UID of each pod with the restarts of its containers: equal if nothing happened to them."""
     return {
-        host: (pod["metadata"]["uid"], sum(each["restartCount"] for each in pod["status"].get("containerStatuses", ())))
+        host: (
+            pod["metadata"]["uid"],
+            sum(container_status["restartCount"] for container_status in pod["status"].get("containerStatuses", ())),
+        )
         for host, pod in pods.items()
     }

@@ -64,7 +64,7 @@ def _started_s(pod: model.Raw) -> Iterator[float]:
 
 def _registered_s(clusters: Clusters, pod: model.Raw, container: str) -> Iterator[float]:
     """Yield when the daemon in a container registered first; nothing if the pod has no such container."""
-    if container not in {each["name"] for each in pod["spec"]["containers"]}:
+    if container not in {container_spec["name"] for container_spec in pod["spec"]["containers"]}:
         return
     name = pod["metadata"]["name"]
     log = clusters.cluster.run("logs", name, "-n", clusters.place.namespace, "-c", container, "--timestamps")

@@ -19,7 +19,7 @@ DEFAULT = "storageclass.kubernetes.io/is-default-class"
 
 
 @contextlib.contextmanager
-def pool(cluster: Cluster, *, each: int, size: str = "1Gi") -> Iterator[str | None]:
+def pool(cluster: Cluster, *, volumes_per_node: int, size: str = "1Gi") -> Iterator[str | None]:
     """The name of a StorageClass with so many volumes on each node; None where claims of the default one get volumes.
 
     A volume is used once. Like those of local disks, they are tied to their nodes.
@@ -30,7 +30,7 @@ def pool(cluster: Cluster, *, each: int, size: str = "1Gi") -> Iterator[str | No
     name = f"folders-{secrets.token_hex(2)}"
     nodes = [str(node["metadata"]["name"]) for node in cluster.workers()]
     with _folder(cluster) as folder:
-        paths = {node: [folder / f"{node}-{n}" for n in range(each)] for node in nodes}
+        paths = {node: [folder / f"{node}-{n}" for n in range(volumes_per_node)] for node in nodes}
         for node, own in paths.items():
             _make(cluster, node, own)
         cluster.apply(_class(name), *(_volume(name, node, path, size) for node, own in paths.items() for path in own))
@@ -80,7 +80,7 @@ class Folder:
     def files(self, name: str) -> dict[str, bytes]:
         """Return the files of a folder in it."""
         names = self._sh(f'ls "{name}"').split()
-        return {each: self._sh(f'cat "{name}/{each}"').encode() for each in names}
+        return {file_name: self._sh(f'cat "{name}/{file_name}"').encode() for file_name in names}
 
     def _sh(self, script: str, stdin: str = "") -> str:
         command = ("sh", "-ec", f'cd "{self.path}"; {script}')

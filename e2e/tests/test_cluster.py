@@ -364,7 +364,7 @@ def test_a_second_cluster_beside_the_first_is_ready_in_time_and_leaves_nothing(c
 
 
 @pytest.mark.parametrize(
-    "moment", [*(pytest.param(each, marks=pytest.mark.long) for each in moments()[:-1]), moments()[-1]]
+    "moment", [*(pytest.param(moment, marks=pytest.mark.long) for moment in moments()[:-1]), moments()[-1]]
 )
 def test_when_up_is_killed_halfway_down_leaves_nothing(other_name, moment):
     def began() -> state.State | None:

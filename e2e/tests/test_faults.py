@@ -87,7 +87,7 @@ def check_no_orphans(place, name):
 
     def nothing_left():
         left = place.cluster.get("pods,configmaps", "-n", place.namespace)["items"]
-        return not [each for each in left if each["metadata"].get("ownerReferences")]
+        return not [item for item in left if item["metadata"].get("ownerReferences")]
 
     harness.until(nothing_left, "the job's pods and plans are gone")
 
@@ -98,7 +98,7 @@ def marks(moment):
 
 
 @pytest.mark.parametrize(
-    "moment", [pytest.param(each, marks=marks(each), id=each.replace(" ", "-")) for each in MOMENTS]
+    "moment", [pytest.param(moment, marks=marks(moment), id=moment.replace(" ", "-")) for moment in MOMENTS]
 )
 def test_a_killed_leader_changes_nothing(place, job, moment, fault_table):
     with faults.recording(place.cluster) as recording:

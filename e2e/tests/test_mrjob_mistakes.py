@@ -50,7 +50,7 @@ def test_a_command_that_exits_with_1(place):
     assert failed.reason == "TaskFailed"
     assert "no such column: price" in failed.message or "exit" in failed.message
     job = place.look("mistake")
-    assert [(each.task, each.user_error) for each in job.failures] == [("m-00000", True)] * 2
+    assert [(failure.task, failure.user_error) for failure in job.failures] == [("m-00000", True)] * 2
     assert any("no such column: price" in line for pod in place.pods("mistake") for line in log_of(place, pod))
 
 
@@ -78,7 +78,7 @@ def test_a_missing_secret(place):
 
     def says_so():
         conditions = place.look("mistake").conditions.values()
-        return next((each for each in conditions if each.reason == "SecretNotFound"), None)
+        return next((condition for condition in conditions if condition.reason == "SecretNotFound"), None)
 
     assert "no-such-secret" in harness.until(says_so, "the job names the secret").message
 

@@ -30,15 +30,15 @@ def mrjob_wheel() -> bytes:
     """mrjob as its wheel has it, made of what is installed here."""
     held = io.BytesIO()
     with zipfile.ZipFile(held, "w") as archive:
-        for each in importlib.metadata.files("mrjob") or ():
-            if each.parts[0] == "mrjob" and each.suffix == ".py":
-                archive.write(each.locate(), str(each))
+        for path in importlib.metadata.files("mrjob") or ():
+            if path.parts[0] == "mrjob" and path.suffix == ".py":
+                archive.write(path.locate(), str(path))
     return held.getvalue()
 
 
 def step_types(place, name):
     labels = [pod["metadata"]["labels"] for pod in place.raw_pods(name)]
-    return {(each[mrjob_names.LABEL_STEP], each[mrjob_names.LABEL_TASK_TYPE]) for each in labels}
+    return {(pod_labels[mrjob_names.LABEL_STEP], pod_labels[mrjob_names.LABEL_TASK_TYPE]) for pod_labels in labels}
 
 
 def test_a_class_of_yelps_mrjob_runs_in_its_two_steps_and_gives_what_mrjob_gives(place, tmp_path):
@@ -65,8 +65,8 @@ def test_a_class_of_yelps_mrjob_runs_in_its_two_steps_and_gives_what_mrjob_gives
     ended = place.succeed("words")
     assert place.parts("words") == {"part-00000": expected}
     assert step_types(place, "words") == {
-        *(("0", each) for each in ("setup", "map", "reduce")),
-        *(("1", each) for each in ("setup", "map", "reduce", "commit")),
+        *(("0", task_type) for task_type in ("setup", "map", "reduce")),
+        *(("1", task_type) for task_type in ("setup", "map", "reduce", "commit")),
     }
     assert ended.counters["words"]["different"] == len(harness.counted(data))
 
@@ -132,7 +132,7 @@ def test_small_files_share_maps(place):
         )
     )
     assert ended.maps.total == 1
-    assert sorted(place.parts("many")["part-00000"].splitlines()) == sorted(b"line %d" % each for each in range(60))
+    assert sorted(place.parts("many")["part-00000"].splitlines()) == sorted(b"line %d" % number for number in range(60))
 
 
 def test_options_of_hadoop_streaming_reach_the_commands(place):

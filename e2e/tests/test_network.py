@@ -63,7 +63,7 @@ def operators(cluster):
 def ready(cluster):
     """Return the containers of the replicas that are ready."""
     found = [pod["status"]["containerStatuses"][0] for pod in operators(cluster)]
-    return [each["containerID"] for each in found if each["ready"]]
+    return [status["containerID"] for status in found if status["ready"]]
 
 
 def test_pods_reach_the_progress_port_alone_and_those_named_by_metrics_from_the_metrics(place, reached):

@@ -32,4 +32,4 @@ def test_jobs_run_under_a_profile_that_learns(profile, place):
 
 def _learnt(place):
     items = place.cluster.get("configmaps", "-n", names.OPERATOR_NAMESPACE)["items"]
-    return next((each for each in items if each["metadata"]["name"] == "boathouse-learned"), None)
+    return next((item for item in items if item["metadata"]["name"] == "boathouse-learned"), None)

@@ -22,7 +22,7 @@ def given(apps: Applications, name: str) -> Mapping[str, str]:
     """The properties that an application's driver was given."""
     driver = apps.running(name, model.DRIVER)[0]
     maps = [volume["configMap"]["name"] for volume in driver["spec"]["volumes"] if "configMap" in volume]
-    items = [apps.place.cluster.get("configmap", each, "-n", apps.place.namespace)["data"] for each in maps]
+    items = [apps.place.cluster.get("configmap", config_map, "-n", apps.place.namespace)["data"] for config_map in maps]
     text = next(data["spark.properties"] for data in items if "spark.properties" in data)
     lines = [re.split(r"(?<!\\)=", line, maxsplit=1) for line in text.splitlines()]
     return {key: re.sub(r"\\(.)", r"\1", value) for key, value in lines}

@@ -46,14 +46,17 @@ def test_reduces_stop_while_a_map_uses_their_cpu_and_continue_with_the_right_out
         place.start(BORROWER, mapper=mapper, input=[place.url("in/a.txt")], reducer=None, numReduceTasks=None)
         suspend(place, 120)
         paused = [reduces.container(pod) for pod in pods]
-        harness.until(lambda: {each.limit_milli() for each in paused} == {SUSPENDED_MILLI}, "the reduces have 10m CPU")
+        harness.until(
+            lambda: {container.limit_milli() for container in paused} == {SUSPENDED_MILLI}, "the reduces have 10m CPU"
+        )
         harness.until(lambda: borrower_node(place) in free, "a map runs in the CPU of a reduce")
-        assert max(each.rate(1) for each in paused) < 0.02
+        assert max(container.rate(1) for container in paused) < 0.02
         harness.until(lambda: place.look(reduces.JOB).holds(names.ConditionType.REDUCERS_SUSPENDED), "the job says so")
         place.succeed(BORROWER)
         annotate(place, f"{names.ANNOTATION_SUSPEND_UNTIL}-")
         harness.until(
-            lambda: {each.limit_milli() for each in paused} == {reduces.LIMIT_MILLI}, "the reduces have their CPU again"
+            lambda: {container.limit_milli() for container in paused} == {reduces.LIMIT_MILLI},
+            "the reduces have their CPU again",
         )
         reduces.end_map(place)
         job = place.succeed(reduces.JOB)

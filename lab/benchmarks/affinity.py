@@ -159,7 +159,7 @@ class World:
             )
             for i in range(QUEUED)
         ]
-        tasks = [model.Task(id=model.TaskId(each.id), task_class=each.id) for each in classes]
+        tasks = [model.Task(id=model.TaskId(task_class.id), task_class=task_class.id) for task_class in classes]
         self.queue.submit(job, classes, tasks)
         self.ledger.declare(self.queue.sorted_classes())  # the operator admits new selectors at a limited rate
 

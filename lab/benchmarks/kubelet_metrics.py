@@ -47,7 +47,7 @@ def answer(pods: int) -> bytes:
         for name in series:
             lines += [f"# HELP {scope}_{name} [STABLE] {name} of the {scope}", f"# TYPE {scope}_{name} counter"]
             names = [f"{{{labels.format(pod)}}}" for pod in range(pods)] if labels else [""]
-            lines += [f"{scope}_{name}{each} SECONDS AT" for each in names]
+            lines += [f"{scope}_{name}{label_text} SECONDS AT" for label_text in names]
     return "\n".join([*lines, "resource_scrape_error 0", ""]).encode()
 
 

@@ -124,10 +124,10 @@ class Submissions:
     async def submit(self, how: Callable[[mix_workload.Job | mix_workload.Arrival], Any]) -> None:
         """Submit each job and application at its time."""
         began_s = time.monotonic()
-        for each in self._mix.everything:
-            await asyncio.sleep(max(0.0, began_s + each.submit_s - time.monotonic()))
-            self._submitted_s[each.name] = time.monotonic()
-            await how(each)
+        for submission in self._mix.everything:
+            await asyncio.sleep(max(0.0, began_s + submission.submit_s - time.monotonic()))
+            self._submitted_s[submission.name] = time.monotonic()
+            await how(submission)
 
     def ended(self, name: str, *, failed: bool = False) -> None:
         """Take the time of a job or application."""
@@ -153,9 +153,9 @@ class Submissions:
 
     def result(self, seed: int, name: str, counts: dict[str, int]) -> Round:
         """Return what came of the round."""
-        late = {each.name for each in self._mix.everything} - self.times_s.keys()
-        for each in late:
-            self.ended(each)
+        late = {submission.name for submission in self._mix.everything} - self.times_s.keys()
+        for late_name in late:
+            self.ended(late_name)
         unfinished = tuple(sorted(late | self.failed))
         alone_s = self._mix.alone_s
         return Round(seed=seed, name=name, times_s=self.times_s, unfinished=unfinished, counts=counts, alone_s=alone_s)
@@ -274,11 +274,11 @@ class Comparison:
             "signals": {"kubelets": kubelets if part != "ila" else {}},
         }
 
-    async def _submit(self, each: mix_workload.Job | mix_workload.Arrival) -> None:
-        if isinstance(each, mix_workload.Job):
-            await self._api.create(spark_mix.MRJOBS, each.manifest(), NAMESPACE)
+    async def _submit(self, submission: mix_workload.Job | mix_workload.Arrival) -> None:
+        if isinstance(submission, mix_workload.Job):
+            await self._api.create(spark_mix.MRJOBS, submission.manifest(), NAMESPACE)
         else:
-            await self._api.create(spark_mix.APPS, each.application.manifest(), NAMESPACE)
+            await self._api.create(spark_mix.APPS, submission.application.manifest(), NAMESPACE)
 
     @contextlib.asynccontextmanager
     async def _ends(self, submissions: Submissions) -> AsyncIterator[None]:
@@ -325,9 +325,9 @@ class Comparison:
         submissions, jobs = Submissions(mix), []
         async with self._programs(mix, seed, None) as (programs, running):
 
-            async def submit(each: mix_workload.Job | mix_workload.Arrival) -> None:
-                course = self._plain_job if isinstance(each, mix_workload.Job) else self._plain_application
-                jobs.append(asyncio.create_task(course(each, programs, submissions)))
+            async def submit(submission: mix_workload.Job | mix_workload.Arrival) -> None:
+                course = self._plain_job if isinstance(submission, mix_workload.Job) else self._plain_application
+                jobs.append(asyncio.create_task(course(submission, programs, submissions)))
 
             await self._finish(submissions, submit, running)
             for job in jobs:
@@ -335,11 +335,11 @@ class Comparison:
             return submissions.result(seed, KUBE_SCHEDULER, {})
 
     async def _plain_application(
-        self, each: mix_workload.Arrival, programs: mix_tasks.Programs, submissions: Submissions
+        self, arrival: mix_workload.Arrival, programs: mix_tasks.Programs, submissions: Submissions
     ) -> None:
-        await self._api.create_pod(NAMESPACE, each.application.driver())
-        await programs.ends[f"{each.name}-driver"].wait()
-        submissions.ended(each.name)
+        await self._api.create_pod(NAMESPACE, arrival.application.driver())
+        await programs.ends[f"{arrival.name}-driver"].wait()
+        submissions.ended(arrival.name)
 
     async def _plain_job(self, job: mix_workload.Job, programs: mix_tasks.Programs, submissions: Submissions) -> None:
         around, map_size = _size(AROUND.cpu_milli, AROUND.memory_bytes // mix_tasks.MIB), _of(job.map)
@@ -425,14 +425,14 @@ def shape_of(arguments: argparse.Namespace) -> mix.Shape:
 def say_results(rounds: list[Round], aim: float | None) -> None:
     """Print means and ratios; `aim` is the largest ratio to kube-scheduler that is asked for."""
     by_name: dict[str, list[Round]] = collections.defaultdict(list)
-    for each in rounds:
-        by_name[each.name].append(each)
+    for round_ in rounds:
+        by_name[round_.name].append(round_)
     support.say("\nmean time from submission to end, over all seeds")
     for name, found in by_name.items():
-        means = [f"{statistics.fmean(each.mean_s(prefix) for each in found):.1f}" for prefix in ("", "mr-", "app-")]
-        seeds = ", ".join(f"{each.mean_s():.1f}" for each in found)
+        means = [f"{statistics.fmean(round_.mean_s(prefix) for round_ in found):.1f}" for prefix in ("", "mr-", "app-")]
+        seeds = ", ".join(f"{round_.mean_s():.1f}" for round_ in found)
         support.say(f"  {name}: {means[0]} s (jobs {means[1]} s, applications {means[2]} s; by seed {seeds})")
-    alone_s = statistics.fmean(each.alone_s for each in rounds) if rounds else 0.0
+    alone_s = statistics.fmean(round_.alone_s for round_ in rounds) if rounds else 0.0
     support.say(f"  each alone on enough nodes: {alone_s:.1f} s; about the smallest that a scheduler can reach")
     ours = by_name.get("boathouse", [])
     for name, theirs in by_name.items():
@@ -441,11 +441,11 @@ def say_results(rounds: list[Round], aim: float | None) -> None:
             mean = sum(a for a, _ in pairs) / sum(b for _, b in pairs)
             say_ratio(name, [a / b for a, b in pairs], mean, aim if name == KUBE_SCHEDULER else None)
             if not name.startswith(WITHOUT):
-                least = sum(each.alone_s for each in theirs) / sum(each.mean_s() for each in theirs)
+                least = sum(round_.alone_s for round_ in theirs) / sum(round_.mean_s() for round_ in theirs)
                 support.say(f"    the least possible ratio to {name}: {least:.2f}")
-    for each in rounds:
-        if each.unfinished:
-            support.say(f"  NOT finished, so the mean is too low: {each.text()}")
+    for round_ in rounds:
+        if round_.unfinished:
+            support.say(f"  NOT finished, so the mean is too low: {round_.text()}")
 
 
 def say_ratio(name: str, ratios: list[float], ratio: float, aim: float | None) -> None:
@@ -481,7 +481,7 @@ async def main(arguments: argparse.Namespace) -> None:
             finally:
                 comparison.close()
                 say_results(carried_out, AIMS.get(arguments.row))
-    sys.exit(any(each.unfinished for each in carried_out))
+    sys.exit(any(round_.unfinished for round_ in carried_out))
 
 
 if __name__ == "__main__":

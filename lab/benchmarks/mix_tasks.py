@@ -262,7 +262,7 @@ class Programs(fake_programs.Programs):
             job, kind, index = pod.metadata.name.rsplit("-", 2)
             state = self._states.get(job)
             return None if state is None else Order(state=state, task_type=TaskType(kind), index=int(index))
-        env = {each.name: each.value for each in pod.spec.containers[0].env}
+        env = {variable.name: variable.value for variable in pod.spec.containers[0].env}
         if contract.TASK_ENV not in env:
             return None
         spec = self._decoder.decode(env[contract.TASK_ENV])
@@ -281,7 +281,7 @@ class Programs(fake_programs.Programs):
             return None
         live = self._live[pod.metadata.uid] = self._begin(pod, order)
         self._nodes.add(live.running)
-        beside = [asyncio.create_task(each) for each in self._beside(live)]
+        beside = [asyncio.create_task(coroutine) for coroutine in self._beside(live)]
         try:
             result = await self._perform(live)
         except asyncio.CancelledError:  # the pod is gone
@@ -454,7 +454,7 @@ def _container(order: Order) -> work.Container:
 
 def _cpu_milli(pod: fake_programs.Pod) -> int:
     """Return the CPU that a pod's container may use: its limit in force, which is 1m above its request."""
-    statuses = [each.resources for each in pod.status.container_statuses if each.resources is not None]
+    statuses = [status.resources for status in pod.status.container_statuses if status.resources is not None]
     resources = statuses[0] if statuses else pod.spec.containers[0].resources
     limit = resources.limits.get("cpu")
     return quantity.milli(limit) - 1 if limit else quantity.milli(resources.requests.get("cpu", "1"))
@@ -481,7 +481,7 @@ def _counters(live: Live) -> dict[str, int]:
         return {}
     penalty = live.size.penalty
     copied = round(container.segments[0].copy_mb * modelled_nodes.MB)
-    written = round(sum(each.write_mb for each in container.segments) * modelled_nodes.MB)
+    written = round(sum(segment.write_mb for segment in container.segments) * modelled_nodes.MB)
     found = {"CPU time spent (ms)": round(1000 * live.running.cpu_s)}
     found["Peak memory bytes"] = round(COMMAND_SHARE * container.mem_mb) * MIB
     is_map = order.task_type is TaskType.MAP

@@ -68,7 +68,7 @@ class Mix:
     @property
     def everything(self) -> list[Job | Arrival]:
         """All that is submitted, by time."""
-        return sorted((*self.jobs, *self.applications), key=lambda each: each.submit_s)
+        return sorted((*self.jobs, *self.applications), key=lambda submission: submission.submit_s)
 
     @property
     def cpu_load(self) -> float:

@@ -146,8 +146,8 @@ class Nodes:
     def resource_metrics(self, node: str) -> str:
         """Return the answer of `/metrics/resource`."""
         at = round(time.time() * 1000)
-        pods = (each for each in self._pods if each.node == node)
-        lines = (_POD.format(namespace=each.namespace, name=each.name, cpu=each.cpu_s, at=at) for each in pods)
+        pods = (pod for pod in self._pods if pod.node == node)
+        lines = (_POD.format(namespace=pod.namespace, name=pod.name, cpu=pod.cpu_s, at=at) for pod in pods)
         return "# kubelet\n" + _NODE.format(cpu=self._cpu_s[node], at=at) + _PODS + "".join(lines) + "# end\n"
 
     def disk_metrics(self, node: str) -> str:

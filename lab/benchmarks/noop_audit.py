@@ -149,9 +149,9 @@ class Run:
     @property
     def stretches(self) -> dict[str, Spread]:
         """How long maps were in each state."""
-        whole = [each for each in self.maps.values() if len(each) == len(STATES)]
+        whole = [times_s for times_s in self.maps.values() if len(times_s) == len(STATES)]
         return {
-            name: Spread.of([1000 * (each[after] - each[before]) for each in whole])
+            name: Spread.of([1000 * (times_s[after] - times_s[before]) for times_s in whole])
             for name, (before, after) in STRETCHES.items()
         }
 
@@ -161,7 +161,7 @@ def _maps(audit: list[Event]) -> dict[int, dict[str, float]]:
     found: dict[int, dict[str, float]] = {}
     indexes: dict[str, int] = {}
     zero: dt.datetime | None = None
-    for event in sorted(audit, key=lambda each: each.stage_timestamp):
+    for event in sorted(audit, key=lambda event: event.stage_timestamp):
         body, at = event.request_object or {}, event.stage_timestamp
         status, name = body.get("status") or {}, event.object_ref.name if event.object_ref else ""
         if zero is None:

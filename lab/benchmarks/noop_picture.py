@@ -30,7 +30,7 @@ def draw(run: noop_audit.Run, path: Path) -> None:
 
 def _over_time(axes: Any, run: noop_audit.Run) -> None:
     for (state, label), colour in zip(LINES.items(), COLOURS, strict=True):
-        moments = sorted(each[state] for each in run.maps.values() if state in each)
+        moments = sorted(times_s[state] for times_s in run.maps.values() if state in times_s)
         some = range(0, len(moments), max(1, len(moments) // POINTS))
         axes.plot([moments[i] for i in some], [i + 1 for i in some], label=label, color=colour, linewidth=1.6)
     axes.set(

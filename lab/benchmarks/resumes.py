@@ -230,9 +230,9 @@ async def reducing(kubelet_s: float) -> AsyncIterator[Running]:
             await _eventually(functools.partial(named, api, task)) for task in ("r-00000-a1", "m-00001-a1")
         ]
         uid, name = api.get("mrjobs", mrjobs.KEY)["metadata"]["uid"], pod.partition("/")[2]
-        for each in (last_map, pod):
-            await _eventually(lambda each=each: api.get("pods", each)["spec"].get("nodeName"))
-            api.set_phase(each, "Running")
+        for key in (last_map, pod):
+            await _eventually(lambda key=key: api.get("pods", key)["spec"].get("nodeName"))
+            api.set_phase(key, "Running")
         (folder / "token").write_text(api.issue_token(pod))
         (folder / "ca.crt").write_text(authority.pem)
         cgroup = Cgroup(folder / "cgroup")
@@ -259,10 +259,10 @@ async def measure(rounds: int, kubelet_s: float) -> dict[str, list[float]]:
 def report(took_s: Mapping[str, list[float]]) -> list[str]:
     """Return the lines that say what was measured."""
     lines = []
-    for what, each in took_s.items():
-        median_s, p99_s = statistics.median(each), statistics.quantiles(each, n=100, method="inclusive")[98]
+    for what, times_s in took_s.items():
+        median_s, p99_s = statistics.median(times_s), statistics.quantiles(times_s, n=100, method="inclusive")[98]
         within = "within" if median_s <= MOST_S else "ABOVE"
-        lines.append(f"{what}: {len(each)} times, median {median_s:.3f} s, {within} {MOST_S} s, p99 {p99_s:.3f} s")
+        lines.append(f"{what}: {len(times_s)} times, median {median_s:.3f} s, {within} {MOST_S} s, p99 {p99_s:.3f} s")
     return lines
 
 

@@ -117,8 +117,8 @@ def report(took_s: Mapping[str, list[float]], steps_s: Mapping[str, float]) -> l
         took_s: Seconds by what was done.
         steps_s: Mean time of each step. The acknowledgement follows on `order`.
     """
-    p50_s = {what: statistics.median(each) for what, each in took_s.items()}
-    p99_s = {what: statistics.quantiles(each, n=100, method="inclusive")[98] for what, each in took_s.items()}
+    p50_s = {what: statistics.median(times_s) for what, times_s in took_s.items()}
+    p99_s = {what: statistics.quantiles(times_s, n=100, method="inclusive")[98] for what, times_s in took_s.items()}
     lines = [f"{what}: {len(took_s[what])} times, p50 {p50_s[what]:.3f} s, p99 {p99_s[what]:.3f} s" for what in took_s]
     lines += [f"step {step}{NOTES.get(step, '')}: mean {mean_s:.3f} s" for step, mean_s in steps_s.items()]
     most_s = FACTOR * p50_s[BARE] + BESIDE_S

@@ -110,9 +110,13 @@ def report(case: Case, folder: Path, pairs: int, memory_bytes: int, other: Run) 
     alone = [(mine.alone, their.alone) for mine, their in zip(ours, theirs, strict=True)]
     if all(their is not None for _, their in alone):
         row(f"{case.name}, alone", [mine for mine, _ in alone if mine], [their for _, their in alone if their])
-        row(f"{case.name}, with its start", [each.whole for each in ours], [each.whole for each in theirs])
+        row(
+            f"{case.name}, with its start",
+            [measurement.whole for measurement in ours],
+            [measurement.whole for measurement in theirs],
+        )
     else:
-        row(case.name, [each.whole for each in ours], [each.whole for each in theirs])
+        row(case.name, [measurement.whole for measurement in ours], [measurement.whole for measurement in theirs])
 
 
 def row(name: str, ours: Sequence[Cost], theirs: Sequence[Cost]) -> None:

@@ -147,7 +147,7 @@ def _ran_s(pod: model.TaskPod) -> float:
     """Return how long a map that succeeded ran; 0 for other pods."""
     if pod.result is None or not pod.result.succeeded or pod.task_type != TaskType.MAP:
         return 0.0
-    return sum(max(0, each.end_ms - each.start_ms) for each in pod.result.timings) / 1000
+    return sum(max(0, timing.end_ms - timing.start_ms) for timing in pod.result.timings) / 1000
 
 
 def of_driver(pods: Sequence[model.TaskPod]) -> list[Row]:

@@ -64,7 +64,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     rows += [("node", pod.node)] if pod.node else []
     rows += [("queue", pod.queue)] if pod.queue else []
     rows += decisions.of_pod(raw, now_s=now_s)
-    rows += [("event", f"{each.get('reason')}: {each.get('message')}") for each in _last(events)]
+    rows += [("event", f"{event.get('reason')}: {event.get('message')}") for event in _last(events)]
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 
 
@@ -257,8 +257,8 @@ def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iter
     yield "policy", f"{cluster.policy}: {bounds} nodes"
     if cluster.policy == STATIC:
         return
-    rivals = [each for each in others if each.uid != cluster.uid and each.policy != STATIC and not each.finished]
-    whole = cluster.weight + sum(each.weight for each in rivals)
+    rivals = [rival for rival in others if rival.uid != cluster.uid and rival.policy != STATIC and not rival.finished]
+    whole = cluster.weight + sum(rival.weight for rival in rivals)
     yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
 
 

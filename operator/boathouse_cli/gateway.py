@@ -335,7 +335,7 @@ def _from_status(error: errors.ApiError, what: str, where: str, verb: str) -> Co
         case 403:
             return ForbiddenError(f"you lack permission to {verb} {what}{where}: request the role {_ROLES[verb]} there")
         case _:
-            phrase = next((each.phrase for each in http.HTTPStatus if each == error.status), "")
+            phrase = next((status.phrase for status in http.HTTPStatus if status == error.status), "")
             return CommandError(f"the cluster answered {error.status} {phrase} for {what}{where}: retry later")
 
 

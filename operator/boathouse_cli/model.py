@@ -202,13 +202,13 @@ def common(raw: Raw, kind: str) -> dict[str, Any]:
 def conditions(raw: Raw) -> dict[str, Condition]:
     """Return the object's conditions by type."""
     return {
-        each["type"]: Condition(
-            status=each["status"],
-            reason=each.get("reason") or "",
-            message=each.get("message") or "",
-            since_s=epoch_or_none(each.get("lastTransitionTime")),
+        condition["type"]: Condition(
+            status=condition["status"],
+            reason=condition.get("reason") or "",
+            message=condition.get("message") or "",
+            since_s=epoch_or_none(condition.get("lastTransitionTime")),
         )
-        for each in (raw.get("status") or {}).get("conditions") or ()
+        for condition in (raw.get("status") or {}).get("conditions") or ()
     }
 
 
@@ -274,7 +274,9 @@ def _container_state(status: Raw, container: str) -> Raw:
 
 
 def _container_status(status: Raw, container: str) -> Raw:
-    found: Raw = next((each for each in status.get("containerStatuses") or () if each["name"] == container), {})
+    found: Raw = next(
+        (candidate for candidate in status.get("containerStatuses") or () if candidate["name"] == container), {}
+    )
     return found
 
 

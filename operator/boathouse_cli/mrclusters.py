@@ -145,12 +145,14 @@ def _part(raw: model.Raw, name: str) -> model.Raw:
 
 def _concern(conditions: Mapping[str, model.Condition]) -> model.Condition | None:
     found = ((conditions.get(kind), status) for kind, status in _CONCERNS)
-    return next((each for each, status in found if each is not None and each.status == status), None)
+    return next(
+        (condition for condition, status in found if condition is not None and condition.status == status), None
+    )
 
 
 def _nodes(status: model.Raw, role: str) -> Nodes:
     counts = _part(status, role)
-    return Nodes(**{each.name: counts.get(each.name, 0) for each in dataclasses.fields(Nodes)})
+    return Nodes(**{field.name: counts.get(field.name, 0) for field in dataclasses.fields(Nodes)})
 
 
 def _core_bounds(spec: model.Raw) -> tuple[int, int]:

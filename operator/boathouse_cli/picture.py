@@ -175,16 +175,16 @@ def layout(*lines: timeline.Timeline) -> Picture:
             groups.append(Group(name=f"nodes (at most {most})", y=y, height=LEVELS))
             rects += scale.levels(line, y, most, _of(line, lines))
             y += LEVELS + GROUP_GAP
-    titles = {id(each): f"{_of(line, lines)}{_title(each)}" for line in lines for each in line.bars}
-    all_bars = sorted((each for line in lines for each in line.bars), key=lambda each: each.start_s)
-    for node in sorted({each.pod.node or NO_NODE for each in all_bars}):
-        bars = [each for each in all_bars if (each.pod.node or NO_NODE) == node]
+    titles = {id(bar): f"{_of(line, lines)}{_title(bar)}" for line in lines for bar in line.bars}
+    all_bars = sorted((bar for line in lines for bar in line.bars), key=lambda bar: bar.start_s)
+    for node in sorted({bar.pod.node or NO_NODE for bar in all_bars}):
+        bars = [bar for bar in all_bars if (bar.pod.node or NO_NODE) == node]
         lanes = _lanes(bars)
         groups.append(Group(name=node, y=y, height=LANE * (max(lanes) + 1)))
-        for each, lane in zip(bars, lanes, strict=True):
-            bar_y, name = y + lane * LANE + (LANE - BAR) / 2, titles[id(each)]
-            rects += [scale.rect(segment, bar_y, name) for segment in each.segments if segment.duration_s > 0]
-            frames.append(scale.frame(each, bar_y, name))
+        for bar, lane in zip(bars, lanes, strict=True):
+            bar_y, name = y + lane * LANE + (LANE - BAR) / 2, titles[id(bar)]
+            rects += [scale.rect(segment, bar_y, name) for segment in bar.segments if segment.duration_s > 0]
+            frames.append(scale.frame(bar, bar_y, name))
         y += groups[-1].height + GROUP_GAP
     return Picture(
         title=title,
@@ -273,9 +273,9 @@ def _lanes(bars: Sequence[timeline.Bar]) -> list[int]:
     """Return the lowest free lane for each bar. Bars are in order of their start."""
     free_from: list[float] = []
     lanes: list[int] = []
-    for each in bars:
-        lane = next((n for n, free_s in enumerate(free_from) if free_s <= each.start_s), len(free_from))
-        free_from[lane : lane + 1] = [each.end_s]
+    for bar in bars:
+        lane = next((n for n, free_s in enumerate(free_from) if free_s <= bar.start_s), len(free_from))
+        free_from[lane : lane + 1] = [bar.end_s]
         lanes.append(lane)
     return lanes
 
@@ -287,7 +287,7 @@ def _path_name(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> s
 def _left(lines: Sequence[timeline.Timeline]) -> float:
     """Return the width that the longest name next to the lanes needs."""
     names = {_path_name(line, lines) for line in lines}
-    names |= {each.pod.node or NO_NODE for line in lines for each in line.bars}
+    names |= {bar.pod.node or NO_NODE for line in lines for bar in line.bars}
     return max(LEFT, round(20 + CHARACTER * min(max(map(len, names)), LONGEST)))
 
 
@@ -313,7 +313,7 @@ def _outcome(line: timeline.Timeline) -> str:
 
 def _subtitle(lines: Sequence[timeline.Timeline], start_s: float) -> str:
     started = dt.datetime.fromtimestamp(start_s, dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-    pods = [each.pod for line in lines for each in line.bars]
+    pods = [bar.pod for line in lines for bar in line.bars]
     nodes = {pod.node for pod in pods if pod.node}
     progress = "; ".join(line.job.progress for line in lines if line.job.progress)
     return ", ".join(filter(None, (f"{len(pods)} pods on {len(nodes)} nodes", progress))) + f"; created {started}"

@@ -69,15 +69,15 @@ def of_cluster(
         CommandError: There is no such node or container.
     """
     raw = _node(gateway, cluster, host or MASTER)
-    present = [each["name"] for each in raw["spec"]["containers"]]
+    present = [container_spec["name"] for container_spec in raw["spec"]["containers"]]
     if container is not None and container not in present:
         raise CommandError(
             f"{host or MASTER} of {cluster.title} has no container {container}: choose of {', '.join(present)}",
             ExitCode.USAGE,
         )
-    for each in present if container is None else [container]:
-        prefix = f"{each}: " if container is None else ""
-        for line in gateway.log(raw["metadata"]["name"], each, tail=tail, follow=follow):
+    for name in present if container is None else [container]:
+        prefix = f"{name}: " if container is None else ""
+        for line in gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow):
             yield f"{prefix}{line}"
 
 
@@ -141,13 +141,13 @@ def _running(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Appl
     """Yield the logs of an application that runs, from the NodeManagers of its containers."""
     path = f"ws/v1/cluster/apps/{application.id}/appattempts"
     attempts = _found(_asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, path), "appAttemptId")
-    for attempt in sorted({str(each["appAttemptId"]) for each in attempts}):
+    for attempt in sorted({str(entry["appAttemptId"]) for entry in attempts}):
         if not _ATTEMPT.fullmatch(attempt):
             continue
         found = _asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, f"{path}/{attempt}/containers")
-        for each in _found(found, "containerId"):
-            host = re.split(r"[.:]", str(each.get("nodeId") or each.get("assignedNodeId") or ""), maxsplit=1)[0]
-            container = str(each["containerId"])
+        for report in _found(found, "containerId"):
+            host = re.split(r"[.:]", str(report.get("nodeId") or report.get("assignedNodeId") or ""), maxsplit=1)[0]
+            container = str(report["containerId"])
             if host in nodes and _CONTAINER.fullmatch(container):
                 yield from _of_container(gateway, nodes, host, container)
 
@@ -180,9 +180,9 @@ def _aggregated(gateway: Gateway, nodes: Mapping[str, model.Raw], application: A
 
 def _files(listed: Any, host: str) -> Iterator[LogFile]:
     seen: set[tuple[str, str]] = set()
-    for each in _found(listed, "containerId"):
-        container = str(each["containerId"])
-        for file in _found(each.get("containerLogInfo"), "fileName"):
+    for container_logs in _found(listed, "containerId"):
+        container = str(container_logs["containerId"])
+        for file in _found(container_logs.get("containerLogInfo"), "fileName"):
             name = str(file["fileName"])
             if not (_CONTAINER.fullmatch(container) and _FILE.fullmatch(name)) or (container, name) in seen:
                 continue
@@ -247,11 +247,11 @@ def _found(document: Any, key: str) -> Iterator[Mapping[str, Any]]:
     """Yield the objects in a document that have a key. A list of one is an object in some versions of Hadoop."""
     left = collections.deque([document])
     while left:
-        each = left.popleft()
-        if isinstance(each, dict) and key in each:
-            yield each
-        elif isinstance(each, dict | list):
-            left.extend(each.values() if isinstance(each, dict) else each)
+        element = left.popleft()
+        if isinstance(element, dict) and key in element:
+            yield element
+        elif isinstance(element, dict | list):
+            left.extend(element.values() if isinstance(element, dict) else element)
 
 
 def _name(pod: model.Raw) -> str:
@@ -377,7 +377,7 @@ def _last_lines(job: model.Job, selection: Selection) -> bool:
     """Print what the status keeps of a driver whose pod is gone; return whether there is anything."""
     if not isinstance(job, sparkapps.SparkApp) or not job.last_log or selection.executor is not None:
         return False
-    if selection.attempt not in {None, *(each.number for each in job.attempts[-1:])}:
+    if selection.attempt not in {None, *(attempt.number for attempt in job.attempts[-1:])}:
         return False
     print(f"the driver's pod is gone; the last lines of the last driver that failed ({job.title}):", file=sys.stderr)
     print(job.last_log.rstrip("\n"))

@@ -39,8 +39,10 @@ def page() -> str:
 
 
 def _section(name: str, command: Any) -> str:
-    arguments = [each for each in command.params if each.param_type_name == "argument"]
-    usage = " ".join([f"boathouse {name} [OPTIONS]", *(_metavar(each) for each in arguments if not _is_hidden(each))])
+    arguments = [param for param in command.params if param.param_type_name == "argument"]
+    usage = " ".join(
+        [f"boathouse {name} [OPTIONS]", *(_metavar(param) for param in arguments if not _is_hidden(param))]
+    )
     text = re.sub(r"(?<!\n)\n(?!\n)", " ", (command.help or "").strip())
     rows = list(_rows(command))
     table = ["| option | meaning |", "|---|---|", *rows, ""] if rows else []
@@ -48,14 +50,14 @@ def _section(name: str, command: Any) -> str:
 
 
 def _rows(command: Any) -> Iterator[str]:
-    for each in command.params:
-        if each.name in _SHARED or _is_hidden(each):
+    for param in command.params:
+        if param.name in _SHARED or _is_hidden(param):
             continue
-        help_text = str(getattr(each, "help", None) or "").replace("|", "\\|")
-        if each.param_type_name == "argument":
-            yield f"| `{_metavar(each)}` | {help_text} |"
+        help_text = str(getattr(param, "help", None) or "").replace("|", "\\|")
+        if param.param_type_name == "argument":
+            yield f"| `{_metavar(param)}` | {help_text} |"
         else:
-            yield f"| {', '.join(f'`{name}`' for name in reversed(each.opts))}{_default(each)} | {help_text} |"
+            yield f"| {', '.join(f'`{name}`' for name in reversed(param.opts))}{_default(param)} | {help_text} |"
 
 
 def _metavar(parameter: Any) -> str:

@@ -38,14 +38,16 @@ def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Contai
             by_pod.setdefault(name, {})[event["reason"]] = event
     found = ((name, name_of.fullmatch(name), seen) for name, seen in by_pod.items())
     executors = (_executor(app, name, match, seen) for name, match, seen in found if match is not None)
-    return [each for each in executors if each is not None]
+    return [executor for executor in executors if executor is not None]
 
 
 def _executor(app: SparkApp, name: str, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
     attempt = int(match["attempt"])
     placed_s, started_s, killed_s = (_time_s(seen.get(reason)) for reason in (_SCHEDULED, _STARTED, _KILLING))
     node = _NODE.match((seen.get(_SCHEDULED) or {}).get("message") or "")
-    driver_ended_s = next((each.ended_s for each in app.attempts if each.number == attempt), app.completed_s)
+    driver_ended_s = next(
+        (app_attempt.ended_s for app_attempt in app.attempts if app_attempt.number == attempt), app.completed_s
+    )
     if placed_s is None or node is None:
         return None
     return model.TaskPod(

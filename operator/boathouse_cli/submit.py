@@ -57,13 +57,13 @@ def convert(
         raise CommandError(f"{file} {error}", ExitCode.USAGE) from error
     if not found:
         raise CommandError(f"{file} has no SparkApplication and no spark-submit line", ExitCode.USAGE)
-    for each in found:
-        for note in each.notes:
+    for conversion in found:
+        for note in conversion.notes:
             print(note.text, file=sys.stderr)
-    made = [each.manifest for each in found if each.manifest is not None]
+    made = [conversion.manifest for conversion in found if conversion.manifest is not None]
     if made:
         print(yaml.safe_dump_all(made, sort_keys=False, allow_unicode=True), end="")
-    if any(each.has_failed or (strict and each.notes) for each in found):
+    if any(conversion.has_failed or (strict and conversion.notes) for conversion in found):
         raise typer.Exit(ExitCode.NOT_CONVERTED)
 
 
@@ -119,7 +119,7 @@ def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
     for name in dict.fromkeys(_named(former["spec"])):
         config_map = gateway.config_map(name)
         owners = config_map["metadata"].get("ownerReferences") or []
-        if any(each["uid"] == former["metadata"]["uid"] for each in owners):
+        if any(owner["uid"] == former["metadata"]["uid"] for owner in owners):
             gateway.patch_config_map(name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
 
 

@@ -137,11 +137,11 @@ def explanation(entry: explain.Explanation) -> table.Table:
 def seconds(entries: Sequence[picture.Share], title: str = "") -> table.Table:
     """Return the table of seconds by phase; of several jobs, with a title."""
     drawn = _plain(f"PHASE{f' ({title})' if title else ''}", "JOB", "", "ALL TASKS")
-    total_s = sum(each.wall_s for each in entries)
-    for each in entries:
-        share = each.wall_s / total_s if total_s else 0.0
-        drawn.add_row(each.activity, f"{each.wall_s:.1f} s", f"{share:.0%}", f"{each.task_s:.1f} s")
-    drawn.add_row("total", f"{total_s:.1f} s", "", f"{sum(each.task_s for each in entries):.1f} s")
+    total_s = sum(entry.wall_s for entry in entries)
+    for entry in entries:
+        share = entry.wall_s / total_s if total_s else 0.0
+        drawn.add_row(entry.activity, f"{entry.wall_s:.1f} s", f"{share:.0%}", f"{entry.task_s:.1f} s")
+    drawn.add_row("total", f"{total_s:.1f} s", "", f"{sum(entry.task_s for entry in entries):.1f} s")
     for column in drawn.columns[1:]:
         column.justify = "right"
     return drawn

@@ -149,7 +149,7 @@ def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Tim
     """
     end_of_running_s = job.completed_s or now_s
     bars = tuple(sorted((bar(pod, now_s=end_of_running_s) for pod in pods), key=_by_start))
-    end_s = max([job.completed_s or now_s, *(each.end_s for each in bars)])
+    end_s = max([job.completed_s or now_s, *(attempt.end_s for attempt in bars)])
     return Timeline(
         job=job,
         start_s=job.created_s,
@@ -164,7 +164,8 @@ def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
     timings = pod.result.timings if pod.result else []
     if timings:
         spans = [
-            (_BY_PHASE.get(each.phase, Activity.RUNNING), each.start_ms / 1000, each.end_ms / 1000) for each in timings
+            (_BY_PHASE.get(timing.phase, Activity.RUNNING), timing.start_ms / 1000, timing.end_ms / 1000)
+            for timing in timings
         ]
         if pod.task_type == TaskType.SETUP:
             spans = [(Activity.SETUP, start_s, end_s) for _, start_s, end_s in spans]
@@ -212,7 +213,11 @@ def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[S
         for segment in reversed(last.segments):
             if segment.activity is Activity.WAIT_FOR_MAPS:
                 gap = Activity.WAIT_FOR_MAPS
-                left = [each for each in left if each.pod.task_type == TaskType.MAP or each.end_s <= last.start_s]
+                left = [
+                    attempt
+                    for attempt in left
+                    if attempt.pod.task_type == TaskType.MAP or attempt.end_s <= last.start_s
+                ]
                 break
             _step_back(path, segment.activity, segment.start_s, at_s)
             at_s = min(at_s, segment.start_s)
@@ -239,8 +244,8 @@ def _correct_truncation(path: list[Segment], at_s: float, left: Sequence[Bar]) -
 
 
 def _last_to_end(bars: Iterable[Bar], at_s: float) -> Bar | None:
-    ended = [each for each in bars if each.end_s <= at_s]
-    return max(ended, key=lambda each: (each.end_s, each.pod.name), default=None)
+    ended = [attempt for attempt in bars if attempt.end_s <= at_s]
+    return max(ended, key=lambda attempt: (attempt.end_s, attempt.pod.name), default=None)
 
 
 def _by_start(bar: Bar) -> tuple[float, str]:
@@ -289,7 +294,9 @@ def _path(start_s: float, end_s: float, bars: Sequence[Bar]) -> Iterator[Segment
     for bar in bars:
         if bar.pod.task_type != model.DRIVER:
             continue
-        executors = [each for each in bars if each.pod.task_type == model.EXECUTOR and _is_of(each, bar)]
+        executors = [
+            executor for executor in bars if executor.pod.task_type == model.EXECUTOR and _is_of(executor, bar)
+        ]
         pieces = [piece for segment in bar.segments for piece in _split(segment, executors)]
         for piece in (Segment(activity=Activity.WAITING, start_s=at_s, end_s=bar.start_s), *pieces):
             begin_s = max(at_s, piece.start_s)
@@ -307,9 +314,9 @@ def _split(segment: Segment, executors: Sequence[Bar]) -> Iterator[Segment]:
     if segment.activity is not Activity.DRIVER or not executors:
         yield segment
         return
-    first_s = min(each.pod.started_s or each.end_s for each in executors)
+    first_s = min(executor.pod.started_s or executor.end_s for executor in executors)
     first_s = min(max(segment.start_s, first_s), segment.end_s)
-    last_s = min(max(first_s, *(each.end_s for each in executors)), segment.end_s)
+    last_s = min(max(first_s, *(executor.end_s for executor in executors)), segment.end_s)
     yield Segment(activity=Activity.WAIT_FOR_EXECUTORS, start_s=segment.start_s, end_s=first_s)
     yield Segment(activity=Activity.EXECUTORS, start_s=first_s, end_s=last_s)
     yield Segment(activity=Activity.DRIVER, start_s=last_s, end_s=segment.end_s)

@@ -56,7 +56,7 @@ def of_nodes(nodes: Iterable[model.Raw], pods: Iterable[model.Raw]) -> tuple[Nod
 def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
     allocatable = raw.get("status", {}).get("allocatable", {})
     requested = [requests.pod_requests(pod) for pod in pods]
-    used = {each: sum(amounts.get(each, 0) for amounts in requested) for each in ("cpu", "memory")}
+    used = {resource: sum(amounts.get(resource, 0) for amounts in requested) for resource in ("cpu", "memory")}
     return Node(
         name=raw["metadata"]["name"],
         state=_state(raw),
@@ -71,7 +71,7 @@ def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
 
 def _state(raw: model.Raw) -> str:
     conditions = raw.get("status", {}).get("conditions") or ()
-    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
     return f"{'Ready' if ready else 'NotReady'}{', cordoned' if raw.get('spec', {}).get('unschedulable') else ''}"
 
 
@@ -135,8 +135,8 @@ def of_queues(
 def configured(config: model.Raw) -> dict[str, Configured]:
     """Return the queues in the operator's configuration file (`boathouse.resources.config.OperatorConfig`)."""
     return {
-        each["name"]: Configured(weight=float(each.get("weight", 1.0)), limits=each.get("limits") or {})
-        for each in config.get("queues") or ()
+        queue["name"]: Configured(weight=float(queue.get("weight", 1.0)), limits=queue.get("limits") or {})
+        for queue in config.get("queues") or ()
     }
 
 
@@ -149,8 +149,8 @@ def _queue(
     active_weight: float,
 ) -> Queue:
     held = used.get(name, [])
-    total = {resource: sum(each.get(resource, 0) for each in held) for resource in RESOURCES}
-    share = max((total[each] / capacity[each] for each in RESOURCES if capacity.get(each)), default=0.0)
+    total = {resource: sum(amounts.get(resource, 0) for amounts in held) for resource in RESOURCES}
+    share = max((total[resource] / capacity[resource] for resource in RESOURCES if capacity.get(resource)), default=0.0)
     return Queue(
         name=name,
         weight=configured.weight if configured else None,
@@ -178,4 +178,7 @@ def _used(pods: Iterable[model.Raw]) -> dict[str, list[requests.Amounts]]:
 
 def _capacity(nodes: Iterable[model.Raw]) -> requests.Amounts:
     allocatable = [raw.get("status", {}).get("allocatable", {}) for raw in nodes]
-    return {each: sum(requests.nano(node[each]) for node in allocatable if each in node) for each in RESOURCES}
+    return {
+        resource: sum(requests.nano(node[resource]) for node in allocatable if resource in node)
+        for resource in RESOURCES
+    }

@@ -105,7 +105,7 @@ def machines(
 def virtual(
     hosts: int,
     *,
-    each: int,
+    machines_per_host: int,
     cores: int,
     mem_mb: int,
     host_cores: float,
@@ -117,7 +117,7 @@ def virtual(
 
     Args:
         hosts: Their number.
-        each: Virtual machines of a host.
+        machines_per_host: Virtual machines of a host.
         cores: Of a virtual machine.
         mem_mb: Of a virtual machine.
         host_cores: What those of a host share.
@@ -125,7 +125,7 @@ def virtual(
         disk_mb_per_s: Of a host.
         network_mb_per_s: Of a host.
     """
-    digits, vm_digits = len(str(hosts - 1)), len(str(each - 1))
+    digits, vm_digits = len(str(hosts - 1)), len(str(machines_per_host - 1))
     names = [f"h{i:0{digits}}" for i in range(hosts)]
     shared = [
         Host(name=name, cores=host_cores, disk_mb_per_s=disk_mb_per_s, network_mb_per_s=network_mb_per_s)
@@ -134,7 +134,7 @@ def virtual(
     nodes = [
         Machine(name=f"{name}v{k:0{vm_digits}}", cores=cores, mem_mb=mem_mb, rack=f"r{i % racks}", server=name)
         for i, name in enumerate(names)
-        for k in range(each)
+        for k in range(machines_per_host)
     ]
     return nodes, shared
 
@@ -148,7 +148,7 @@ def ikayak_testbed() -> list[Machine]:
 
 def ila_testbed(hosts: int = 12) -> tuple[list[Machine], list[Host]]:
     """Return the ILA paper's 2 racks: each host has 10 usable cores, a disk and 6 virtual machines of 2 cores."""
-    return virtual(hosts, each=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)
+    return virtual(hosts, machines_per_host=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,7 +44,7 @@ def missing(status: str | None = None, last: int | None = None) -> set[str]:
 def without(process: dict[str, Any], lacking: set[str]) -> dict[str, Any]:
     """Return a process of an OCI runtime specification without some capabilities."""
     sets = process.get("capabilities") or {}
-    kept = {name: [each for each in values if each not in lacking] for name, values in sets.items()}
+    kept = {name: [capability for capability in values if capability not in lacking] for name, values in sets.items()}
     return {**process, "capabilities": kept}
 
 

@@ -54,8 +54,8 @@ def kind_config(spec: ClusterSpec, machine: Machine) -> dict[str, Any]:
         networking |= {"apiServerAddress": machine.api[0], "apiServerPort": machine.api[1]}
     workers = [{"role": "worker", "labels": node.node_labels(spec, index)} for index in range(spec.nodes)]
     nodes: list[dict[str, Any]] = [{"role": "control-plane"}, *workers]
-    for each in nodes:
-        each["extraMounts"] = [_mount(machine.archives, ARCHIVES, read_only=True)]
+    for kind_node in nodes:
+        kind_node["extraMounts"] = [_mount(machine.archives, ARCHIVES, read_only=True)]
     nodes[0]["extraMounts"] += _audit_mounts(spec, machine)
     patches = (_cluster_configuration(spec), _kubelet_configuration(spec, machine))
     return {

@@ -45,7 +45,7 @@ def installed(cluster: Cluster) -> Cluster:
 @pytest.fixture(scope="session")
 def volumes(cluster: Cluster) -> Iterator[str | None]:
     """Yield the StorageClass of claims."""
-    with local_volumes.pool(cluster, each=VOLUMES) as storage_class:
+    with local_volumes.pool(cluster, volumes_per_node=VOLUMES) as storage_class:
         yield storage_class
 
 

@@ -52,7 +52,9 @@ def test_hdfs_and_a_running_job_go_on_after_the_pod_of_the_master_is_killed(hado
     running = hadoop.running("through")
     hadoop.kill("lake", hadoop_web.MASTER)
     job = hadoop.succeed("through")
-    assert [each.id for each in job.applications] == [each.id for each in running.applications]
+    assert [application.id for application in job.applications] == [
+        application.id for application in running.applications
+    ]
     assert hadoop.words("lake", "/out-through") == harness.counted(TEXT)
     until_whole(hadoop, "lake")
     assert hadoop.raw("lake")["status"]["clusterID"] == cluster_id

@@ -84,5 +84,5 @@ def test_an_operator_that_dies_while_it_submits_submits_each_job_once(hadoop: Cl
     for name in jobs.values():
         hadoop.succeed(name)
         assert hadoop.words(lake, f"/out-{name}") == harness.counted(TEXT)
-    submitted = sorted(each["name"] for each in hadoop.applications(lake))
+    submitted = sorted(application["name"] for application in hadoop.applications(lake))
     assert submitted == sorted(jobs.values())

@@ -77,5 +77,5 @@ class Recorder:
         self._journal.measure("tasks", outcome.tasks)
 
 
-def _is_asked(now_s: float, each: int) -> bool:
-    return each > 0 and zlib.crc32(f"{now_s:.6f}".encode()) % each == 0
+def _is_asked(now_s: float, interval: int) -> bool:
+    return interval > 0 and zlib.crc32(f"{now_s:.6f}".encode()) % interval == 0

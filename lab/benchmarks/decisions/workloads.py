@@ -54,7 +54,7 @@ def live(index: int) -> Workload:
     hosts: Sequence[Host] = ()
     if random.chance(0.4):
         machines, hosts = topology.virtual(
-            random.between(2, 4), each=random.between(2, 3), cores=4, mem_mb=8000, host_cores=10.0, racks=2
+            random.between(2, 4), machines_per_host=random.between(2, 3), cores=4, mem_mb=8000, host_cores=10.0, racks=2
         )
     queues = _queues(random, machines)
     apps = [_application(random, i, queues) for i in range(random.between(3, 8))]

@@ -184,7 +184,10 @@ class ModelledClusters:
             bound_s = self._bound_s.setdefault(pod["metadata"]["uid"], now_s)
             if not is_ready(pod) and now_s - bound_s >= self._boot_s:
                 state = {"running": {"startedAt": self._api.world.date}}
-                ready = [{"name": each["name"], "state": state, "ready": True} for each in pod["spec"]["containers"]]
+                ready = [
+                    {"name": container["name"], "state": state, "ready": True}
+                    for container in pod["spec"]["containers"]
+                ]
                 pod = self._api.set_phase(key, "Running", podIP="10.0.0.1", containerStatuses=ready)
             self.clusters[uid].pods[host] = pod
 
@@ -220,10 +223,10 @@ class ModelledClusters:
 def is_ready(pod: Pod) -> bool:
     """Return whether the containers of a pod run."""
     statuses = pod.get("status", {}).get("containerStatuses") or ()
-    return bool(statuses) and all(each["ready"] for each in statuses)
+    return bool(statuses) and all(status["ready"] for status in statuses)
 
 
 def _variable(pod: Pod, name: str) -> str:
     """Return a variable of a container of a pod, or ""."""
-    variables = (each for container in pod["spec"]["containers"] for each in container.get("env", ()))
-    return str(next((each.get("value", "") for each in variables if each["name"] == name), ""))
+    variables = (variable for container in pod["spec"]["containers"] for variable in container.get("env", ()))
+    return str(next((variable.get("value", "") for variable in variables if variable["name"] == name), ""))

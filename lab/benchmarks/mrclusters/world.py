@@ -76,7 +76,7 @@ class World:
         began_s = time.monotonic()
         while not holds():
             if time.monotonic() - began_s > within_s:
-                statuses = [each.get("status") for each in self.api.objects("mrclusters").values()]
+                statuses = [mrcluster.get("status") for mrcluster in self.api.objects("mrclusters").values()]
                 raise SystemExit(f"not within {within_s:.0f} s: {what}; {statuses}")
             await asyncio.sleep(0.25)
         return time.monotonic() - began_s

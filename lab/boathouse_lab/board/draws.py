@@ -97,7 +97,7 @@ class Mixed:
         if self.host_cores:
             nodes, hosts = topology.virtual(
                 shape.nodes // 2,
-                each=2,
+                machines_per_host=2,
                 cores=shape.cores,
                 mem_mb=shape.mem_mb,
                 host_cores=self.host_cores,

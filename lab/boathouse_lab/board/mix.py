@@ -204,7 +204,7 @@ def _drawn(random_: random.Random, shape: Shape) -> list[swim.SwimJob]:
         of_size = [spec.id for spec in specs if least <= spec.phases[0].tasks <= most]
         found += random_.sample(of_size, len(range(place, shape.jobs, len(shape.sizes))))
     random_.shuffle(found)
-    return [lines[each] for each in found]
+    return [lines[job_id] for job_id in found]
 
 
 def _is_fitting(phases: tuple[Phase, ...], shape: Shape) -> bool:
@@ -285,7 +285,7 @@ def _container(phase: Phase, segments: list[work.Segment]) -> work.Container:
 def _applications(random_: random.Random, used_mb_s: float, shape: Shape) -> list[Application]:
     memory_mib, count = shape.heap_mib + max(384, shape.heap_mib // 10), shape.applications
     executors = [random_.randint(*shape.executors) for _ in range(count)]
-    seconds = [each * random_.uniform(0.5, 1.5) for each in executors]
+    seconds = [executor_count * random_.uniform(0.5, 1.5) for executor_count in executors]
     scale = used_mb_s / memory_mib / sum(seconds) if count else 0.0
     return [
         Application(

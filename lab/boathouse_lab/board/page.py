@@ -112,7 +112,7 @@ def picture(cells: Sequence[Cell]) -> figures.Figure:
 
 def _panel(names: Sequence[str], by_cell: Mapping[tuple[str, str], Ratio]) -> figures.Panel:
     bars = tuple(_bars(column, [by_cell.get((name, column)) for name in names]) for column in _SHOWN)
-    highest = max(value for each in bars for value in (*each.values, 1.0) if value is not None)
+    highest = max(value for column_bars in bars for value in (*column_bars.values, 1.0) if value is not None)
     return figures.Panel(
         title="",
         x=figures.Axis(label=""),

@@ -90,11 +90,11 @@ def means(found: Found) -> Figure:
     groups = sorted(found.by_group)
     bars = []
     for policy in (FSPY, FAIR):
-        each = [
+        estimates = [
             interval.mean([found.mean_s(policy, found.segments(one, one), seed) for seed in found.seeds])
             for one in groups
         ]
-        bars.append(figures.bars(_NAMES[policy], each))
+        bars.append(figures.bars(_NAMES[policy], estimates))
     gains = {one: np.mean([found.gain(found.segments(one, one), seed) for seed in found.seeds]) for one in groups}
     panel = Panel(
         title="Mean response time",

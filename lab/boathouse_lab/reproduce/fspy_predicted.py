@@ -52,8 +52,8 @@ class Predicted:
     @property
     def rows(self) -> list[Accuracy]:
         """The mean R² at each noise."""
-        each = {noise: [fspy_workload.r2_of(noise, one) for one in self.at(noise)] for noise in self.noises}
-        return [fspy_workload.mean(noise, found) for noise, found in each.items()]
+        by_noise = {noise: [fspy_workload.r2_of(noise, one) for one in self.at(noise)] for noise in self.noises}
+        return [fspy_workload.mean(noise, found) for noise, found in by_noise.items()]
 
     def claims(self, paper: str) -> list[Claim]:
         """Return a row for each R², and for the bias on small jobs."""
@@ -78,7 +78,7 @@ class Predicted:
 
     def _r2(self, paper: str, part: tuple[str, str, str, str], met: float | None, rows: Sequence[Accuracy]) -> Claim:
         name, field, _, figure = part
-        each = [getattr(fspy_workload.r2_of(NOISE, one), field) for one in self.at(NOISE)]
+        values = [getattr(fspy_workload.r2_of(NOISE, one), field) for one in self.at(NOISE)]
         swept = ", ".join(f"{row.noise:.0%}: {getattr(row, field):.3f}" for row in rows)
         until = "at no noise" if met is None else f"up to a noise of {met:.0%}"
         claim = Claim(
@@ -87,14 +87,14 @@ class Predicted:
             figure=figure,
             relation=Relation.GE,
             paper_value=getattr(fspy_workload.PAPER, field),
-            **measured(interval.mean(each)),
+            **measured(interval.mean(values)),
             assumptions=(Assumption(name="Noise", value=NOISE, effect=f"met {until}; {swept}"),),
         )
         reason = f"at this noise: the paper's value is met {until}"
         return claim if claim.holds else dataclasses.replace(claim, reason=reason)
 
     def _small(self, source: Mapping[str, Any], field: str, words: str, sign: int) -> Claim:
-        each = [share for one in self.at(NOISE) if (share := _share(one, field, sign)) is not None]
+        shares = [share for one in self.at(NOISE) if (share := _share(one, field, sign)) is not None]
         return Claim(
             **source,
             claim=words,
@@ -102,7 +102,7 @@ class Predicted:
             relation=Relation.GE,
             paper_value=0.5,
             unit="%",
-            **(measured(interval.mean(each)) if each else {"value": None}),
+            **(measured(interval.mean(shares)) if shares else {"value": None}),
             assumptions=(Assumption(name="Noise", value=NOISE, effect="blurs the sign"),),
         )
 

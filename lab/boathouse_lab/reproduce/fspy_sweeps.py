@@ -137,8 +137,8 @@ class Sweeps:
         return [f"{other.label}: {self._effect(runs, other)}" for other in sweep.others]
 
     def _effect(self, runs: Mapping[Case, Run], other: Other) -> str:
-        each = [self._of(runs, other, seed) for seed in range(self.seeds)]
-        gain, fair, late, ours, theirs = np.mean(each, axis=0).tolist()
+        by_seed = [self._of(runs, other, seed) for seed in range(self.seeds)]
+        gain, fair, late, ours, theirs = np.mean(by_seed, axis=0).tolist()
         return (
             f"mean response {gain:.2f} times lower, fair slowdown ≤ 1 for {fair:.0%} and < 1.5 for {late:.0%}, "
             f"slowdown < 4 for {ours:.0%} against {theirs:.0%}"

@@ -228,26 +228,26 @@ def run_times(program: Program, job: Features, *, overlap: bool = True) -> tuple
 
 
 def _map_task_s(job: Features) -> float:
-    each = 1 / job.maps
+    share = 1 / job.maps
     crowd = min(1.0, job.maps / SLOTS)  # disks and network are shared by those that run at once
-    read_s = job.map_input_bytes * each * (1 + crowd) / _DISK_BYTES_PER_S
-    fetch_s = _REMOTE_SHARE * (1 - crowd) * job.map_input_bytes * each / _NETWORK_BYTES_PER_S
-    output, records = job.map_output_bytes * each, job.map_output_records * each
+    read_s = job.map_input_bytes * share * (1 + crowd) / _DISK_BYTES_PER_S
+    fetch_s = _REMOTE_SHARE * (1 - crowd) * job.map_input_bytes * share / _NETWORK_BYTES_PER_S
+    output, records = job.map_output_bytes * share, job.map_output_records * share
     sort_s = _SORT_S_PER_COMPARISON * records * math.log2(max(2.0, records))
     spills = math.ceil(output / _SORT_BUFFER_BYTES)
     spill_s = output * (1 if spills <= 1 else 3) / _DISK_BYTES_PER_S
-    return _START_S + read_s + fetch_s + job.map_function_s * each + sort_s + spill_s
+    return _START_S + read_s + fetch_s + job.map_function_s * share + sort_s + spill_s
 
 
 def _reduce_task_s(program: Program, job: Features, wave_s: float) -> float:
-    each = 1 / job.reduces
-    shuffled = job.map_output_bytes * program.combine * each
+    share = 1 / job.reduces
+    shuffled = job.map_output_bytes * program.combine * share
     wait_s = (1 - _SLOW_START) * wave_s
     copy_s = shuffled * (1 + job.reduces / SLOTS) / _NETWORK_BYTES_PER_S + 0.002 * job.maps
     passes = max(0, math.ceil(math.log(max(1, job.maps), _MERGE_FACTOR)) - 1)
     merge_s = 2 * passes * shuffled / _DISK_BYTES_PER_S
-    write_s = _REPLICAS * job.reduce_output_bytes * each / _DISK_BYTES_PER_S
-    return _START_S + max(wait_s, copy_s) + merge_s + job.reduce_function_s * each + write_s
+    write_s = _REPLICAS * job.reduce_output_bytes * share / _DISK_BYTES_PER_S
+    return _START_S + max(wait_s, copy_s) + merge_s + job.reduce_function_s * share + write_s
 
 
 def blur(variation: float, rng: np.random.Generator, count: int) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

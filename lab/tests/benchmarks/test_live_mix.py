@@ -35,7 +35,9 @@ def test_jobs_and_applications_use_the_given_share_of_memory() -> None:
     jobs = sum(
         phase.tasks * phase.mem_ideal_mb * phase.duration_ms / 1000 for job in subject.jobs for phase in job.spec.phases
     )
-    apps = sum(each.application.work.seconds * each.application.work.memory_mib for each in subject.applications)
+    apps = sum(
+        arrival.application.work.seconds * arrival.application.work.memory_mib for arrival in subject.applications
+    )
     assert (jobs + apps) / SHAPE.memory_mb_s == pytest.approx(0.9, rel=0.01)
 
 
@@ -51,7 +53,9 @@ def test_tasks_do_what_the_model_of_the_trace_says() -> None:
 
 def test_the_least_mean_time_is_that_of_each_alone() -> None:
     subject = mix()
-    longest = max(each.application.work.seconds / each.application.work.executors for each in subject.applications)
+    longest = max(
+        arrival.application.work.seconds / arrival.application.work.executors for arrival in subject.applications
+    )
     shortest = min(job.spec.phases[0].duration_ms / 1000 for job in subject.jobs)
     assert shortest < subject.alone_s < longest
 

@@ -7,7 +7,7 @@ from benchmarks import resumes
 
 async def test_a_round_takes_the_time_of_both_ways():
     took_s = await resumes.measure(1, 0.0)
-    assert all(len(each) == 1 and each[0] > 0 for each in took_s.values())
+    assert all(len(times_s) == 1 and times_s[0] > 0 for times_s in took_s.values())
 
 
 @pytest.mark.parametrize(("median_s", "within"), [(0.5, "within"), (0.6, "ABOVE")])

@@ -4,8 +4,8 @@ from benchmarks import suspensions
 
 
 def took_s(suspend, resume, bare):
-    each = {suspensions.ANNOTATED: suspend + 0.2, suspensions.SUSPEND: suspend, suspensions.RESUME: resume}
-    return {what: [s, s, s, s + 0.5] for what, s in (each | {suspensions.BARE: bare}).items()}
+    medians_s = {suspensions.ANNOTATED: suspend + 0.2, suspensions.SUSPEND: suspend, suspensions.RESUME: resume}
+    return {what: [s, s, s, s + 0.5] for what, s in (medians_s | {suspensions.BARE: bare}).items()}
 
 
 def test_medians_are_compared_with_the_bare_resize_and_the_limit():

@@ -21,16 +21,21 @@ def test_the_probabilities_add_up_to_one(size):
 
 @given(sizes)
 def test_the_expectation_is_that_of_hosts_that_are_not_missed(size):
-    hosts, each, holding = size
-    missed = math.comb(hosts * each - each, holding) / math.comb(hosts * each, holding)
+    hosts, machines_per_host, holding = size
+    missed = math.comb(hosts * machines_per_host - machines_per_host, holding) / math.comb(
+        hosts * machines_per_host, holding
+    )
     assert cover.expected_hosts(*size) == pytest.approx(hosts * (1 - missed))
 
 
 @given(st.integers(2, 4), st.integers(1, 3), st.data())
-def test_counting_all_placements_gives_the_same_probabilities(hosts, each, data):
-    holding = data.draw(st.integers(1, hosts * each))
-    every = [len({node // each for node in some}) for some in itertools.combinations(range(hosts * each), holding)]
-    for q, probability in cover.probabilities(hosts, each, holding).items():
+def test_counting_all_placements_gives_the_same_probabilities(hosts, machines_per_host, data):
+    holding = data.draw(st.integers(1, hosts * machines_per_host))
+    every = [
+        len({node // machines_per_host for node in some})
+        for some in itertools.combinations(range(hosts * machines_per_host), holding)
+    ]
+    for q, probability in cover.probabilities(hosts, machines_per_host, holding).items():
         assert probability == pytest.approx(every.count(q) / len(every))
 
 

@@ -112,12 +112,14 @@ def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """Return a value with the defaults of its schema, as the API server stores it; null fields are left out."""
     if isinstance(value, dict):
         fields = schema.get("properties")
-        given = {key: each for key, each in value.items() if each is not None}
-        defaults = {key: each["default"] for key, each in (fields or {}).items() if "default" in each}
+        given = {key: item for key, item in value.items() if item is not None}
+        defaults = {
+            key: field_schema["default"] for key, field_schema in (fields or {}).items() if "default" in field_schema
+        }
         inner = {key: (fields or {}).get(key) or schema.get("additionalProperties") or {} for key in given}
-        return {**defaults, **{key: _with_defaults(inner[key], each) for key, each in given.items()}}
+        return {**defaults, **{key: _with_defaults(inner[key], item) for key, item in given.items()}}
     if isinstance(value, list):
-        return [_with_defaults(schema.get("items", {}), each) for each in value]
+        return [_with_defaults(schema.get("items", {}), item) for item in value]
     return value
 
 
@@ -136,11 +138,11 @@ def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Pro
         if key in seen:
             yield path, f"Duplicate value: {_shown(key)}"
         seen.append(key)
-    for inner, each, where in _children(schema, value, path):
+    for inner, part, where in _children(schema, value, path):
         if inner is None:
             yield where, "unknown field: remove it"
         else:
-            yield from _of_schema(inner, each, where)
+            yield from _of_schema(inner, part, where)
 
 
 def _has_type(schema: Mapping[str, Any], value: Any) -> bool:
@@ -160,11 +162,11 @@ def _children(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[tupl
     """Yield the parts of a value with their schemas (None: there is no such field) and paths."""
     if isinstance(value, dict):
         fields = schema.get("properties", {})
-        for key, each in value.items():
-            yield fields.get(key, schema.get("additionalProperties")), each, f"{path}.{key}"
+        for key, part in value.items():
+            yield fields.get(key, schema.get("additionalProperties")), part, f"{path}.{key}"
     elif isinstance(value, list):
-        for number, each in enumerate(value):
-            yield schema["items"], each, f"{path}[{number}]"
+        for number, part in enumerate(value):
+            yield schema["items"], part, f"{path}[{number}]"
 
 
 def _of_rules(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
@@ -175,9 +177,9 @@ def _of_rules(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Prob
             message = _message(rule, value)
             match = _FIELD.fullmatch(message)  # the message knows the field better than the place of the rule
             yield (match["path"], match["rest"]) if match else (path, message)
-    for inner, each, where in _children(schema, value, path):
+    for inner, part, where in _children(schema, value, path):
         if inner is not None:
-            yield from _of_rules(inner, each, where)
+            yield from _of_rules(inner, part, where)
 
 
 def _message(rule: Mapping[str, Any], value: Any) -> str:
@@ -299,22 +301,22 @@ def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:
 
 def _of_pods(value: Any, path: str) -> Iterator[Problem]:
     if isinstance(value, list):
-        for number, each in enumerate(value):
-            yield from _of_pods(each, f"{path}[{number}]")
+        for number, part in enumerate(value):
+            yield from _of_pods(part, f"{path}[{number}]")
     elif isinstance(value, dict):
-        for key, each in value.items():
+        for key, part in value.items():
             where = f"{path}.{key}"
             if key in _NAMES:
-                yield from _of_name(where, each)
+                yield from _of_name(where, part)
             elif key in _CHECKS:
-                yield from _CHECKS[key](where, each)
+                yield from _CHECKS[key](where, part)
             elif key not in _FREE:
-                yield from _of_pods(each, where)
+                yield from _of_pods(part, where)
 
 
 def _of_references(path: str, value: Any) -> Iterator[Problem]:
-    for each in value if isinstance(value, list) else [value]:
-        yield from _of_name(f"{path}.name", each["name"])
+    for reference in value if isinstance(value, list) else [value]:
+        yield from _of_name(f"{path}.name", reference["name"])
 
 
 def _of_name(path: str, name: str) -> Iterator[Problem]:
@@ -331,8 +333,8 @@ def _of_resources(path: str, resources: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _of_tolerations(path: str, tolerations: list[Mapping[str, Any]]) -> Iterator[Problem]:
-    for each in tolerations:
-        yield from _of_toleration(path, each)
+    for toleration in tolerations:
+        yield from _of_toleration(path, toleration)
 
 
 def _of_toleration(path: str, toleration: Mapping[str, Any]) -> Iterator[Problem]:

@@ -118,7 +118,7 @@ def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str
     if jars and main_class is None:
         raise Unconvertible("spec.mainClass", "is missing: name the class of the jar that has the main method")
     program(draft, path, file if jars or file.endswith(".py") else f"{file}.py", main_class=main_class)
-    if arguments := [str(each) for each in spec.items("driverArgs")]:
+    if arguments := [str(argument) for argument in spec.items("driverArgs")]:
         draft.put("arguments", arguments)
     return path, file
 

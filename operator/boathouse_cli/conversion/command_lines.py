@@ -385,7 +385,7 @@ def _check_shell(draft: Draft, command: Command, words: Sequence[Word]) -> None:
         raise _OPEN
     if command.operator is not None:
         raise Unconvertible(command.operator, "only the command itself can be converted: remove operators of the shell")
-    for expansion in dict.fromkeys(each for word in words for each in word.expansions):
+    for expansion in dict.fromkeys(expansion for word in words for expansion in word.expansions):
         draft.note(expansion, "is not replaced, because no shell reads the line: write its value")
 
 

@@ -145,9 +145,9 @@ def remove_credentials(draft: Draft) -> None:
 
 def _without_users(draft: Draft, value: Any, path: str) -> Any:
     if isinstance(value, dict):
-        return {key: _without_users(draft, each, f"{path}.{key}") for key, each in value.items()}
+        return {key: _without_users(draft, part, f"{path}.{key}") for key, part in value.items()}
     if isinstance(value, list):
-        return [_without_users(draft, each, f"{path}[{number}]") for number, each in enumerate(value)]
+        return [_without_users(draft, part, f"{path}[{number}]") for number, part in enumerate(value)]
     if not isinstance(value, str):
         return value
     found = _USER.sub(r"\g<scheme>", value)
@@ -273,7 +273,7 @@ class Draft:
         """Add to a field that is a list; an item with a known name replaces the former one."""
         if not more:
             return
-        known = [each for each in self.get(path) or [] if not _has_namesake(each, more) and each not in more]
+        known = [item for item in self.get(path) or [] if not _has_namesake(item, more) and item not in more]
         self.put(path, [*known, *more])
 
     def finish(self) -> Converted:

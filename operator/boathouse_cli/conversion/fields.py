@@ -81,9 +81,9 @@ class Fields:
     def mappings(self, key: str) -> list[Mapping[str, Any]]:
         """Return a field that is a list of mappings; other items are not taken."""
         items = self.items(key)
-        if others := [each for each in items if not isinstance(each, dict) and each is not None]:
+        if others := [item for item in items if not isinstance(item, dict) and item is not None]:
             self._left[key] = others
-        return [_mapping(each) for each in items if isinstance(each, dict)]
+        return [_mapping(item) for item in items if isinstance(item, dict)]
 
     def inner(self, key: str) -> Fields:
         """Return a field that is a mapping, to be taken in turn; another value is not taken."""
@@ -105,7 +105,7 @@ class Fields:
 
 
 def _mapping(value: object) -> dict[str, Any]:
-    return {str(key): each for key, each in value.items()} if isinstance(value, dict) else {}
+    return {str(key): field for key, field in value.items()} if isinstance(value, dict) else {}
 
 
 def _text(value: object) -> str:

@@ -252,7 +252,7 @@ class _Job:
             name = name or posixpath.basename(path)
             if not name:
                 raise Unconvertible(f"-{option}", f"{item} is a folder: put it into an archive, and use -archives")
-            if any(each["name"] == name for each in self._draft.get("files") or ()):
+            if any(file["name"] == name for file in self._draft.get("files") or ()):
                 self._draft.note(f"-{option}", f"another file has the name {name}: {item} replaces it; rename one")
             if _S3.match(path):
                 self._draft.extend("files", [{"name": name, "url": _S3.sub("s3://", path, count=1)}])
@@ -279,7 +279,7 @@ class _Job:
 
     def _note_paths(self) -> None:
         """Note words of commands that are a path of a file, which is in the working folder of tasks."""
-        names_ = {each["name"] for each in self._draft.get("files") or ()}
+        names_ = {file["name"] for file in self._draft.get("files") or ()}
         for kind in _STAGES:
             for word in self._draft.get(f"{kind}.command") or ():
                 if "/" in word.removeprefix("./") and (name := posixpath.basename(word)) in names_:
@@ -351,8 +351,8 @@ def _command(option: str, text: str) -> list[str]:
 
 def _urls(spec: dict[str, Any]) -> Iterator[str]:
     yield from (*spec["input"], spec["output"])
-    for each in (*spec.get("files", ()), *spec.get("archives", ())):
-        yield each.get("url", "")
+    for source in (*spec.get("files", ()), *spec.get("archives", ())):
+        yield source.get("url", "")
     yield from spec.get("hadoop", {}).get("archives", ())
 
 

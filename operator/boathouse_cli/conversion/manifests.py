@@ -105,15 +105,15 @@ def convert_text(text: str) -> Iterator[Converted]:
         ValueError: The text is not YAML of objects.
     """
     try:
-        documents = [each for each in bounded_yaml.load_all(text) if each is not None]
+        documents = [document for document in bounded_yaml.load_all(text) if document is not None]
     except ValueError as error:
         raise ValueError(f"{_NEITHER}: {error}") from error
     for number, document in enumerate(documents, 1):
         if not isinstance(document, dict):
             raise ValueError(_NEITHER)  # noqa: TRY004 - it is the text that is wrong
         items = document.get("items")
-        for each in items if isinstance(items, list) else [document]:
-            yield convert(each, number)
+        for manifest in items if isinstance(items, list) else [document]:
+            yield convert(manifest, number)
 
 
 def convert(manifest: Any, number: int = 1) -> Converted:
@@ -225,7 +225,7 @@ class _Application:
             draft.put("mainClass", main_class)
         elif main_class is not None:
             draft.note("spec.mainClass", "a Python application has none: it is left out")
-        if arguments := [str(each) for each in spec.items("arguments")]:
+        if arguments := [str(argument) for argument in spec.items("arguments")]:
             draft.put("arguments", arguments)
 
     def _collect_properties(self, roles: Mapping[str, Fields]) -> None:
@@ -291,11 +291,11 @@ class _Application:
             self._set(f"{prefix}.secretKeyRef.{name}", text, fields.path("envSecretKeyRefs"))
         for name, text in fields.texts("envVars").items():
             self._set(f"{_VARIABLE[role]}.{name}", text, fields.path("envVars"))
-        for each in fields.mappings("secrets"):
-            name, folder = str(each.get("name")), str(each.get("path")).rstrip("/")
+        for secret in fields.mappings("secrets"):
+            name, folder = str(secret.get("name")), str(secret.get("path")).rstrip("/")
             path = f"{fields.path('secrets')}.{name}"
             self._set(f"{prefix}.secrets.{name}", folder, path)
-            if (known := _FILES_OF_SECRETS.get(str(each.get("secretType")))) is not None:
+            if (known := _FILES_OF_SECRETS.get(str(secret.get("secretType")))) is not None:
                 self._set(f"{_VARIABLE[role]}.{known[0]}", f"{folder}/{known[1]}", path)
 
     def _set(self, key: str, value: str, path: str) -> None:

@@ -74,7 +74,7 @@ def main_file(draft: Draft, path: str, text: str) -> str:
 def _mounts(draft: Draft) -> list[str]:
     shared = draft.get("storage.volume")
     paths = [shared.get("mountPath", "/data")] if shared else []
-    return paths + [each["mountPath"] for each in draft.get("volumes") or []]
+    return paths + [volume["mountPath"] for volume in draft.get("volumes") or []]
 
 
 EMPTY_SIZE: Final = "10Gi"
@@ -116,7 +116,7 @@ class Mount:
 
 def convert(draft: Draft, mounts: list[Mount]) -> None:
     """Add volumes to a draft; those of one role only are then in both."""
-    present = {each["mountPath"] for each in draft.get("volumes") or ()}
+    present = {volume["mountPath"] for volume in draft.get("volumes") or ()}
     volumes: dict[str, dict[str, Any]] = {}
     roles: dict[str, set[str]] = {}
     for mount in mounts:
@@ -138,7 +138,7 @@ def convert(draft: Draft, mounts: list[Mount]) -> None:
 
 
 def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
-    claims = [each for each in volumes if "claimName" in each and "readOnly" not in each]
+    claims = [volume for volume in volumes if "claimName" in volume and "readOnly" not in volume]
     if (
         len(claims) == 1
         and draft.get("storage.volume") is None
@@ -147,10 +147,10 @@ def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
         volumes.remove(claims[0])
         at = {} if claims[0]["mountPath"] == DEFAULT_MOUNT else {"mountPath": claims[0]["mountPath"]}
         draft.put("storage.volume", {"claimName": claims[0]["claimName"], **at})
-    taken = {each["name"] for each in draft.get("volumes") or ()}
-    for each in volumes:
-        each["name"] = _free_name(each["name"], taken)
-        taken.add(each["name"])
+    taken = {volume["name"] for volume in draft.get("volumes") or ()}
+    for volume in volumes:
+        volume["name"] = _free_name(volume["name"], taken)
+        taken.add(volume["name"])
     draft.extend("volumes", volumes)
 
 
@@ -293,8 +293,8 @@ def put_metadata(draft: Draft, role: str, path: str, what: str, given: Mapping[s
 def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[str, Any]]) -> None:
     """Add environment variables to a role; of two with a name the last one counts, as in a container."""
     found: dict[str, dict[str, Any]] = {}
-    for each in given:
-        name, value_from = str(each.get("name", "")), each.get("valueFrom")
+    for env_var in given:
+        name, value_from = str(env_var.get("name", "")), env_var.get("valueFrom")
         source: Mapping[str, Any] = value_from if isinstance(value_from, dict) else {}
         reference = next((kind for kind in _REFERENCES if isinstance(source.get(kind), dict)), None)
         if re.fullmatch(RESERVED_VARIABLES, name) or name.startswith("BOATHOUSE_"):
@@ -307,9 +307,9 @@ def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[st
                 draft.note(path, f"{name}: optional has no counterpart: the {reference[:-6]} and its key must exist")
             _replace(draft, path, found, {"name": name, "valueFrom": {reference: key}})
         else:
-            value = each.get("value")
+            value = env_var.get("value")
             _replace(draft, path, found, {"name": name, "value": "" if value is None else str(value)})
-    known = {each["name"]: each for each in draft.get(f"{role}.env") or ()}
+    known = {variable["name"]: variable for variable in draft.get(f"{role}.env") or ()}
     for variable in found.values():
         _replace(draft, path, known, variable)
     draft.extend(f"{role}.env", list(found.values()))

@@ -103,7 +103,10 @@ class PodSpecs:
         spec = template.inner("spec")
         containers = spec.mappings("containers")
         ours = f"spark-kubernetes-{role}"
-        main = next((each for each in containers if each.get("name") == ours), containers[0] if containers else {})
+        main = next(
+            (candidate for candidate in containers if candidate.get("name") == ours),
+            containers[0] if containers else {},
+        )
         if len(containers) > 1:
             self._draft.note(spec.path("containers"), "only Spark's container is run: the others have no counterpart")
         container = Fields({**main, "name": None}, spec.path("containers[0]"))
@@ -112,7 +115,7 @@ class PodSpecs:
         put_account = put_executor_account if role == EXECUTOR else put_driver_account
         if (account := spec.text("serviceAccountName")) is not None:
             put_account(self._draft, spec.path("serviceAccountName"), account)
-        self._draft.extend("imagePullSecrets", [dict(each) for each in spec.mappings("imagePullSecrets")])
+        self._draft.extend("imagePullSecrets", [dict(secret) for secret in spec.mappings("imagePullSecrets")])
         self._resources(role, container.inner("resources"))
         self._container(role, container)
         for fields in (metadata, template, spec, container):
@@ -121,18 +124,20 @@ class PodSpecs:
     def _container(self, role: str, fields: Fields) -> None:
         put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
         if sources := fields.mappings("envFrom"):
-            of_template = [each for each in self._shared("envFrom", role) or () if each not in sources]
+            of_template = [source for source in self._shared("envFrom", role) or () if source not in sources]
             self._share("envFrom", role, fields.path("envFrom"), [*of_template, *sources])
         self._security(role, "container", fields.inner("securityContext"))
         for mount in fields.mappings("volumeMounts"):
             self._mount(role, fields.path("volumeMounts"), mount)
-        for each in fields.mappings("configMaps"):
-            self._mount_object(role, fields.path("configMaps"), each, {"configMap": {"name": each.get("name")}})
+        for config_map in fields.mappings("configMaps"):
+            self._mount_object(
+                role, fields.path("configMaps"), config_map, {"configMap": {"name": config_map.get("name")}}
+            )
 
     def _mount(self, role: str, path: str, given: Mapping[str, Any]) -> None:
         name = str(given.get("name"))
         mount = Fields({**given, "name": None}, f"{path}.{name}")
-        volume = next((each for each in self._volumes if each.get("name") == name), {})
+        volume = next((candidate for candidate in self._volumes if candidate.get("name") == name), {})
         self.mounts.append(
             Mount(
                 role=role,
@@ -156,8 +161,8 @@ class PodSpecs:
         if selector := fields.texts("nodeSelector"):
             draft.merge(f"{role}.nodeSelector", selector)
         tolerations = [
-            {key: value for key, value in each.items() if key in _TOLERATION and value is not None}
-            for each in fields.mappings("tolerations")
+            {key: value for key, value in toleration.items() if key in _TOLERATION and value is not None}
+            for toleration in fields.mappings("tolerations")
         ]
         draft.extend(f"{role}.tolerations", tolerations)
         self._affinity(role, fields.inner("affinity"))
@@ -175,10 +180,10 @@ class PodSpecs:
         required = node.inner(_REQUIRED)
         path = required.path("nodeSelectorTerms")
         terms = []
-        for each in required.mappings("nodeSelectorTerms"):
-            if each.get("matchExpressions"):
-                terms.append({"matchExpressions": each["matchExpressions"]})
-            for field in sorted(key for key, value in each.items() if value and key != "matchExpressions"):
+        for term in required.mappings("nodeSelectorTerms"):
+            if term.get("matchExpressions"):
+                terms.append({"matchExpressions": term["matchExpressions"]})
+            for field in sorted(key for key, value in term.items() if value and key != "matchExpressions"):
                 self._draft.note(
                     f"{path}.{field}", "has no counterpart: use matchExpressions on kubernetes.io/hostname"
                 )

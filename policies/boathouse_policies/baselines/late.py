@@ -213,8 +213,8 @@ class Late(Controller, Observer, Follower):
 
 def _without_waiting(classes: Sequence[QueuedClass]) -> Iterator[model.TaskClass]:
     """Yield a job's classes without pending tasks; pending second attempts are in a class beside that of others."""
-    wait = {(each.task_class.step, each.task_class.stage) for each in classes if each.pool.count}
-    return (each.task_class for each in classes if (each.task_class.step, each.task_class.stage) not in wait)
+    wait = {(queued.task_class.step, queued.task_class.stage) for queued in classes if queued.pool.count}
+    return (queued.task_class for queued in classes if (queued.task_class.step, queued.task_class.stage) not in wait)
 
 
 def _speculate(slow: _Attempt, node: model.NodeName, avoids: tuple[model.NodeName, ...] = ()) -> model.Speculate:

@@ -187,10 +187,10 @@ class Attempt:
 
     def _make_equal(self) -> None:
         """Give the expected tasks of a gang the least of their sizes: one program requests all their pods alike."""
-        expected = [each for each in self.assignments if each.pick.task.expected]
+        expected = [assignment for assignment in self.assignments if assignment.pick.task.expected]
         if not expected:
             return
-        least = min(expected, key=lambda each: each.resources.memory_bytes)
+        least = min(expected, key=lambda assignment: assignment.resources.memory_bytes)
         for assignment in expected:
             if assignment.resources != least.resources:
                 smaller = Assignment(

@@ -101,7 +101,7 @@ def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
         least=0 if scarce is None else int(pending.least[scarce]),
         largest=0 if scarce is None else int(allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, state),
-        figures=tuple([figure for each in profile.figures for figure in each.of_pending(pending, state)]),
+        figures=tuple([figure for plugin in profile.figures for figure in plugin.of_pending(pending, state)]),
     )
 
 

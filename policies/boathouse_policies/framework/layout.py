@@ -87,7 +87,7 @@ class Domains:
 
     def __init__(self, values: Iterable[str | None]) -> None:
         found: dict[str, int] = {}
-        numbers = [-1 if each is None else found.setdefault(each, len(found)) for each in values]
+        numbers = [-1 if label_value is None else found.setdefault(label_value, len(found)) for label_value in values]
         self.of = np.array(numbers, np.intp)
         self.exist: model.BoolVector = self.of >= 0
         self.of[~self.exist] = len(found)

@@ -32,7 +32,7 @@ class Programs(dict[str, V]):
         is_new = self.pop(key, None) is None
         self[key] = value
         if is_new and self._of_group is not None:
-            own = [each for each in self if group_of(each) == group_of(key)]
+            own = [stored_key for stored_key in self if group_of(stored_key) == group_of(key)]
             if len(own) > self._of_group:
                 del self[own[0]]
         if len(self) > self._kept:

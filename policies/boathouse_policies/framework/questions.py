@@ -284,7 +284,7 @@ class Gang:
             state: The state of the cycle.
         """
         short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
-        return sorted([each for each in short if each[1] > 0], key=_largest_first)
+        return sorted([shortfall for shortfall in short if shortfall[1] > 0], key=_largest_first)
 
 
 def _largest_first(member: tuple[PendingClass, int]) -> tuple[int, int]:

@@ -275,8 +275,8 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         if known.program is None or not self.config.best_model:
             return
         rows = np.array([*system, *own])[:, None]
-        predicted = [float(each.predict(rows)[0]) for each in self.learners.of(known.namespace).models]
-        self._contest.judge(known.program, [abs(each - slowdown) / slowdown for each in predicted])
+        predicted = [float(predictor.predict(rows)[0]) for predictor in self.learners.of(known.namespace).models]
+        self._contest.judge(known.program, [abs(prediction - slowdown) / slowdown for prediction in predicted])
 
     def _stated_s(self, task_class: model.TaskClass, given: model.Resources | None) -> float | None:
         """Return the estimated run time of a task with the memory that it was given; None where it is not known."""

@@ -236,8 +236,10 @@ class Constraints:
         """What they depend on of the labels of pods."""
         terms = (*self.pod_affinity, *self.pod_anti_affinity)
         selectors = (*[term.pods.selector for term in terms], *[spread.selector for spread in self.spread])
-        expressions = [each for selector in selectors if selector is not None for each in selector.expressions]
-        return frozenset().union(*[each.mentions for each in expressions])
+        expressions = [
+            expression for selector in selectors if selector is not None for expression in selector.expressions
+        ]
+        return frozenset().union(*[expression.mentions for expression in expressions])
 
     @property
     def of_nodes(self) -> Constraints:

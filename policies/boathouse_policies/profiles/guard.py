@@ -286,7 +286,7 @@ def _numbers(values: object, count: int) -> list[float]:
     """Return the values if they are so many finite numbers; else none."""
     if not isinstance(values, list) or len(values) != count:
         return []
-    found = [float(each) for each in values if isinstance(each, int | float) and math.isfinite(each)]
+    found = [float(number) for number in values if isinstance(number, int | float) and math.isfinite(number)]
     return found if len(found) == count else []
 
 

@@ -105,8 +105,8 @@ class Adjusting:
     def _shapes(self, runs: Runs) -> Iterable[Claim]:
         for constant, values, figure in ((V, self.weights, "12a"), (THETA, self.overheads, "12b")):
             times = [runs.values(self._with(constant, one), case.mapreduce_s) for one in values]
-            inner = [min(each) for each in zip(*times[1:-1], strict=True)]
-            ends = [min(each) for each in zip(times[0], times[-1], strict=True)]
+            inner = [min(seed_times) for seed_times in zip(*times[1:-1], strict=True)]
+            ends = [min(seed_times) for seed_times in zip(times[0], times[-1], strict=True)]
             name = {V: "v", THETA: "θ"}[constant]
             yield rows.row(
                 f"figure-{figure}",
@@ -124,7 +124,7 @@ class Adjusting:
         by_seed = [
             [runs.values(self._start(one, start), case.mapreduce_s) for start in self.starts] for one in (IKAYAK, STOCK)
         ]
-        ours, base = ([sum(each) for each in zip(*one, strict=True)] for one in by_seed)
+        ours, base = ([sum(seed_times) for seed_times in zip(*one, strict=True)] for one in by_seed)
         told = ", ".join(f"{start:g}: {signed(-gain.value)}" for start, gain in zip(self.starts, gains, strict=True))
         yield rows.row(
             "figure-13a-all",

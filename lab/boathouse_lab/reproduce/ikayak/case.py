@@ -208,7 +208,7 @@ def _work(workload: Workload) -> Callable[[TaskRecord], float]:
         app = apps[one.job]
         if isinstance(app, MapReduce):
             container = dict(app.containers())[one.kind]
-            return float(sum(each.cpu_ms for each in container.segments))
+            return float(sum(segment.cpu_ms for segment in container.segments))
         if isinstance(app, Spark) and one.kind == "task":
             nearest = min(app.stages, key=lambda stage: abs(stage.work.work_ms - one.alone_ms))
             return float(nearest.work.cpu_ms)

@@ -118,7 +118,7 @@ class Sweep:
     def _told(self, runs: Runs, ours: Variant, base: Variant, measure: Measure, sign: int) -> tuple[Assumption, ...]:
         effects: dict[str, list[str]] = {name: [] for name in TAKEN}
         for one in self.varied:
-            a, b = (one.apply(Run(setting=self.base, variant=each, seeds=self.seeds)) for each in (ours, base))
+            a, b = (one.apply(Run(setting=self.base, variant=variant, seeds=self.seeds)) for variant in (ours, base))
             effects[one.name].append(f"{one.value}: {signed(sign * runs.rise(a, b, measure).value)}")
         return tuple(
             Assumption(name=name, value=TAKEN[name], effect="; ".join(told) or "varied in the full form")

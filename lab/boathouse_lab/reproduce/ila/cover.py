@@ -12,31 +12,33 @@ import math
 from fractions import Fraction
 
 
-def probabilities(hosts: int, each: int, holding: int) -> dict[int, float]:
+def probabilities(hosts: int, machines_per_host: int, holding: int) -> dict[int, float]:
     """Return the probability that the nodes with data are on exactly Q hosts, by Q (.11).
 
     Args:
         hosts: N.
-        each: M, virtual machines of a host.
+        machines_per_host: M, virtual machines of a host.
         holding: P, nodes with data of the job, 1..M*N.
 
     Raises:
         ValueError: There is no such placement.
     """
-    if not 1 <= holding <= hosts * each:
-        raise ValueError(f"1 to {hosts * each} of {hosts} x {each} nodes can hold data, not {holding}")
-    every = math.comb(each * hosts, holding)
+    if not 1 <= holding <= hosts * machines_per_host:
+        raise ValueError(
+            f"1 to {hosts * machines_per_host} of {hosts} x {machines_per_host} nodes can hold data, not {holding}"
+        )
+    every = math.comb(machines_per_host * hosts, holding)
     found: dict[int, Fraction] = {}
-    for q in range(-(-holding // each), hosts + 1):
-        at_most = Fraction(math.comb(hosts, q) * math.comb(each * q, holding), every)
+    for q in range(-(-holding // machines_per_host), hosts + 1):
+        at_most = Fraction(math.comb(hosts, q) * math.comb(machines_per_host * q, holding), every)
         fewer = (Fraction(math.comb(q, i), math.comb(hosts, i)) * one for i, one in found.items())
         found[q] = at_most - math.comb(hosts, q) * sum(fewer, Fraction(0))
     return {q: float(one) for q, one in found.items()}
 
 
-def expected_hosts(hosts: int, each: int, holding: int) -> float:
+def expected_hosts(hosts: int, machines_per_host: int, holding: int) -> float:
     """Return the expected number of hosts that hold data, Q bar (eq. 6)."""
-    return sum(q * one for q, one in probabilities(hosts, each, holding).items())
+    return sum(q * one for q, one in probabilities(hosts, machines_per_host, holding).items())
 
 
 def skips_ratio(node_share: float, host_share: float) -> float:

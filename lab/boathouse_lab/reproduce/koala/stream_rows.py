@@ -154,7 +154,7 @@ class _Found:
     def _best(self, policies: Mapping[str, Config], seeds: int = 0) -> Estimate:
         times = {name: self._by_seed(one, lambda ran: ran.mean_s, seeds) for name, one in policies.items()}
         ours = times.pop("GGDP")
-        return interval.ratio([min(each) for each in zip(*times.values(), strict=True)], ours)
+        return interval.ratio([min(seed_times) for seed_times in zip(*times.values(), strict=True)], ours)
 
     # Reasons
 
@@ -168,13 +168,13 @@ class _Found:
         )
 
     def _why_factor(self, config: Config) -> str:
-        each = ", ".join(
+        factors = ", ".join(
             f"{base / ours:.2f}"
             for base, ours in zip(
                 *(self._by_seed(one, lambda ran: ran.mean_s) for one in (STATIC, config)), strict=True
             )
         )
-        return f"The factor goes with how heavy the stream is for 20 nodes; stream by stream it is {each}."
+        return f"The factor goes with how heavy the stream is for 20 nodes; stream by stream it is {factors}."
 
     def _why_makespan(self) -> str:
         jobs = self._runs.of(STATIC, self._runs.seeds)[0].clusters[0].jobs

@@ -160,7 +160,7 @@ class Cluster:
 
     def _least_map(self, seen: Mapping[Case, Seen]) -> Claim:
         by_app = [self.gains(seen, self._alike(name, n), phase_s("map")) for name in TABLE1 for n in self.counts]
-        least = [min(each) for each in zip(*by_app, strict=True)]
+        least = [min(seed_gains) for seed_gains in zip(*by_app, strict=True)]
         return Claim(
             **sourced(PAPER, "least-maps"),
             claim="Mappers always benefit noticeably: least gain in map phases of all applications and numbers of runs",
@@ -174,8 +174,8 @@ class Cluster:
                     name='"noticeably"',
                     value="at least 5 %",
                     effect="; ".join(
-                        f"{name}, {n} runs: {per_cent(interval.mean(each).value)}"
-                        for (name, n), each in zip(itertools.product(TABLE1, self.counts), by_app, strict=True)
+                        f"{name}, {n} runs: {per_cent(interval.mean(app_gains).value)}"
+                        for (name, n), app_gains in zip(itertools.product(TABLE1, self.counts), by_app, strict=True)
                         if n in {1, self._most}
                     ),
                 ),

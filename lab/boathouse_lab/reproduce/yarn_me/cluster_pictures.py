@@ -80,7 +80,7 @@ def _timelines(seen: Mapping[Case, Seen], runs: int, part: float) -> figures.Fig
 
 
 def _bars(label: str, values: Sequence[Sequence[float]]) -> figures.Bars:
-    spans = [cluster.span_of([100 * each for each in one]) for one in values]
+    spans = [cluster.span_of([100 * value for value in one]) for one in values]
     return figures.Bars(
         label=label,
         values=tuple(mean for mean, _, _ in spans),
@@ -123,8 +123,8 @@ def _runs(
                 paper=True,
             )
         )
-    job = [interval.mean(each).value for each in found["job run time"]]
-    maps = [interval.mean(each).value for each in found["map phase"]]
+    job = [interval.mean(seed_gains).value for seed_gains in found["job run time"]]
+    maps = [interval.mean(seed_gains).value for seed_gains in found["map phase"]]
     return figures.Figure(
         name=figure,
         title=f"{name}: improvement by the number of concurrent runs (bars: mean, whiskers: least and most)",
@@ -138,9 +138,9 @@ def _runs(
             ),
         ),
         paper_shape=shape,
-        our_shape=f"Job run time: {', '.join(per_cent(each) for each in job)} with "
+        our_shape=f"Job run time: {', '.join(per_cent(gain) for gain in job)} with "
         f"{', '.join(str(n) for n in counts)} runs; "
-        f"map phases: {', '.join(per_cent(each) for each in maps)}.",
+        f"map phases: {', '.join(per_cent(gain) for gain in maps)}.",
     )
 
 
@@ -154,7 +154,7 @@ def _mix(seen: Mapping[Case, Seen], seeds: int, part: float) -> figures.Figure:
         ],
     }
     paper = figures.Points(label="paper: job 60 %, maps 67 and 72 %", x=(0, 0, 3), y=(60, 67, 72), paper=True)
-    job = [interval.mean(each).value for each in found["job run time"]]
+    job = [interval.mean(seed_gains).value for seed_gains in found["job run time"]]
     return figures.Figure(
         name="Figure 5c",
         title="The mix: 3 Pagerank, 3 Recommender, 8 WordCount",

@@ -71,10 +71,11 @@ class Models:
         for framework in Framework:
             paper = bound(framework) / 100
             found = {noise: [self._errors(framework, noise, seed) for seed in range(self.seeds)] for noise in NOISES}
-            within = [statistics.fmean(error <= paper for error in each) for each in found[NOISE]]
+            within = [statistics.fmean(error <= paper for error in seed_errors) for seed_errors in found[NOISE]]
             moved = "; ".join(
-                f"{per_cent(noise)}: {per_cent(statistics.fmean(e <= paper for each in errors for e in each))} within, "
-                f"largest {max(max(each) for each in errors):.0%}"
+                f"{per_cent(noise)}: "
+                f"{per_cent(statistics.fmean(e <= paper for seed_errors in errors for e in seed_errors))} within, "
+                f"largest {max(max(seed_errors) for seed_errors in errors):.0%}"
                 for noise, errors in found.items()
             )
             yield Claim(
@@ -90,7 +91,7 @@ class Models:
                     Assumption(
                         name="the truth: a reducer whose map outputs arrive one by one, differ in size, and spill when "
                         "they have filled the buffer beyond its threshold",
-                        value=f"penalties {', '.join(f'{each:g}' for each in PENALTIES.values())}",
+                        value=f"penalties {', '.join(f'{penalty:g}' for penalty in PENALTIES.values())}",
                         effect="without noise the rest of the error is this alone: see below",
                     ),
                     Assumption(name="noise of run times (standard deviation)", value=per_cent(NOISE), effect=moved),

@@ -163,7 +163,7 @@ class Peers:
     def _figure(self, seen: Mapping[Case, Seen]) -> figures.Figure:
         panels = []
         for name in self.names:
-            theirs = tuple(dss(name)[each]["mean_job_time_s"] for each in THEIRS.values())
+            theirs = tuple(dss(name)[their_profile]["mean_job_time_s"] for their_profile in THEIRS.values())
             beating = tuple(job_time_s(seen[case(name, profile)]) for profile in THEIRS)
             at_once = tuple(job_time_s(seen[case(name, profile, beating=False)]) for profile in THEIRS)
             panels.append(

@@ -83,11 +83,11 @@ class Scaling:
 
     def _figure(self, seen: Mapping[Case, Seen]) -> figures.Figure:
         found = [self._gain(seen, size, seeds) for size, seeds in self.seeds]
-        spans = [each.interval or (each.value, each.value) for each in found]
+        spans = [gain.interval or (gain.value, gain.value) for gain in found]
         ratio = figures.Line(
             label="YARN-ME / YARN",
             x=tuple(float(size) for size, _ in self.seeds),
-            y=tuple(1 - each.value for each in found),
+            y=tuple(1 - gain.value for gain in found),
             low=tuple(1 - high for _, high in spans),
             high=tuple(1 - low for low, _ in spans),
             markers=True,

@@ -101,7 +101,10 @@ class Sweep:
     def _against_yarn(self, seen: Mapping[Case, Seen]) -> Iterable[Claim]:
         found = {(law, penalty): self.ratios(seen, law, penalty) for law in Law for penalty in PENALTIES}
         uniform = found[Law.UNIFORM, 3.0]
-        shares = [statistics.fmean(ratio <= CLEAR for ratio in each) for each in table2.by_seed(list(uniform.values()))]
+        shares = [
+            statistics.fmean(ratio <= CLEAR for ratio in seed_ratios)
+            for seed_ratios in table2.by_seed(list(uniform.values()))
+        ]
         yield self._claim(
             seen,
             "figure-6a-uniform-3x",
@@ -113,7 +116,7 @@ class Sweep:
             penalty=3.0,
             unit="%",
         )
-        best = [min(each) for each in table2.by_seed(list(found[Law.UNIFORM, 1.5].values()))]
+        best = [min(seed_ratios) for seed_ratios in table2.by_seed(list(found[Law.UNIFORM, 1.5].values()))]
         yield self._claim(
             seen,
             "figure-6a-most",
@@ -125,7 +128,9 @@ class Sweep:
             penalty=1.5,
             unit="%",
         )
-        means = {key: [statistics.fmean(e) for e in table2.by_seed(list(each.values()))] for key, each in found.items()}
+        means = {
+            key: [statistics.fmean(e) for e in table2.by_seed(list(ratios.values()))] for key, ratios in found.items()
+        }
         for law in Law:
             yield self._claim(
                 seen,
@@ -310,7 +315,7 @@ class Sweep:
                     f"{law.value.capitalize()}, 1.5x penalty: traces where YARN-ME beats Meganode",
                     relation,
                     paper,
-                    [statistics.fmean(ratio < 1 for ratio in each) for each in found],
+                    [statistics.fmean(ratio < 1 for ratio in seed_ratios) for seed_ratios in found],
                     law=law,
                     penalty=1.5,
                     unit="%",
@@ -329,7 +334,7 @@ class Sweep:
             marks: list[figures.Mark] = []
             for penalty in PENALTIES:
                 found = self.ratios(seen, law, penalty).values()
-                medians, worst = [statistics.median(each) for each in found], [max(each) for each in found]
+                medians, worst = [statistics.median(ratios) for ratios in found], [max(ratios) for ratios in found]
                 marks += [figures.cdf(f"{penalty:g}x median", medians), figures.cdf(f"{penalty:g}x worst", worst)]
                 told.append(
                     f"{law.value} {penalty:g}x: median ratios {min(medians):.2f} to {max(medians):.2f}, "
@@ -360,7 +365,7 @@ class Sweep:
         for law in Law:
             marks: list[figures.Mark] = [figures.Level(label="equal", at=1.0, upright=True, paper=True)]
             for penalty in PENALTIES:
-                every = [r for each in self.ratios(seen, law, penalty, MEGANODE).values() for r in each]
+                every = [r for ratios in self.ratios(seen, law, penalty, MEGANODE).values() for r in ratios]
                 marks.append(figures.cdf(f"{penalty:g}x", every))
                 told.append(f"{law.value} {penalty:g}x: wins {per_cent(statistics.fmean(r < 1 for r in every))}")
             panels.append(

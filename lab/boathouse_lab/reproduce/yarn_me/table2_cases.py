@@ -78,4 +78,4 @@ def cases(one: Table2, profile: str, *, size: int, seeds: int, **how: float) -> 
 
 def by_seed(columns: Sequence[Sequence[float]]) -> list[list[float]]:
     """Transpose one list of seeds for each combination to one list of combinations for each seed."""
-    return [list(each) for each in zip(*columns, strict=True)]
+    return [list(row) for row in zip(*columns, strict=True)]

@@ -199,7 +199,7 @@ class Wrong:
             f"Durations wrong by {_span(SPANS[0])}: traces whose gain falls (by more than a point)",
             "Figure 7a",
             0.35,
-            [float(each > FALLS) for each in lost],
+            [float(loss > FALLS) for loss in lost],
             wrong,
         )
         yield self._row(

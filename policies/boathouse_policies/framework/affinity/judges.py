@@ -57,9 +57,9 @@ class Sum(NamedTuple):
     total: Tally
 
     @classmethod
-    def of(cls, each: Collection[Tally], all_: Tallies) -> Sum:
+    def of(cls, members: Collection[Tally], all_: Tallies) -> Sum:
         """Return the sum of some tallies."""
-        found = frozenset(each)
+        found = frozenset(members)
         return cls(found, all_.total(found))
 
 
@@ -107,7 +107,7 @@ class Rules:
         """Return the totals that decide about the class."""
         own = () if self.affinity is None else (self.affinity,)
         sums = (*own, *self.anti_affinity.values(), *self.forbidding.values(), *[spread.sum for spread in self.spread])
-        return [each.total for each in sums]
+        return [part.total for part in sums]
 
 
 def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Rules:
@@ -125,8 +125,8 @@ def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Ru
         changes=frozenset([*all_.selecting(pod), *own]),
         affinity=None if to_all is None else Sum.of([all_.of(to_all)], all_),
         is_first=to_all is not None and all(all_.belongs(pod, pods) for pods in to_all.sets),
-        anti_affinity={key: Sum.of(each, all_) for key, each in anti_affinity.items()},
-        forbidding={key: Sum.of(each, all_) for key, each in forbidding.items()},
+        anti_affinity={key: Sum.of(members, all_) for key, members in anti_affinity.items()},
+        forbidding={key: Sum.of(members, all_) for key, members in forbidding.items()},
         spread=[
             _Spread(
                 spread,
@@ -242,7 +242,7 @@ class Judge:
             SpreadCounts(spread, layout, self._labelled & view.counted(constraints, spread.constraint))
             for spread in rules.spread
         ]
-        spread_counts = [each.counts for each in self.spread]
+        spread_counts = [spread.counts for spread in self.spread]
         parts = (
             (self._affinity, self.near),
             (self._anti_affinity, self.apart),
@@ -290,7 +290,7 @@ class Judge:
 
 
 def _without(counts: Sequence[_Counts]) -> model.BoolVector:
-    return _all([each.absent() for each in counts])
+    return _all([domain_counts.absent() for domain_counts in counts])
 
 
 def _all(masks: Sequence[model.BoolVector]) -> model.BoolVector:

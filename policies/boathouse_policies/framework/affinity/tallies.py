@@ -170,10 +170,10 @@ class Tallies:
         self._wake(tally)
 
     def _wake(self, tally: Tally) -> None:
-        for each in (tally, *(tally.totals or ())):
-            if each.waiting:
-                self._woken.update(each.waiting)
-                each.waiting.clear()
+        for affected_tally in (tally, *(tally.totals or ())):
+            if affected_tally.waiting:
+                self._woken.update(affected_tally.waiting)
+                affected_tally.waiting.clear()
 
     def wait(self, tally: Tally, task_class: model.ClassId) -> None:
         """Wake a class once the count changes. Classes that are gone stay noted, so too many are woken at once."""
@@ -198,7 +198,7 @@ class Tallies:
         if self._namespaces.get(name) == labels:
             return
         tallies = self._selecting.values()
-        by_labels = any(each.namespace_selector is not None for tally in tallies for each in tally.sets)
+        by_labels = any(pod_set.namespace_selector is not None for tally in tallies for pod_set in tally.sets)
         pods = self._pods.get(name, {}) if by_labels else {}
         for node, pod in pods.values():
             for tally in self.selecting(pod):
@@ -225,9 +225,9 @@ class Tallies:
         self._about = constraints
         selections: dict[Selection, None] = {}
         terms: dict[model.PodTerm, None] = {}
-        for namespace, each in constraints:
-            selections.update(dict.fromkeys(selections_of(namespace, each)))
-            terms.update(dict.fromkeys(each.pod_anti_affinity))
+        for namespace, class_constraints in constraints:
+            selections.update(dict.fromkeys(selections_of(namespace, class_constraints)))
+            terms.update(dict.fromkeys(class_constraints.pod_anti_affinity))
         for selection in self._selecting.keys() - selections.keys():
             self._selected_by.remove(self._selecting.pop(selection))
         for selection in selections:
@@ -278,11 +278,11 @@ class Tallies:
         found = self._totals.get(of)
         if found is None:
             found = self._totals[of] = Tally(())
-            for each in of:
-                found.by_node.update(each.by_node)
-                if each.totals is None:
-                    each.totals = weakref.WeakSet()
-                each.totals.add(found)
+            for tally in of:
+                found.by_node.update(tally.by_node)
+                if tally.totals is None:
+                    tally.totals = weakref.WeakSet()
+                tally.totals.add(found)
         return found
 
     def selecting(self, pod: Resident) -> Sequence[Tally]:
@@ -308,7 +308,7 @@ class Tallies:
     def _selects(self, tally: Tally, pod: Resident) -> bool:
         if tally.skips_ending and pod.is_ending:
             return False
-        return all(self.belongs(pod, each) for each in tally.sets)
+        return all(self.belongs(pod, pods) for pods in tally.sets)
 
     def belongs(self, pod: Resident, pods: model.PodSet) -> bool:
         """Return whether a pod belongs to a set of pods."""
@@ -346,7 +346,7 @@ class Tallies:
 
 def matches(selector: model.Selector, labels: Labels) -> bool:
     """Return whether labels match a selector."""
-    return all(eligibility.holds(each, labels.get(each.key)) for each in selector.expressions)
+    return all(eligibility.holds(expression, labels.get(expression.key)) for expression in selector.expressions)
 
 
 def selections_of(namespace: str, constraints: model.Constraints) -> Iterator[Selection]:
@@ -393,7 +393,7 @@ class _Index:
             known, mentioned = self._mentioned.setdefault(place, collections.Counter()), _mentioned_by(tally)
             self._changed(place)
             namespace = None if place == _WIDE else place
-            self.mentioned.update([(namespace, each) for each in mentioned if each not in known])
+            self.mentioned.update([(namespace, mention) for mention in mentioned if mention not in known])
             known.update(mentioned)
             for bucket in _buckets(place, tally):
                 self._buckets.setdefault(bucket, {})[tally] = None
@@ -403,10 +403,10 @@ class _Index:
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
             mentioned = self._mentioned[place]
-            for each in _mentioned_by(tally):
-                mentioned[each] -= 1
-                if not mentioned[each]:
-                    del mentioned[each]
+            for mention in _mentioned_by(tally):
+                mentioned[mention] -= 1
+                if not mentioned[mention]:
+                    del mentioned[mention]
             if not mentioned:
                 del self._mentioned[place]
             self._changed(place)
@@ -452,21 +452,21 @@ class _Index:
 
 def _mentioned_by(tally: Tally) -> set[model.LabelMention]:
     """Return what a tally depends on of pods' labels."""
-    return {_ANY}.union(*[each.mentions for each in _expressions(tally)])
+    return {_ANY}.union(*[expression.mentions for expression in _expressions(tally)])
 
 
 def _buckets(place: str, tally: Tally) -> list[tuple[str, ...]]:
     """Return where a tally is listed: by a label that a pod must have, with one of some values if it names any."""
     expressions = _expressions(tally)
-    if named := [each for each in expressions if each.operator is model.Operator.IN]:
-        label = min(named, key=lambda each: len(each.values))
-        return [(place, label.key, each) for each in dict.fromkeys(label.values)]
-    existing = [each.key for each in expressions if each.operator is model.Operator.EXISTS]
+    if named := [expression for expression in expressions if expression.operator is model.Operator.IN]:
+        label = min(named, key=lambda expression: len(expression.values))
+        return [(place, label.key, label_value) for label_value in dict.fromkeys(label.values)]
+    existing = [expression.key for expression in expressions if expression.operator is model.Operator.EXISTS]
     return [(place, *existing[:1])]
 
 
 def _expressions(tally: Tally) -> list[model.Expression]:
-    return [each for pods in tally.sets if pods.selector is not None for each in pods.selector.expressions]
+    return [expression for pods in tally.sets if pods.selector is not None for expression in pods.selector.expressions]
 
 
 def _namespaces(tally: Tally) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ def test_virtual_machines_of_one_host_share_its_disk_and_those_of_others_do_not(
     jobs = [simulations.mapreduce(str(i), map=mapper) for i in range(2)]
 
     def times_s(hosts):
-        nodes, shared = topology.virtual(hosts, each=2 // hosts, cores=1, mem_mb=1000, host_cores=10)
+        nodes, shared = topology.virtual(hosts, machines_per_host=2 // hosts, cores=1, mem_mb=1000, host_cores=10)
         return simulations.results(
             simulations.live_workload(*jobs, cluster=Cluster.of(nodes, shared), contention=SATURATION)
         ).job_times_s
