@@ -87,7 +87,7 @@ class Daemon:
 
         def respond(request: Request) -> tuple[int, bytes, dict[str, str]]:
             self.requests.append((request.method, request.path, request.body))
-            found = (each for prefix, each in self.responses.items() if request.path.startswith(prefix))
+            found = (response for prefix, response in self.responses.items() if request.path.startswith(prefix))
             return *next(found, (404, b"")), {"Location": "http://localhost/elsewhere"}
 
         with http_server(respond) as port:

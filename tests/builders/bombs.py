@@ -19,4 +19,6 @@ def bomb(mebibytes: int, wbits: int = GZIP) -> bytes:
 def yaml_bomb(levels: int = 20, width: int = 10) -> str:
     """Return 1 KB of YAML that stands for width to the power of levels values."""
     aliases = [", ".join([f"*a{level}"] * width) for level in range(levels)]
-    return "\n".join(["a0: &a0 x", *(f"a{level + 1}: &a{level + 1} [{each}]" for level, each in enumerate(aliases))])
+    return "\n".join(
+        ["a0: &a0 x", *(f"a{level + 1}: &a{level + 1} [{references}]" for level, references in enumerate(aliases))]
+    )

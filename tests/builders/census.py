@@ -58,13 +58,19 @@ def _holders(packages: tuple[str, ...]) -> Iterator[tuple[str, str, Any]]:
         if module_name.partition(".")[0] in packages:
             found = ((name, value) for name, value in list(vars(module).items()) if not name.startswith("__"))
             yield from ((module_name, name, value) for name, value in found)
-    for each in gc.get_objects():
-        if _is_of(packages, type(each)):
-            yield from ((_name(type(each)), name, value) for name, value in _attributes(each))
-        elif isinstance(each, types.FunctionType) and each.__closure__ and _is_of(packages, each):
-            yield from ((_name(each), name, value) for name, value in _closure(each))
-        elif inspect.iscoroutine(each) and each.cr_frame is not None and _is_frame_of(packages, each.cr_frame):
-            yield from ((f"{each.__qualname__}()", name, value) for name, value in each.cr_frame.f_locals.items())
+    for instance in gc.get_objects():
+        if _is_of(packages, type(instance)):
+            yield from ((_name(type(instance)), name, value) for name, value in _attributes(instance))
+        elif isinstance(instance, types.FunctionType) and instance.__closure__ and _is_of(packages, instance):
+            yield from ((_name(instance), name, value) for name, value in _closure(instance))
+        elif (
+            inspect.iscoroutine(instance)
+            and instance.cr_frame is not None
+            and _is_frame_of(packages, instance.cr_frame)
+        ):
+            yield from (
+                (f"{instance.__qualname__}()", name, value) for name, value in instance.cr_frame.f_locals.items()
+            )
 
 
 def _closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -102,7 +108,7 @@ def _count(counts: collections.Counter[str], counted: set[tuple[str, int]], name
         counted.add((name, id(value)))
         counts[name] += len(value)
         inner = list(value.values() if isinstance(value, dict | types.MappingProxyType) else value)
-        todo += [(f"{name}[]", each) for each in inner if isinstance(each, (*_CONTAINERS, np.ndarray))]
+        todo += [(f"{name}[]", item) for item in inner if isinstance(item, (*_CONTAINERS, np.ndarray))]
 
 
 def _is_of(packages: tuple[str, ...], found: Any) -> bool:

@@ -176,7 +176,7 @@ def wall_seconds(line: timeline.Timeline) -> dict[timeline.Activity, float]:
 def all_keys(value):
     """All keys of nested mappings that the API would have to know."""
     if isinstance(value, dict):
-        return {key for key, each in value.items()} | set().union(*map(all_keys, value.values()))
+        return {key for key, _ in value.items()} | set().union(*map(all_keys, value.values()))
     return set().union(*map(all_keys, value)) if isinstance(value, list) else set()
 
 

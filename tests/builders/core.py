@@ -79,7 +79,7 @@ def submitted(
     of: model.Job, *classes: model.TaskClass, now_s: float = 0.0, count: int = 1, **fields
 ) -> model.Submitted:
     """The event of a job with so many tasks of each class."""
-    fields = {"tasks": dict.fromkeys([each.id for each in classes], count)} | fields
+    fields = {"tasks": dict.fromkeys([job_class.id for job_class in classes], count)} | fields
     return model.Submitted(now_s=now_s, job=of, classes=classes, **fields)
 
 
@@ -106,27 +106,30 @@ def placements(plan: framework.Plan) -> list[model.Placement]:
 
 def where(plan: framework.Plan) -> list[tuple[str, str]]:
     """(task's index in its class' name, node) of each placement: `("job/map-0", "n1")`."""
-    return [(each.task.id.removeprefix("ns/"), each.node) for each in placements(plan)]
+    return [(placement.task.id.removeprefix("ns/"), placement.node) for placement in placements(plan)]
 
 
 def task_ids(plan: framework.Plan) -> list[str]:
     """The id of each placed task, in order: `"ns/job/map-0"`."""
-    return [each.task.id for each in placements(plan)]
+    return [placement.task.id for placement in placements(plan)]
 
 
 def nodes_of(plan: framework.Plan) -> list[str]:
     """The node of each placement, in order."""
-    return [each.node for each in placements(plan)]
+    return [placement.node for placement in placements(plan)]
 
 
 def classes_of(plan: framework.Plan) -> list[str]:
     """The class of each placement, in order: `"job/map"`."""
-    return [each.task_class.id for each in placements(plan)]
+    return [placement.task_class.id for placement in placements(plan)]
 
 
 def sizes_of(plan: framework.Plan) -> list[tuple[str, int, float]]:
     """(node, millicores, GiB) of each placement."""
-    return [(each.node, each.resources.cpu_milli, each.resources.memory_bytes / GIB) for each in placements(plan)]
+    return [
+        (placement.node, placement.resources.cpu_milli, placement.resources.memory_bytes / GIB)
+        for placement in placements(plan)
+    ]
 
 
 def layout(nodes: Iterable[model.Node]) -> framework.Layout:
@@ -148,8 +151,8 @@ class Shell:
     ) -> None:
         self.axis = model.Axis()
         self.ledger = framework.Ledger(self.axis)
-        for each in nodes:
-            self.ledger.set_node(each)
+        for cluster_node in nodes:
+            self.ledger.set_node(cluster_node)
         self.queue = framework.SchedulingQueue(self.axis, queues or [queue()])
         self.profile = profiles.build(profile) if isinstance(profile, str) else profile
         self.now_s = 0.0
@@ -220,10 +223,10 @@ class ReportingShell(Shell):
 
     def observer(self, kind: type):
         """The profile's observer of a kind."""
-        return next(each for each in self.profile.observers if isinstance(each, kind))
+        return next(observer for observer in self.profile.observers if isinstance(observer, kind))
 
     def submit_job(self, of: model.Job, classes: list[model.TaskClass], pending: list[model.Task]) -> None:
-        counts = {each.id: sum(task.task_class == each.id for task in pending) for each in classes}
+        counts = {job_class.id: sum(task.task_class == job_class.id for task in pending) for job_class in classes}
         self.report(submitted(of, *classes, now_s=self.now_s, tasks=counts))
         super().submit_job(of, classes, pending)
 

@@ -209,4 +209,4 @@ def submit_drawn(shell: AffinityShell, data: st.DataObject, name: str, most: int
     """Submit a job with drawn labels and constraints."""
     drawn = {"namespace": st.sampled_from("xy"), "labels": labels, "constraints": constraints}
     count = data.draw(st.integers(1, most))
-    shell.submit_pods(name, **{"count": count} | {key: data.draw(each) for key, each in drawn.items()} | fields)
+    shell.submit_pods(name, **{"count": count} | {key: data.draw(strategy) for key, strategy in drawn.items()} | fields)

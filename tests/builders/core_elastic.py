@@ -37,7 +37,7 @@ class ElasticShell(core.ReportingShell):
         super().__init__(nodes, profile=built)
         for node in nodes:
             self.report(model.Measured(now_s=self.now_s, name=node.name, usage={"cpu_cores": 0.0}))
-        if slowdown is not None and any(isinstance(each, ila.Interference) for each in built.observers):
+        if slowdown is not None and any(isinstance(observer, ila.Interference) for observer in built.observers):
             self.observer(ila.Interference).learners.first.model = constant(slowdown)
 
     def submit(

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 SIZE = core.amount(1000, 0.5)
 
 
-def hosts(count: int, each: int = 2, cpus: int = 2) -> list[model.Node]:
+def hosts(count: int, vms_per_host: int = 2, cpus: int = 2) -> list[model.Node]:
     """Virtual machines `h0v0`, `h0v1`, ... of so many CPUs; two hosts to a rack."""
     return [
         core.node(f"h{h}v{v}", core.amount(1000 * cpus, 4), server=f"h{h}", rack=f"r{h // 2}")
         for h in range(count)
-        for v in range(each)
+        for v in range(vms_per_host)
     ]
 
 
@@ -108,7 +108,7 @@ class IlaShell(core.ReportingShell):
         measured: bool = True,
     ) -> None:
         super().__init__(nodes, profile=ila.build(config=config or ila.Config(idle_s=20.0)))
-        found = [each for each in self.profile.observers if isinstance(each, ila.Interference)]
+        found = [observer for observer in self.profile.observers if isinstance(observer, ila.Interference)]
         self.interference = found[0] if found else None
         if model_ is not None and self.interference is not None:
             self.interference.learners.first.model = model_

@@ -133,7 +133,7 @@ class PlayedCluster:
                     (one.placed_ms, 1, lambda one=one, key=key: self._place(one, key)),
                     (one.ended_ms, 2, lambda one=one, key=key: self._end(one, key)),
                 ]
-        for at_ms, _, step in sorted(happens, key=lambda each: each[:2]):
+        for at_ms, _, step in sorted(happens, key=lambda event: event[:2]):
             self._api.world.date = time(at_ms / 1000)
             yield step
 

@@ -287,7 +287,9 @@ class SimulatedHadoopJob:
                 self.finish(name, "KILLED")
         is_recovered = self.now_s >= self.rm_started_s + mirror.RECOVERY_S / 2
         found = {
-            tag: [figures for each, figures in self.applications.values() if each == tag] if is_recovered else []
+            tag: [figures for application_tag, figures in self.applications.values() if application_tag == tag]
+            if is_recovered
+            else []
             for tag in tags_
         }
         self.tags.answered(

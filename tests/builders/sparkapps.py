@@ -73,13 +73,13 @@ def _recorded(version: str, file: str) -> dict[str, Any]:
 def _submissions(version: str) -> list[tuple[configurations.Configuration, dict[str, Any]]]:
     submitted, ours = _recorded(version, "submission.json"), _recorded(version, "executors.json")
     return [
-        (each, {**submitted[each.name], "version": version, "ours": ours[each.name]})
-        for each in configurations.ALL
-        if each.name in submitted and each.name in ours
+        (configuration, {**submitted[configuration.name], "version": version, "ours": ours[configuration.name]})
+        for configuration in configurations.ALL
+        if configuration.name in submitted and configuration.name in ours
     ]
 
 
-SUBMISSIONS = [each for version in VERSIONS for each in _submissions(version)]
+SUBMISSIONS = [submission for version in VERSIONS for submission in _submissions(version)]
 """Each configuration with what Spark's own submission created for it, and the executors of `ours`, by version."""
 
 

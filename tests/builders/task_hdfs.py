@@ -100,9 +100,15 @@ class NameNode:
             raise FileNotFoundError(path)
         if path in self.files:
             return iter([self.get_file_info(path)])
-        below = [each for each in sorted((*self.files, *self._folders())) if each.startswith(path.rstrip("/") + "/")]
+        below = [
+            entry_path
+            for entry_path in sorted((*self.files, *self._folders()))
+            if entry_path.startswith(path.rstrip("/") + "/")
+        ]
         depth = path.rstrip("/").count("/") + 1
-        return iter([self.get_file_info(each) for each in below if recursive or each.count("/") == depth])
+        return iter(
+            [self.get_file_info(entry_path) for entry_path in below if recursive or entry_path.count("/") == depth]
+        )
 
     def read(self, path: str) -> Reader:
         self.record("read", path)
@@ -133,7 +139,7 @@ class NameNode:
     def delete(self, path: str) -> bool:
         with self._lock:
             self.record("delete", path)
-            if any(each.startswith(path + "/") for each in (*self.files, *self._folders())):
+            if any(entry_path.startswith(path + "/") for entry_path in (*self.files, *self._folders())):
                 raise rpc_error("fs.PathIsNotEmptyDirectoryException")
             was_there = self._info(path) is not None
             self.files.pop(path, None)

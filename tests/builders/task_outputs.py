@@ -112,11 +112,11 @@ class HookedStorage(Storage):
         )
 
     def _listed(self, folder, is_recursive):
-        found = [each for batch in obstore.list(self._memory, folder or None) for each in batch]
+        found = [object_meta for batch in obstore.list(self._memory, folder or None) for object_meta in batch]
         depth = folder.count("/") + 1 if folder else 0
-        for each in found:
-            if is_recursive or each["path"].count("/") == depth:
-                yield Entry(path=each["path"], size_bytes=each["size"])
+        for object_meta in found:
+            if is_recursive or object_meta["path"].count("/") == depth:
+                yield Entry(path=object_meta["path"], size_bytes=object_meta["size"])
 
     def __getattribute__(self, name):
         whole = super().__getattribute__(name)

@@ -59,7 +59,7 @@ def _hadoop_line(chance: random.Random) -> list[str]:
         "cmdenv": lambda: chance.choice(["A=b", "A=c=d", "A=b c", "A=", "LANG=C B=1"]),
         "inputformat": lambda: chance.choice(["TextInputFormat", "org.apache.hadoop.mapred.KeyValueTextInputFormat"]),
         "partitioner": lambda: chance.choice([_FIELD_PARTITIONER, "org.apache.hadoop.mapred.lib.HashPartitioner"]),
-        "jobconf": lambda: chance.choice([each for each in _DEFINITIONS if "=" in each]),
+        "jobconf": lambda: chance.choice([definition for definition in _DEFINITIONS if "=" in definition]),
         "io": lambda: chance.choice(["text", "typedbytes"]),
         "mapdebug": lambda: "echo",
         "input": lambda: chance.choice(_INPUTS),

@@ -62,7 +62,7 @@ def _answers(program: str, classpath: str, orders: Iterable[Sequence[str]]) -> l
 def _write(path: pathlib.Path, lines: Sequence[Sequence[str]], answers: Sequence[Any]) -> None:
     known, *read_as = answers
     assert len(read_as) == len(lines)
-    texts = (json.dumps({"words": words, "read": each}) for words, each in zip(lines, read_as, strict=True))
+    texts = (json.dumps({"words": words, "read": answer}) for words, answer in zip(lines, read_as, strict=True))
     path.write_text(f'{{"known": {json.dumps(known)}, "lines": [\n' + ",\n".join(texts) + "\n]}\n")
 
 

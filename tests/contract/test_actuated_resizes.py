@@ -83,7 +83,11 @@ class Pod:
 
     async def problem(self):
         """Why the node does not resize it."""
-        found = [each.reason for each in (await self.get()).status.conditions if each.type == "PodResizePending"]
+        found = [
+            condition.reason
+            for condition in (await self.get()).status.conditions
+            if condition.type == "PodResizePending"
+        ]
         return found[0] if found else ""
 
     async def has_problem(self, reason):
@@ -123,8 +127,8 @@ async def test_kwok_actuates_the_resizes_of_a_suspension(pod):
 
 async def test_a_pod_that_is_left_to_the_model_keeps_its_size_without_it(pod):
     task, other = await pod("task").create(("500m", "1"), **BY_HAND), await pod("other").create(("500m", "1"))
-    for each in (task, other):
-        await each.resize(SMALL)
+    for resized_pod in (task, other):
+        await resized_pod.resize(SMALL)
     await other.shows(SMALL)
     assert await task.size() == ("500m", "1")
 

@@ -201,7 +201,7 @@ async def test_what_is_not_supported_is_refused_by_its_field_and_never_placed(ap
 
     async def has_condition() -> bool:
         found = [pod.condition("PodScheduled") for pod in (await api.list(catalogue.PODS, namespace)).items]
-        return all(each is not None and each.reason == "UnsupportedConstraint" for each in found)
+        return all(condition is not None and condition.reason == "UnsupportedConstraint" for condition in found)
 
     await eventually(has_condition)
     pods = {pod.metadata.name: pod for pod in (await api.list(catalogue.PODS, namespace)).items}

@@ -58,7 +58,7 @@ async def answers(cluster, of_node, probe, *, held=(), csi_node=None):
             await both.set_up()
             found = [await both.ask(which) for which in (comparison.KUBE, comparison.OURS)]
             await both.clear()
-    return tuple(not refusal for each in found for refusal in each.values())
+    return tuple(not refusal for refusals in found for refusal in refusals.values())
 
 
 async def test_a_node_that_is_not_ready_is_refused_without_a_taint(bare_control_plane):

@@ -47,7 +47,7 @@ async def test_submissions_are_accepted_as_they_are_converted(api):
     assert problems == {}
 
 
-@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda configuration: configuration.name)
 async def test_recorded_submissions_are_accepted_as_they_are_converted(api, configuration):
     found = conversions.converted_line(*conversions.COMMON, *configuration.options, *configuration.application)
     assert await problem_of(api, found.manifest) is None

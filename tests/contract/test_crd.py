@@ -47,7 +47,7 @@ def mapper(**resources):
 
 async def test_the_crd_is_structural_and_its_rules_are_cheap_enough(api):
     found = await api.get(CRDS, status.MRJOB.name)
-    bad = [each for each in found["status"]["conditions"] if each["type"] == "NonStructuralSchema"]
+    bad = [condition for condition in found["status"]["conditions"] if condition["type"] == "NonStructuralSchema"]
     assert bad == []
     assert found["status"]["acceptedNames"]["shortNames"] == ["mrj"]
 

@@ -43,7 +43,7 @@ hold() {
 def put_down(text: str, folder: pathlib.Path) -> None:
     """Put what a page shows into a folder, as its reader does, beside the examples."""
     for block in pages.blocks(text, "yaml"):
-        named = [each["metadata"]["name"] for each in yaml.safe_load_all(block) if "metadata" in each]
+        named = [manifest["metadata"]["name"] for manifest in yaml.safe_load_all(block) if "metadata" in manifest]
         for name in named[:1]:
             (folder / f"{name}.yaml").write_text(block)
     (folder / "books.txt").write_text("a b\n")

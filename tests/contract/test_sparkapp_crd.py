@@ -58,7 +58,7 @@ async def refused(api, wrong):
     return error.value.message
 
 
-@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda configuration: configuration.name)
 async def test_each_recorded_configuration_is_accepted(api, configuration):
     await api.create(SPARKAPPS, application(**configuration.spec), "default", dry_run=True)
 

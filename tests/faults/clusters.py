@@ -115,7 +115,7 @@ class ClusterTrial(Trial):
         """The specs of the cluster's NetworkPolicies by name."""
         label = f"{names.LABEL_JOB_UID}={self.uid}"
         found = (await self.api.list(catalogue.NETWORK_POLICIES, lab.NAMESPACE, labels=label)).items
-        return {each["metadata"]["name"]: each["spec"] for each in found}
+        return {policy["metadata"]["name"]: policy["spec"] for policy in found}
 
     async def kill_pod(self, host: str) -> None:
         """Delete a host's pod at once."""

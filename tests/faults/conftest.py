@@ -293,7 +293,11 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """How often the operator was killed in all."""
     reports = terminalreporter.getreports("passed") + terminalreporter.getreports("failed")
     kills = sum(
-        int(value) for each in reports if each.when == "call" for name, value in each.user_properties if name == "kills"
+        int(value)
+        for report in reports
+        if report.when == "call"
+        for name, value in report.user_properties
+        if name == "kills"
     )
     if kills:
         terminalreporter.write_line(f"the operator was killed {kills} times")

@@ -50,7 +50,7 @@ async def orders_never_go_back(trial):
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(each, marks=() if each == 0 else pytest.mark.long) for each in range(RUNS)]
+    "seed", [pytest.param(seed, marks=() if seed == 0 else pytest.mark.long) for seed in range(RUNS)]
 )
 async def test_a_leader_that_wakes_and_answers_an_agent_lets_no_node_leave(trial, seed):
     rng = random.Random(seed)

@@ -72,7 +72,9 @@ def cases(life, writes):
         for passage in passages
         for moment in ("before", "after")
     ]
-    return [pytest.param(each, marks=() if f"{life}-{each}" in SHORT else pytest.mark.long) for each in found]
+    return [
+        pytest.param(failpoint, marks=() if f"{life}-{failpoint}" in SHORT else pytest.mark.long) for failpoint in found
+    ]
 
 
 @pytest.fixture
@@ -223,7 +225,7 @@ async def judge_job(trial, job, *, finals):
     """Demand that a job succeeded with these applications, the last of which counts."""
     status = await trial.job_status(job)
     assert status["phase"] == "Succeeded", status
-    assert [each.state for each in trial.applications()] == finals
+    assert [application.state for application in trial.applications()] == finals
     assert status["counters"] == {"Tasks": {"map": len(trial.clients.program.tasks_s)}}
 
 
@@ -253,7 +255,7 @@ async def test_a_job_is_deleted_with_its_application_whenever_the_operator_dies(
         kills = await trial.deaths(operator, "after-mrjob.kill-application", most=IN_A_ROW)
         operator.start()
         await trial.until(trial.job_gone(job), "the job is deleted")
-        assert [each.state for each in trial.applications()] == ["KILLED"]
+        assert [application.state for application in trial.applications()] == ["KILLED"]
         await trial.judge_cluster(core=2, transient=0)
     record_property("kills", kills)
     assert kills

@@ -51,8 +51,8 @@ async def test_a_second_job_with_the_output_fails_until_the_first_is_gone(trial,
         third = await another(trial, "third")
         await trial.until(phase(trial, third, "Succeeded"), "the third job has taken the output over")
     record_property("kills", kills)
-    for each in (name, third):
-        await trial.api.delete(MRJOBS, each, lab.NAMESPACE)
+    for job_name in (name, third):
+        await trial.api.delete(MRJOBS, job_name, lab.NAMESPACE)
 
 
 async def another(trial, name):
@@ -76,4 +76,6 @@ def phase(trial, name, wanted):
 
 
 async def condition(trial, name, kind):
-    return next(each for each in (await status(trial, name))["conditions"] if each["type"] == kind)
+    return next(
+        job_condition for job_condition in (await status(trial, name))["conditions"] if job_condition["type"] == kind
+    )

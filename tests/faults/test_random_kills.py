@@ -17,7 +17,7 @@ LIFE_S = (1.5, 4.0)  # a life begins with about 2 s of imports, lists and settli
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(each, marks=() if each == 0 else pytest.mark.long) for each in range(RUNS)]
+    "seed", [pytest.param(seed, marks=() if seed == 0 else pytest.mark.long) for seed in range(RUNS)]
 )
 async def test_a_job_survives_an_operator_that_dies_again_and_again(trial, seed, record_property):
     rng = random.Random(seed)

@@ -23,7 +23,7 @@ FAILPOINTS = [
     for moment in ("before", "after")
     for passage in passages
 ]
-CASES = [pytest.param(each, marks=() if each in SHORT else pytest.mark.long) for each in FAILPOINTS]
+CASES = [pytest.param(failpoint, marks=() if failpoint in SHORT else pytest.mark.long) for failpoint in FAILPOINTS]
 MOMENTS = pytest.mark.parametrize("moment", [pytest.param("before", marks=pytest.mark.long), "after"])
 
 

@@ -222,7 +222,7 @@ async def test_a_suspended_reduce_whose_runtime_is_killed_is_followed_by_another
         assert await trial.kubelets.end(pod, "", 128 + signal.SIGKILL)
 
         async def is_followed():
-            names_now = [each["metadata"]["name"] for each in await suspending.reduces(trial)]
+            names_now = [reduce_pod["metadata"]["name"] for reduce_pod in await suspending.reduces(trial)]
             return len(names_now) == SHAPE.reduces and killed not in names_now
 
         await trial.until(is_followed, "another attempt runs")
@@ -241,7 +241,7 @@ async def test_a_suspended_reduce_whose_node_is_lost_is_followed_by_another_atte
         try:
 
             async def has_left():
-                found = [each["spec"]["nodeName"] for each in await suspending.reduces(trial)]
+                found = [reduce_pod["spec"]["nodeName"] for reduce_pod in await suspending.reduces(trial)]
                 return len(found) == SHAPE.reduces and node not in found
 
             await trial.until(has_left, "all reduces run elsewhere", patience_s=_EVICTED_WITHIN_S)
@@ -265,7 +265,7 @@ async def test_suspended_reduces_continue_at_their_deadline_without_an_operator(
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(each, marks=() if each == 0 else pytest.mark.long) for each in range(RUNS)]
+    "seed", [pytest.param(seed, marks=() if seed == 0 else pytest.mark.long) for seed in range(RUNS)]
 )
 async def test_a_leader_that_stands_still_while_it_shrinks_a_reduce_changes_nothing_when_it_wakes(trial, seed):
     rng = random.Random(seed)

@@ -17,7 +17,7 @@ SHORT_LEASE = {"duration_s": 8.0, "renew_deadline_s": 6.5, "retry_s": 0.4}  # a 
 
 
 @pytest.mark.parametrize(
-    "seed", [pytest.param(each, marks=() if each == 0 else pytest.mark.long) for each in range(RUNS)]
+    "seed", [pytest.param(seed, marks=() if seed == 0 else pytest.mark.long) for seed in range(RUNS)]
 )
 async def test_a_leader_that_wakes_beside_its_successor_changes_nothing(trial, seed):
     rng = random.Random(seed)

@@ -77,10 +77,10 @@ async def siege(laboratory, attacker):
         honest = kubelets.Kubelets(admin, laboratory, hostile.VICTIM)
         attacked = hostile.HostileKubelets(admin, laboratory, hostile.ATTACKER)
         attacked.share_storage(honest)
-        for each in (honest, attacked):
-            each.operators.append(operator)
-            each.start()
-            stack.push_async_callback(each.close)
+        for namespace_kubelets in (honest, attacked):
+            namespace_kubelets.operators.append(operator)
+            namespace_kubelets.start()
+            stack.push_async_callback(namespace_kubelets.close)
         one = Siege(laboratory, admin, attacker, honest, attacked, operator)
         stack.push_async_callback(one.close)
         await one.begin()

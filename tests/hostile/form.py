@@ -68,4 +68,4 @@ def named(attacks: Iterable[Attack], name: str) -> Attack:
     Raises:
         KeyError: There is none.
     """
-    return {each.name: each for each in attacks}[name]
+    return {attack.name: attack for attack in attacks}[name]

@@ -74,7 +74,7 @@ async def sender_of(siege: Siege, uid: str, pod: str) -> Sender:
 
     async def authorities() -> str:
         bundles = await siege.admin.list(catalogue.CONFIG_MAPS.untyped(), hostile.ATTACKER)
-        found = [each for each in bundles.items if each["metadata"]["name"] == names.PROGRESS_CA_CONFIG_MAP]
+        found = [bundle for bundle in bundles.items if bundle["metadata"]["name"] == names.PROGRESS_CA_CONFIG_MAP]
         return str(found[0]["data"][names.PROGRESS_CA_KEY]) if found else ""
 
     await siege.until(authorities, "the namespace has the authorities")

@@ -95,7 +95,7 @@ class Siege:
         """What a person would look at first."""
         jobs = (await self.admin.list(MRJOBS, hostile.VICTIM)).items
         last = self.operator.log.read_text().splitlines()[-3:]
-        return f"the victim's jobs: {[each.get('status') for each in jobs]}; the operator's log ends with {last}"
+        return f"the victim's jobs: {[job.get('status') for job in jobs]}; the operator's log ends with {last}"
 
     def check(self) -> None:
         """Fail if the operator or the kubelets have ended."""

@@ -29,7 +29,7 @@ ATTACKS = (
     Attack(name="no attack", most_writes=100, most_events=100, most_reviews=2),
     *(
         one
-        for each in (
+        for module in (
             poison,
             results,
             forgeries,
@@ -43,12 +43,12 @@ ATTACKS = (
             system,
             clusters,
         )
-        for one in each.ATTACKS
+        for one in module.ATTACKS
     ),
 )
 
 
-@pytest.mark.parametrize("attack", [each.case() for each in ATTACKS if not each.refused])
+@pytest.mark.parametrize("attack", [attack.case() for attack in ATTACKS if not attack.refused])
 async def test_neither_the_operator_nor_another_namespace_notices(siege, record, attack):
     async with siege.under(attack):
         await siege.victim_finishes()
@@ -58,7 +58,7 @@ async def test_neither_the_operator_nor_another_namespace_notices(siege, record,
     record(attack=attack.name, **dataclasses.asdict(counts))
 
 
-@pytest.mark.parametrize("attack", [each.case() for each in ATTACKS if each.refused])
+@pytest.mark.parametrize("attack", [attack.case() for attack in ATTACKS if attack.refused])
 async def test_the_api_server_refuses_it_and_says_why(attacker, attack):
     for manifest in attack.objects():
         with pytest.raises(errors.ApiError, match=attack.refused):

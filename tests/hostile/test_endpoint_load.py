@@ -90,7 +90,7 @@ async def setup_pod(siege: Siege, tmp_path: pathlib.Path) -> SetupPod:
 
     async def runs() -> bool:
         pods = (await siege.admin.list(catalogue.PODS, hostile.ATTACKER, labels=f"{names.LABEL_JOB_UID}={uid}")).items
-        return [each.status.phase for each in pods] == ["Running"]
+        return [pod_view.status.phase for pod_view in pods] == ["Running"]
 
     await siege.until(runs, "the attacker's setup pod runs")
     (pod,) = (await siege.admin.list(catalogue.PODS, hostile.ATTACKER, labels=f"{names.LABEL_JOB_UID}={uid}")).items
@@ -131,7 +131,7 @@ def costliest_plan() -> bytes:
     return gzip.compress(json + b" " * (contract.PLAN_MAX_BYTES - len(json)), 6)
 
 
-@pytest.mark.parametrize("load", [each.case() for each in LOADS])
+@pytest.mark.parametrize("load", [load.case() for load in LOADS])
 async def test_under_load_on_the_endpoint_the_lease_is_renewed_in_time(siege, setup_pod, record, load):
     siege.lab.new_audit_events()
     before_s = cpu_s(siege.operator.pid)

@@ -97,7 +97,9 @@ class TwoKinds:
         return self.status(plural, key).get("phase")
 
     def condition(self, kind, key=APP):
-        return next((each for each in self.status(key=key).get("conditions") or () if each["type"] == kind), None)
+        return next(
+            (condition for condition in self.status(key=key).get("conditions") or () if condition["type"] == kind), None
+        )
 
     def drivers(self):
         return [key for key in self.api.objects("pods") if "-driver-" in key]

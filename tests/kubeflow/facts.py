@@ -58,11 +58,13 @@ def _of_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
     facts |= {f"label.{key}": value for key, value in metadata["labels"].items()}
     facts |= {f"annotation.{key}": value for key, value in metadata["annotations"].items()}
     facts |= {f"nodeSelector.{key}": value for key, value in spec.get("nodeSelector", {}).items()}
-    facts |= {f"imagePullSecret.{each['name']}": True for each in spec.get("imagePullSecrets", ())}
-    facts |= {f"env.{each['name']}": {k: v for k, v in each.items() if k != "name"} for each in container["env"]}
-    tolerations = [{"operator": "Equal", **each} for each in spec.get("tolerations", ())]
+    facts |= {f"imagePullSecret.{secret['name']}": True for secret in spec.get("imagePullSecrets", ())}
+    facts |= {
+        f"env.{variable['name']}": {k: v for k, v in variable.items() if k != "name"} for variable in container["env"]
+    }
+    tolerations = [{"operator": "Equal", **toleration} for toleration in spec.get("tolerations", ())]
     for key, items in (("tolerations", tolerations), ("envFrom", container.get("envFrom"))):
-        facts |= {f"{key}.{json.dumps(each, sort_keys=True)}": True for each in items or ()}
+        facts |= {f"{key}.{json.dumps(item, sort_keys=True)}": True for item in items or ()}
     if (seconds := spec.get("terminationGracePeriodSeconds")) is not None:
         facts["terminationGracePeriodSeconds"] = seconds
     security = {**spec.get("securityContext", {}), **container.get("securityContext", {})}
@@ -72,7 +74,7 @@ def _of_pod(pod: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _of_mounts(volumes: Any, mounts: Any) -> dict[str, Any]:
-    by_name = {each["name"]: {kind: value for kind, value in each.items() if kind != "name"} for each in volumes}
+    by_name = {volume["name"]: {kind: value for kind, value in volume.items() if kind != "name"} for volume in volumes}
     facts = {}
     for mount in mounts:
         source = {kind: dict(fields) for kind, fields in by_name.get(mount["name"], {}).items()}
@@ -93,7 +95,7 @@ def _of_conf(given: Mapping[str, str]) -> dict[str, Any]:
     is_dynamic = dynamic.get(f"{prefix}enabled") == "true"
     if not is_dynamic:
         facts = {key: fact for key, fact in facts.items() if not key.startswith(prefix)}
-    least, first = (int(dynamic.get(f"{prefix}{each}Executors", 0)) for each in ("min", "initial"))
+    least, first = (int(dynamic.get(f"{prefix}{bound}Executors", 0)) for bound in ("min", "initial"))
     numbers = {
         "min": least if is_dynamic else instances,
         "initial": max(least, first, instances) if is_dynamic else instances,

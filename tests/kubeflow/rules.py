@@ -166,14 +166,17 @@ class _Pod:
         self._role, self._name = role, f"spark-kubernetes-{role}"
         metadata, given = template.get("metadata", {}), template.get("spec", {})
         containers = given.get("containers", [])
-        own = next((each for each in containers if each["name"] == self._name), containers[0] if containers else {})
+        own = next(
+            (container for container in containers if container["name"] == self._name),
+            containers[0] if containers else {},
+        )
         self._container = {"env": [], "envFrom": [], "volumeMounts": [], "resources": {"limits": {}}, **own}
         self._spec = {
             "volumes": [],
             "nodeSelector": {},
             "imagePullSecrets": [],
             **given,
-            "containers": [self._container, *(each for each in containers if each is not own)],
+            "containers": [self._container, *(container for container in containers if container is not own)],
         }
         for part in (self._spec, self._container):  # the parts that lists are added to are no parts of the manifest
             part |= {key: [*value] for key, value in part.items() if isinstance(value, list)}
@@ -192,7 +195,9 @@ class _Pod:
         image = _taken(conf, f"{_K8S}container.image", leave=not is_last)
         self._container["image"] = _taken(conf, f"{prefix}container.image").get("", image.get(""))
         self._container["imagePullPolicy"] = image.get(".pullPolicy", "IfNotPresent")
-        self._spec["imagePullSecrets"] += [{"name": each} for each in image.get(".pullSecrets", "").split(",") if each]
+        self._spec["imagePullSecrets"] += [
+            {"name": secret_name} for secret_name in image.get(".pullSecrets", "").split(",") if secret_name
+        ]
         accounts = _taken(conf, f"{_K8S}authenticate.", leave=not is_last)
         account = accounts.get(f"{self._role}.serviceAccountName", self._spec.get("serviceAccountName"))
         account = account or accounts.get("driver.serviceAccountName")  # which executors have too by default
@@ -236,10 +241,10 @@ class _Pod:
             if given := spec.get(f"{name}ConfigMap"):
                 self._mount(f"{name}-configmap-volume", {"configMap": {"name": given}}, {"mountPath": path})
                 self._add_variables({"name": variable, "value": path})
-        for each in fields.get("configMaps", ()):
-            source = {"configMap": {"name": each["name"]}}
-            self._mount(f"{each['name']}-vol"[:63], source, {"mountPath": each["path"]})
-        volumes = {each["name"]: each for each in spec.get("volumes", ())}
+        for config_map in fields.get("configMaps", ()):
+            source = {"configMap": {"name": config_map["name"]}}
+            self._mount(f"{config_map['name']}-vol"[:63], source, {"mountPath": config_map["path"]})
+        volumes = {volume["name"]: volume for volume in spec.get("volumes", ())}
         for mount in fields.get("volumeMounts", ()):
             if mount["name"] in volumes:
                 source = {kind: value for kind, value in volumes[mount["name"]].items() if kind != "name"}
@@ -249,13 +254,13 @@ class _Pod:
         self._container["env"] = _named_last([*self._container["env"], *variables])
 
     def _mount(self, name: str, source: Mapping[str, Any], mount: Mapping[str, Any]) -> None:
-        if all(each["name"] != name for each in self._spec["volumes"]):
+        if all(volume["name"] != name for volume in self._spec["volumes"]):
             self._spec["volumes"].append({"name": name, **source})
         self._container["volumeMounts"].append({**mount, "name": name})
 
 
 def _named_last(variables: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return list({each["name"]: each for each in variables}.values())
+    return list({variable["name"]: variable for variable in variables}.values())
 
 
 def _taken(conf: dict[str, str], prefix: str, *, leave: bool = False) -> dict[str, str]:

@@ -57,7 +57,7 @@ class EndpointHints:
         if now_s < self._next_s.get(key, 0.0) or len(self._sending) >= AT_ONCE:
             return False
         if len(self._next_s) > DUE_KEPT:
-            self._next_s = {each: at_s for each, at_s in self._next_s.items() if at_s > now_s}
+            self._next_s = {due_key: at_s for due_key, at_s in self._next_s.items() if at_s > now_s}
         self._next_s[key] = now_s + every_s
         return True
 

@@ -58,7 +58,7 @@ class Load:
         """Run kubelets, drivers, agents, the garbage collector and the clock during the block."""
         for _ in range(BATCHES):
             self._turn_nodes()
-        around = [asyncio.create_task(each) for each in (self._step(), self._forget())]
+        around = [asyncio.create_task(coroutine) for coroutine in (self._step(), self._forget())]
         try:
             yield
         finally:

@@ -140,7 +140,7 @@ def record(spark: Spark, chosen: Sequence[Configuration]) -> Iterator[tuple[str,
         for number, configuration in enumerate(chosen, 1):
             sys.stdout.write(f"{number}/{len(chosen)} {configuration.name}\n")
             sys.stdout.flush()
-            created = {each["kind"]: each for each in spark.submit(server, configuration)}
+            created = {manifest["kind"]: manifest for manifest in spark.submit(server, configuration)}
             given = javaproperties.loads(created["ConfigMap"]["data"]["spark.properties"])
             driver = created["Pod"]
             executors = list(executors_of(server, send, driver, given, configuration.profile))
@@ -208,7 +208,9 @@ def steady(recording: dict[str, Any]) -> dict[str, Any]:
     recording["properties"].pop("spark.app.submitTime", None)
     for executor in recording["executors"]:
         for container in executor["spec"]["containers"]:
-            variables = [_unnumbered(each) for each in container["env"] if not _JVM_ONLY.match(each.get("value", ""))]
+            variables = [
+                _unnumbered(variable) for variable in container["env"] if not _JVM_ONLY.match(variable.get("value", ""))
+            ]
             container["env"] = sorted(variables, key=json.dumps)
     text = json.dumps(recording, ensure_ascii=False, sort_keys=True)
     for pattern, replacement in _RANDOM:
@@ -224,8 +226,8 @@ def _unnumbered(variable: dict[str, Any]) -> dict[str, Any]:
 def write(path: pathlib.Path, version: str, recorded: Mapping[str, Any]) -> None:
     """Write the recordings, one configuration on a line."""
     lines = ",\n".join(
-        f"{json.dumps(name)}: {json.dumps(each, ensure_ascii=False, sort_keys=True, separators=(',', ':'))}"
-        for name, each in recorded.items()
+        f"{json.dumps(name)}: {json.dumps(recording, ensure_ascii=False, sort_keys=True, separators=(',', ':'))}"
+        for name, recording in recorded.items()
     )
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f'{{"spark": "{version}", "configurations": {{\n{lines}\n}}}}\n')
@@ -240,7 +242,11 @@ def chosen(minor: str) -> Sequence[Configuration]:
     """Return what is recorded of a version: everything of the newest, of others what a version may do differently."""
     names = configurations.OF_EACH_VERSION
     is_newest = minor == configurations.NEWEST
-    return configurations.ALL if is_newest else [each for each in configurations.ALL if each.name in names]
+    return (
+        configurations.ALL
+        if is_newest
+        else [configuration for configuration in configurations.ALL if configuration.name in names]
+    )
 
 
 def extend(path: pathlib.Path, version: str, recordings: Iterator[tuple[str, dict[str, Any]]]) -> None:
@@ -248,7 +254,11 @@ def extend(path: pathlib.Path, version: str, recordings: Iterator[tuple[str, dic
     recorded = read(path)
     for name, recording in recordings:
         recorded[name] = recording
-        in_order = {each.name: recorded[each.name] for each in configurations.ALL if each.name in recorded}
+        in_order = {
+            configuration.name: recorded[configuration.name]
+            for configuration in configurations.ALL
+            if configuration.name in recorded
+        }
         write(path, version, in_order)
 
 
@@ -263,8 +273,12 @@ def main() -> None:
         keys.record(minor, spark.home)
         submissions, executors = FOLDER / minor / SUBMISSIONS, FOLDER / minor / EXECUTORS
         submitted, created, wanted = read(submissions), read(executors), chosen(minor)
-        missing = [each for each in wanted if each.name not in submitted]
-        stale = [each for each in wanted if created.get(each.name, {}).get("digest") != ours.digest(each)]
+        missing = [configuration for configuration in wanted if configuration.name not in submitted]
+        stale = [
+            configuration
+            for configuration in wanted
+            if created.get(configuration.name, {}).get("digest") != ours.digest(configuration)
+        ]
         extend(submissions, spark.version, record(spark, missing))
         extend(executors, spark.version, record_ours(spark, stale, pathlib.Path(home)))
 

@@ -63,7 +63,7 @@ class StandIn(http.server.ThreadingHTTPServer):
         """Return whether so many objects of a kind were written in time."""
 
         def enough() -> bool:
-            return sum(each["kind"] == kind for each in self.written) >= count
+            return sum(manifest["kind"] == kind for manifest in self.written) >= count
 
         with self.news:
             return self.news.wait_for(enough, timeout_s)

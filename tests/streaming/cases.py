@@ -88,11 +88,11 @@ def _bytes(line: str | bytes) -> bytes:
 
 def _partitions() -> Iterator[tuple[str, Job]]:
     """Yield jobs with keys of all kinds before a KeyFieldBasedPartitioner."""
-    odd = [bytes(each) for each in itertools.product(_BYTES, repeat=2)]
+    odd = [bytes(byte_values) for byte_values in itertools.product(_BYTES, repeat=2)]
     longer = [
-        start + bytes(each)
+        start + bytes(byte_values)
         for start in (b"\xe0", b"\xe1", b"\xed", b"\xef", b"\xf0", b"\xf1", b"\xf4", b"\xf5")
-        for each in itertools.product(b"\x41\x80\x8f\x90\x9f\xa0\xbf", repeat=3)
+        for byte_values in itertools.product(b"\x41\x80\x8f\x90\x9f\xa0\xbf", repeat=3)
     ]
     keys = [*odd, *longer, "\u00e4.\u20ac.\U0001f600".encode(), b""]
     for options in (None, "-k1,1", "-k1.2,1.3", "-k2", "-n", "-r", "-nr -k2,2"):

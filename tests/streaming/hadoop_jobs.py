@@ -53,7 +53,7 @@ class Hadoop:
         scripts.place(job, folder)
         arguments = folder / "arguments"
         written = _arguments(job, folder, properties or {}, words)
-        arguments.write_bytes(b"".join(f"{each}\0".encode() for each in written))
+        arguments.write_bytes(b"".join(f"{argument}\0".encode() for argument in written))
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(f"{arguments}\n")

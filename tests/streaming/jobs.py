@@ -256,7 +256,7 @@ class _Maker:
         spec, chance = self._spec, self._chance
         if self._tries("nonZeroExitIsFailure", 0.1):
             spec["nonZeroExitIsFailure"] = False
-            kind = chance.choice([each for each in ("mapper", "combiner", "reducer") if each in spec])
+            kind = chance.choice([stage for stage in ("mapper", "combiner", "reducer") if stage in spec])
             self._scripts[f"{kind}.sh"] += f"; {chance.choice(['exit 3', 'kill -9 $$'])}"
         if self._tries("conf", 0.12):
             spec["conf"] = {"my.first-name": "a $b 'c'", "my.2nd..name": chance.choice(["", "x=y", "caf\u00e9"])}

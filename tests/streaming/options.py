@@ -54,7 +54,9 @@ def properties(spec: Mapping[str, Any]) -> dict[str, str]:
 
 def generic(spec: Mapping[str, Any], folder: str) -> Iterator[str]:
     """Yield the generic options, which come first."""
-    archives = [f"file://{folder}/{each['url'].rpartition('/')[2]}#{each['name']}" for each in spec.get("archives", ())]
+    archives = [
+        f"file://{folder}/{archive['url'].rpartition('/')[2]}#{archive['name']}" for archive in spec.get("archives", ())
+    ]
     if archives:
         yield from ("-archives", ",".join(archives))
 

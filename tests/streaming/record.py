@@ -31,7 +31,7 @@ PROGRAM = pathlib.Path(__file__).with_name("StreamingJobs.java")
 def main() -> None:
     classpath = hadoop_jars.prepare(PROGRAM)
     made = jobs.every()
-    former = {each["job"]: each for each in recorded()} if RECORDED.exists() and not sys.argv[1:] else {}
+    former = {recording["job"]: recording for recording in recorded()} if RECORDED.exists() and not sys.argv[1:] else {}
     found = []
     with tempfile.TemporaryDirectory() as folder, hadoop_jobs.running(classpath, pathlib.Path(folder)) as hadoop:
         for number, job in enumerate(made, 1):
@@ -45,13 +45,18 @@ def main() -> None:
     RECORDED.write_bytes(gzip.compress(content, mtime=0))
     counts = collections.Counter(option for job in made for option in job.options)
     print("\n".join(f"{count:4} {option}" for option, count in sorted(counts.items())))
-    print(f"seed {jobs.SEED}: {len(made)} jobs, {sum(each['parts'] is None for each in found)} of them failed")
+    print(
+        f"seed {jobs.SEED}: {len(made)} jobs, {sum(recording['parts'] is None for recording in found)} of them failed"
+    )
 
 
 def _record_differences(hadoop: Hadoop) -> None:
     found = {
-        name: {"job": difference_digest(each), "parts": _text(hadoop.run(each.job, each.properties, each.words))}
-        for name, each in differences.ALL.items()
+        name: {
+            "job": difference_digest(difference),
+            "parts": _text(hadoop.run(difference.job, difference.properties, difference.words)),
+        }
+        for name, difference in differences.ALL.items()
     }
     DIFFERENT.write_text(json.dumps(found, indent=1) + "\n")
 
@@ -67,7 +72,10 @@ def _record_cases(hadoop: Hadoop) -> None:
 def recorded_cases() -> dict[str, tuple[str, dict[str, bytes] | None, Counters]]:
     """Return the digest, the output files and the counters of the jobs of `cases`, by their names."""
     found = json.loads(gzip.decompress(CASES.read_bytes()))
-    return {name: (each["job"], bytes_of(each["parts"]), each["counters"]) for name, each in found.items()}
+    return {
+        name: (recording["job"], bytes_of(recording["parts"]), recording["counters"])
+        for name, recording in found.items()
+    }
 
 
 def recorded_differences() -> dict[str, dict[str, Any]]:
@@ -76,9 +84,9 @@ def recorded_differences() -> dict[str, dict[str, Any]]:
     return found
 
 
-def difference_digest(each: Difference) -> str:
+def difference_digest(difference: Difference) -> str:
     """Return a digest of a job that differs, as Hadoop runs it."""
-    content = repr((digest(each.job), sorted(each.properties.items()), each.words))
+    content = repr((digest(difference.job), sorted(difference.properties.items()), difference.words))
     return hashlib.sha256(content.encode()).hexdigest()[:16]
 
 
@@ -92,7 +100,8 @@ def recorded() -> list[dict[str, Any]]:
 def digest(job: Job) -> str:
     """Return a digest of a job, which tells whether a recording is of it; compressors may differ."""
     files, archives = (
-        {name: scripts.unpacked(name, content) for name, content in each.items()} for each in (job.files, job.archives)
+        {name: scripts.unpacked(name, content) for name, content in contents.items()}
+        for contents in (job.files, job.archives)
     )
     content = repr((job.spec, files, job.scripts, archives, job.split_bytes))
     return hashlib.sha256(content.encode()).hexdigest()[:16]

@@ -18,7 +18,7 @@ from tests.contract.test_crd import job
 from tests.contract.test_sparkapp_crd import application
 
 COMMAND_LINE = typer.main.get_command(commands.app)
-RESOURCES = {each.kind: each for each in (SPARKAPP, MRJOB, MRCLUSTER)}
+RESOURCES = {resource.kind: resource for resource in (SPARKAPP, MRJOB, MRCLUSTER)}
 EXAMPLES = sorted((paths.REPOSITORY / "examples").rglob("*.yaml"))
 PUBLISHED = "oci://ghcr.io/OWNER/"
 """Where a release has its charts."""
@@ -95,7 +95,10 @@ def test_a_file_that_kubectl_applies_is_an_example_or_on_a_page():
         if {"apply", "delete"} & {*words} and "-f" in words
     }
     shown = {
-        f"{each['metadata']['name']}.yaml" for page in pages.PAGES for each in shown_by(page) if "metadata" in each
+        f"{manifest['metadata']['name']}.yaml"
+        for page in pages.PAGES
+        for manifest in shown_by(page)
+        if "metadata" in manifest
     }
     examples = {str(example.relative_to(paths.REPOSITORY)) for example in EXAMPLES}
     assert len(used) > 5
@@ -143,7 +146,7 @@ def image_of(words):
 def shown_by(page):
     """What the blocks of YAML of a page show, those of other objects left out."""
     found = pages.manifests(pages.text_of(page))
-    return [each for each in found if each.get("kind", "MRJob") in RESOURCES]
+    return [manifest for manifest in found if manifest.get("kind", "MRJob") in RESOURCES]
 
 
 def completed(page, shown):
@@ -163,7 +166,11 @@ def completed(page, shown):
 
 @pytest.mark.parametrize(
     ("page", "shown"),
-    [pytest.param(page, each, id=f"{page}-{n}") for page in pages.PAGES for n, each in enumerate(shown_by(page))],
+    [
+        pytest.param(page, manifest, id=f"{page}-{n}")
+        for page in pages.PAGES
+        for n, manifest in enumerate(shown_by(page))
+    ],
 )
 def test_a_manifest_of_a_page_is_accepted(page, shown):
     kind, manifest = completed(page, shown)
@@ -173,7 +180,7 @@ def test_a_manifest_of_a_page_is_accepted(page, shown):
 def test_the_job_of_the_readme_is_that_of_its_example():
     (shown,) = shown_by("README.md")
     first = (paths.REPOSITORY / "examples" / "first-mrjob.yaml").read_text()
-    (example,) = [each for each in yaml.safe_load_all(first) if each["kind"] == "MRJob"]
+    (example,) = [manifest for manifest in yaml.safe_load_all(first) if manifest["kind"] == "MRJob"]
     for stage in ("mapper", "reducer"):
         del example["spec"][stage]["resources"]
     assert shown == example

@@ -57,7 +57,7 @@ async def test_a_failed_job_is_retried_as_a_new_object_with_its_spec_labels_and_
     api.add(failed)
     result = await run("retry", "sparkapp/pi-x7")
     assert "kubectl boathouse watch sparkapp/pi-" in result.stdout, said(result)
-    (made,) = [each for key, each in api.objects("sparkapps").items() if key != "demo/pi-x7"]
+    (made,) = [application for key, application in api.objects("sparkapps").items() if key != "demo/pi-x7"]
     assert made["metadata"]["name"].startswith("pi-")
     assert (made["metadata"]["labels"], made["metadata"]["annotations"]) == ({"team": "a"}, {"owner": "ann"})
     assert made["spec"] == {key: value for key, value in failed["spec"].items() if key != "suspend"}
@@ -152,13 +152,13 @@ async def test_a_submission_owns_the_config_map_of_its_files_and_so_does_its_ret
     made = api.get("sparkapps", "demo/pi")
     ((key, config_map),) = api.objects("configmaps").items()
     assert config_map["data"] == {"main.py": "print(1)"}
-    assert [each["uid"] for each in config_map["metadata"]["ownerReferences"]] == [made["metadata"]["uid"]]
+    assert [owner["uid"] for owner in config_map["metadata"]["ownerReferences"]] == [made["metadata"]["uid"]]
     assert made["spec"]["volumes"][0]["configMapName"] == config_map["metadata"]["name"]
     assert made["spec"]["suspend"] is False
     api.change("sparkapps", "demo/pi", {"status": FAILED})
     assert (await run("retry", "sparkapp/pi", "--name", "again")).exit_code == 0
     owners = api.get("configmaps", key)["metadata"]["ownerReferences"]
-    assert [each["name"] for each in owners] == ["pi", "again"]
+    assert [owner["name"] for owner in owners] == ["pi", "again"]
 
 
 async def test_a_config_map_that_is_refused_leaves_no_object(api, run, tmp_path):

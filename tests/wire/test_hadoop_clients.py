@@ -83,7 +83,7 @@ async def test_a_client_with_leave_submits_once_and_ends_with_its_application(wo
     await eventually(lambda: world.clients.submitted)
     world.turn(10)
     await eventually(lambda: world.ended == 0)
-    assert [each.tag for each in world.hadoop.yarn.applications.values()] == [TAG]
+    assert [application.tag for application in world.hadoop.yarn.applications.values()] == [TAG]
 
 
 async def test_a_client_without_leave_submits_nothing(world, eventually):
@@ -107,4 +107,4 @@ async def test_a_client_that_is_deleted_leaves_its_application_running(world, ev
     await eventually(lambda: world.clients.submitted)
     world.api.remove("pods", "demo/words-client-a1")
     await eventually(lambda: not world.clients._playing)
-    assert [each.state for each in world.hadoop.yarn.applications.values()] == ["ACCEPTED"]
+    assert [application.state for application in world.hadoop.yarn.applications.values()] == ["ACCEPTED"]

@@ -38,7 +38,7 @@ class World:
             manifest = worker_pod(CLUSTER, host, role, rendered)
         made = self.api.add(manifest)
         name = made["metadata"]["name"]
-        statuses = [{"name": each["name"], **READY} for each in manifest["spec"]["containers"]]
+        statuses = [{"name": container["name"], **READY} for container in manifest["spec"]["containers"]]
         self.api.set_phase(f"demo/{name}", "Running", containerStatuses=statuses)
         self.pods.known[name] = NodePod(
             name=name, uid=made["metadata"]["uid"], host=host, role=role, node="n1", life=PodLife.RUNNING
@@ -120,7 +120,7 @@ async def test_a_name_node_with_an_empty_volume_ends(world, eventually):
     key = world.add("master", may_format=False)
 
     def ended():
-        statuses = {each["name"]: each for each in world.api.get("pods", key)["status"]["containerStatuses"]}
+        statuses = {status["name"]: status for status in world.api.get("pods", key)["status"]["containerStatuses"]}
         return statuses["namenode"]["state"].get("terminated", {}).get("exitCode") == 78
 
     await eventually(ended)
@@ -133,7 +133,7 @@ def test_two_pods_of_a_host_are_a_violation(tmp_path):
     model = hadoop_pods.HadoopPods(None, tmp_path, token_of=token_of, ports=list, namespace="demo")
     pod = worker_pod(CLUSTER, "c0", Role.CORE, files.render(CLUSTER))
     model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}} for uid in ("1", "2")])
-    assert [each.invariant for each in model.violations] == ["I15"]
+    assert [violation.invariant for violation in model.violations] == ["I15"]
 
 
 async def test_the_loss_of_the_last_replica_is_a_violation(tmp_path):
@@ -147,4 +147,4 @@ async def test_the_loss_of_the_last_replica_is_a_violation(tmp_path):
         model.look([{**pod, "metadata": {**pod["metadata"], "uid": uid}, "status": {}}])
         await model._round(model._clusters[UID])
         model.hadoops[UID].hdfs.write({"c0"})
-    assert [each.invariant for each in model.violations] == ["I16"]
+    assert [violation.invariant for violation in model.violations] == ["I16"]

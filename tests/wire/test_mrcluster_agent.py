@@ -279,8 +279,8 @@ async def test_the_report_of_the_largest_cluster_is_taken(leader, token):
     nodes = [NodeFigures(f"t{number}", "-", "R", number % 2, 4096) for number in range(MOST_NODES)]
     tags = {
         f"uid-{number}": [
-            ApplicationFigures(id=f"application_{number}_{each}", state="RUNNING", diagnostics="x" * 500)
-            for each in range(MOST_APPLICATIONS)
+            ApplicationFigures(id=f"application_{number}_{index}", state="RUNNING", diagnostics="x" * 500)
+            for index in range(MOST_APPLICATIONS)
         ]
         for number in range(MOST_TAGS)
     }

@@ -53,7 +53,7 @@ async def test_an_operator_killed_beside_a_write_brings_the_cluster_up_once(api,
         await hadoop.until(lambda: hadoop.lives == 2 and is_whole(hadoop))
     assert set(hadoop.nodes.created.values()) == {1}
     assert hadoop.nodes.formatted == [None]
-    assert [len(api.objects(each)) for each in ("services", "configmaps", "networkpolicies")] == [1, 1, 2]
+    assert [len(api.objects(plural)) for plural in ("services", "configmaps", "networkpolicies")] == [1, 1, 2]
     assert len(api.objects("persistentvolumeclaims")) == 3
 
 

@@ -68,7 +68,7 @@ async def world(api, client, tmp_path, monkeypatch):
             client, lambda: model.hadoops, leave.ask, namespace="demo", clock=made.now
         )
         made.clients = clients
-        work = [asyncio.create_task(each) for each in (model.run(), clients.run(), made.start_clients())]
+        work = [asyncio.create_task(coroutine) for coroutine in (model.run(), clients.run(), made.start_clients())]
         yield made
         for task in work:
             task.cancel()
@@ -82,7 +82,7 @@ async def test_a_job_runs_as_one_application_of_a_client_with_leave(api, world):
     api.add(clusters.mrjob_on("etl", "words", "demo", "/out/words"))
     await world.until(lambda: world.job().get("phase") in {"Succeeded", "Failed"})
     assert world.job()["phase"] == "Succeeded", world.job()
-    assert [each.state for each in world.clients.submitted.values()] == ["FINISHED"]
+    assert [application.state for application in world.clients.submitted.values()] == ["FINISHED"]
     assert world.job()["counters"] == {"Tasks": {"map": 6}}
 
 
@@ -98,4 +98,4 @@ async def test_a_suspended_jobs_application_is_killed_by_the_agent_and_another_o
     api.change("mrjobs", JOB, {"spec": {"suspend": False}})
     await world.until(lambda: world.job().get("phase") in {"Succeeded", "Failed"})
     assert world.job()["phase"] == "Succeeded", world.job()
-    assert [each.state for each in world.clients.submitted.values()] == ["KILLED", "FINISHED"]
+    assert [application.state for application in world.clients.submitted.values()] == ["KILLED", "FINISHED"]

@@ -28,7 +28,7 @@ async def test_a_cluster_is_created_with_all_that_its_nodes_need(api, hadoop, re
     assert hadoop.hosts() == ["c0", "c1", "master", "t0"]
     assert hadoop.status()["clusterID"] == f"CID-{hadoop.uid()}"
     assert set(hadoop.nodes.created.values()) == {1}
-    assert [len(api.objects(each)) for each in ("services", "configmaps", "networkpolicies")] == [1, 1, 2]
+    assert [len(api.objects(plural)) for plural in ("services", "configmaps", "networkpolicies")] == [1, 1, 2]
     assert len(api.objects("persistentvolumeclaims")) == 3
 
 
@@ -243,7 +243,7 @@ async def test_a_pod_that_does_not_start_is_named_in_the_conditions(api, hadoop,
     api.set_phase(hadoop.pod("master"), "Pending", containerStatuses=statuses)
 
     def is_reported():
-        found = [each for each in hadoop.status().get("conditions", ()) if each["type"] == "Ready"]
+        found = [condition for condition in hadoop.status().get("conditions", ()) if condition["type"] == "Ready"]
         return bool(found) and "no such image" in found[0]["message"]
 
     await hadoop.until(is_reported)

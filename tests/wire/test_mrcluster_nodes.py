@@ -46,7 +46,7 @@ async def test_two_clusters_divide_idle_nodes_by_weight(api, eventually):
         heavy.tasks = light.tasks = 500
         operator.turn(PERIOD_S)
         await eventually(lambda: operator.turn() and len(operator.world.placed()) == 10)
-        assert [len(operator.placed(each, Role.TRANSIENT)) for each in (heavy, light)] == [4, 2]
+        assert [len(operator.placed(cluster, Role.TRANSIENT)) for cluster in (heavy, light)] == [4, 2]
 
 
 async def test_a_growing_cluster_takes_no_room_that_is_reserved_for_a_gang(api, eventually):

@@ -38,7 +38,7 @@ async def test_a_job_runs_as_one_application_with_its_tag(world, eventually):
     assert (status["phase"], status["progress"]) == ("Succeeded", "maps 2/2, reduces 1/1")
     assert status["counters"]["org.apache.hadoop.mapreduce.TaskCounter"] == {"MAP_INPUT_RECORDS": 7}
     assert status["hadoop"]["tag"] == f"{world.uid()}-1"
-    assert [each["finalStatus"] for each in status["hadoop"]["applications"]] == ["SUCCEEDED"]
+    assert [application["finalStatus"] for application in status["hadoop"]["applications"]] == ["SUCCEEDED"]
     assert world.clients() == ["a1"]
 
 
@@ -184,7 +184,10 @@ def addresses(world):
     """The addresses of clusters that the pods of tasks have."""
     containers = [container for pod in world.api.objects("pods").values() for container in pod["spec"]["containers"]]
     orders = [
-        each["value"] for container in containers for each in container["env"] if each["name"] == contract.TASK_ENV
+        variable["value"]
+        for container in containers
+        for variable in container["env"]
+        if variable["name"] == contract.TASK_ENV
     ]
     return [msgspec.json.decode(order, type=contract.TaskSpec).hdfs for order in orders]
 

@@ -91,7 +91,7 @@ async def test_the_probe_reads_a_sample_and_writes_nothing(cluster, eventually):
         await eventually(lambda: probes(cluster))
         pod = cluster.api.get("pods", cluster.pod("probe-a1"))
     assert pod["metadata"]["labels"][names.LABEL_PROBE] == "true"
-    env = {each["name"]: each.get("value") for each in pod["spec"]["containers"][0]["env"]}
+    env = {variable["name"]: variable.get("value") for variable in pod["spec"]["containers"][0]["env"]}
     spec = json.loads(env[contract.TASK_ENV])
     assert spec["probe_s"] == 500
     assert (spec["task_type"], len(spec["splits"]), spec.get("progress_url")) == ("probe", SPLITS, None)

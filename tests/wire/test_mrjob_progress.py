@@ -58,8 +58,8 @@ async def test_a_poll_without_news_ends_with_the_same_orders(endpoint):
 
 async def test_another_leader_gives_the_same_version_to_the_same_orders(endpoint):
     successor = task_orders.TaskOrders()
-    for each in (endpoint.orders, successor):
-        each.update(JOB, "demo", state(1, 2))
+    for leader_orders in (endpoint.orders, successor):
+        leader_orders.update(JOB, "demo", state(1, 2))
     poll = task_orders.Poll(uid=JOB, pod="p")
     assert await endpoint.orders.orders(poll, 0) == await successor.orders(poll, 0)
 

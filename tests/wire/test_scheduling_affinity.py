@@ -151,4 +151,8 @@ async def test_a_selector_of_all_namespaces_splits_no_class_by_values_that_it_do
         await eventually(lambda: w.condition("demo/job-19"))
         add_existing(api, "hermit", "n1", namespace="other", affinity=apart(term))
         classes = w.scheduler.state.queue.sorted_classes
-        await eventually(lambda: values == sorted(each.task_class.labels.get("index", "") for each in classes().queued))
+        await eventually(
+            lambda: (
+                values == sorted(pending_class.task_class.labels.get("index", "") for pending_class in classes().queued)
+            )
+        )

@@ -34,7 +34,7 @@ async def test_the_command_shows_what_the_shadow_decided_otherwise(api, run, eve
     assert all(word in shown for word in ("SHADOW FAIR", "demo/second map", "n1 (1 CPU, 1.0 GiB)"))
     found = json.loads((await run("shadow", "-o", "json")).stdout)
     assert (found["differed"], found["error"]) == (subject.differed, "")
-    assert {one["node"] for each in found["differences"] for one in each["shadow"]["places"]} == {"n1"}
+    assert {one["node"] for difference in found["differences"] for one in difference["shadow"]["places"]} == {"n1"}
 
 
 async def test_the_report_is_written_only_when_it_has_changed(api):

@@ -193,7 +193,7 @@ async def test_a_suspended_application_has_no_pods_and_gets_another_attempt_when
     await eventually(lambda: spark.driver(2) and spark.phase() == "Running")
     assert spark.status()["pastAttempts"][0]["cause"] == "Suspended"
     assert spark.status()["failures"]["application"] == 0
-    assert len({each["metadata"]["name"] for each in api.objects("services").values()}) == 1
+    assert len({service["metadata"]["name"] for service in api.objects("services").values()}) == 1
 
 
 async def test_a_driver_that_fails_is_started_again_until_its_retries_are_used_up(api, spark, eventually):
@@ -204,7 +204,7 @@ async def test_a_driver_that_fails_is_started_again_until_its_retries_are_used_u
     await eventually(lambda: spark.status()["attempt"] == 2 and spark.phase() == "Restarting")
     spark.later(2)
     await eventually(lambda: spark.phase() == "Failed")
-    assert [each["number"] for each in spark.status()["pastAttempts"]] == [1, 2, 3]
+    assert [attempt["number"] for attempt in spark.status()["pastAttempts"]] == [1, 2, 3]
     assert spark.nodes.most_live == 1
     assert len(api.objects("configmaps")) == 3
 

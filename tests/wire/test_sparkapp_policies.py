@@ -48,7 +48,7 @@ async def test_a_new_leader_knows_the_executors_that_run(api, world, eventually)
 async def test_fspy_sizes_the_second_run_of_a_program_by_its_memory_seconds(api, world, eventually):
     api.add(sparkapp("first"))
     await eventually(lambda: world.phase("demo/first") == "Succeeded")
-    (order,) = (each for each in world.leader.profile.observers if isinstance(each, SizeBased))
+    (order,) = (observer for observer in world.leader.profile.observers if isinstance(observer, SizeBased))
     world.nodes.scripts[0].ends = False
     api.add(sparkapp("second"))
     await eventually(lambda: world.phase("demo/second") == "Running")

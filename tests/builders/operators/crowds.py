@@ -198,10 +198,14 @@ class Crowd:
 
     def step(self) -> None:
         """Let kubelets, drivers, agents and the garbage collector do what is due."""
-        uids = {each["metadata"]["uid"] for plural in (*KINDS, "pods") for each in self._api.objects(plural).values()}
+        uids = {
+            manifest["metadata"]["uid"]
+            for plural in (*KINDS, "pods")
+            for manifest in self._api.objects(plural).values()
+        }
         for plural in OWNED:
-            for key, each in list(self._api.objects(plural).items()):
-                owners = each["metadata"].get("ownerReferences") or ()
+            for key, manifest in list(self._api.objects(plural).items()):
+                owners = manifest["metadata"].get("ownerReferences") or ()
                 if any(owner["uid"] not in uids for owner in owners):
                     self._api.remove(plural, key)
         self._owned = {}
@@ -221,7 +225,7 @@ class Crowd:
         elif labels.get("boathouse.dev/task-type") == "driver":
             self._driver(key, pod)
         elif names.LABEL_JOB_UID in labels and any(
-            each["name"] == contract.TASK_ENV for each in pod["spec"]["containers"][0].get("env", ())
+            variable["name"] == contract.TASK_ENV for variable in pod["spec"]["containers"][0].get("env", ())
         ):
             self._task(key, pod)
         elif pod["status"]["phase"] == "Pending":
@@ -232,7 +236,7 @@ class Crowd:
         self._api.set_phase(key, "Running", **status)
 
     def _task(self, key: str, pod: dict[str, Any]) -> None:
-        env = {each["name"]: each.get("value", "") for each in pod["spec"]["containers"][0]["env"]}
+        env = {variable["name"]: variable.get("value", "") for variable in pod["spec"]["containers"][0]["env"]}
         order = msgspec.json.decode(env[contract.TASK_ENV], type=contract.TaskSpec)
         digest = ""
         if order.task_type is TaskType.SETUP:
@@ -264,16 +268,18 @@ class Crowd:
             made = sparkapps.executor(pod, number + len(mine))
             if self._api.get("pods", f"{namespace}/{made['metadata']['name']}") is None:
                 self._api.add(made)
-        if sum(each["status"]["phase"] == "Running" for each in mine) == 2:
+        if sum(executor["status"]["phase"] == "Running" for executor in mine) == 2:
             exit_code = 1 if "/fails-" in key else 0
-            for each in mine[exit_code:]:
-                self._api.set_phase(f"{namespace}/{each['metadata']['name']}", "Failed" if exit_code else "Succeeded")
+            for executor in mine[exit_code:]:
+                self._api.set_phase(
+                    f"{namespace}/{executor['metadata']['name']}", "Failed" if exit_code else "Succeeded"
+                )
             self._api.end_pod(key, exit_code=exit_code, container=pods.DRIVER_CONTAINER, podIP="10.0.0.1")
 
     def _node_of_cluster(self, key: str, pod: dict[str, Any], host: str) -> None:
         if pod["status"]["phase"] == "Pending":
             state = {"state": self._running_state(), "ready": True}
-            statuses = [{"name": each["name"]} | state for each in pod["spec"]["containers"]]
+            statuses = [{"name": container["name"]} | state for container in pod["spec"]["containers"]]
             self._start(key, podIP="10.0.0.1", containerStatuses=statuses)
         elif host == MASTER:
             self._hints.report(key, pod["metadata"]["ownerReferences"][0]["uid"])

@@ -70,7 +70,9 @@ class Nodes:
             elif pod["spec"].get("nodeName"):
                 await self._client(key, pod, leader)
         self._finish()
-        self.most_running = max(self.most_running, sum(not each.has_ended for _, each in self.applications.values()))
+        self.most_running = max(
+            self.most_running, sum(not application.has_ended for _, application in self.applications.values())
+        )
         if leader is not None:
             self._report(leader)
 
@@ -154,7 +156,9 @@ class Nodes:
             if not self.applications[name][1].has_ended:
                 self.end(name, "KILLED")
         now_s = self._world.now()
-        found = {tag: [each for known, each in self.applications.values() if known == tag] for tag in tags}
+        found = {
+            tag: [application for known, application in self.applications.values() if known == tag] for tag in tags
+        }
         leader.applications.answered(self.cluster.uid, at_s=now_s, began_s=now_s, rm_started_s=0.0, found=found)
         if self._api.get("mrjobs", KEY) is not None:
             leader.controllers.mark(self._world.uid())

@@ -71,7 +71,7 @@ class RestartableLeader:
         return self.status(key).get("phase")
 
     def condition(self, kind, key=None):
-        found = [each for each in self.status(key).get("conditions") or () if each["type"] == kind]
+        found = [condition for condition in self.status(key).get("conditions") or () if condition["type"] == kind]
         return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
     def uid(self):
@@ -187,10 +187,10 @@ async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", without_n
         api.client() as client,
         contextlib.AsyncExitStack() as stack,
     ):
-        followers = [_follow(api, client, each) for each in leaders[0].controllers.stores.values()]
+        followers = [_follow(api, client, kind_store) for kind_store in leaders[0].controllers.stores.values()]
         controllers_ = leaders[0].controllers
-        for each in (controllers_.queue, controllers_.context.events, *controllers_.loops, *followers):
-            stack.push_async_callback(schedulers.stop, asyncio.create_task(each.run()))
+        for loop in (controllers_.queue, controllers_.context.events, *controllers_.loops, *followers):
+            stack.push_async_callback(schedulers.stop, asyncio.create_task(loop.run()))
         yield leaders[0]
 
 

@@ -86,10 +86,10 @@ class Nodes:
 
     def _collect(self):
         """Delete what belongs to clusters that do not exist."""
-        alive = {each["metadata"]["uid"] for each in self._api.objects("mrclusters").values()}
+        alive = {cluster["metadata"]["uid"] for cluster in self._api.objects("mrclusters").values()}
         for plural in _OWNED:
-            for key, each in list(self._api.objects(plural).items()):
-                owners = each["metadata"].get("ownerReferences") or ()
+            for key, manifest in list(self._api.objects(plural).items()):
+                owners = manifest["metadata"].get("ownerReferences") or ()
                 if any(owner["kind"] == "MRCluster" and owner["uid"] not in alive for owner in owners):
                     self._api.remove(plural, key)
 
@@ -122,9 +122,11 @@ class Nodes:
     def _start(self, key, pod):
         """Start the containers of a pod; the settings, and the volume of the NameNode, must be there."""
         volumes = pod["spec"]["volumes"]
-        config_map = next(each["configMap"]["name"] for each in volumes if each["name"] == "conf")
+        config_map = next(volume["configMap"]["name"] for volume in volumes if volume["name"] == "conf")
         assert self._api.get("configmaps", f"demo/{config_map}"), "a pod without its settings"
-        claims = [each["persistentVolumeClaim"]["claimName"] for each in volumes if "persistentVolumeClaim" in each]
+        claims = [
+            volume["persistentVolumeClaim"]["claimName"] for volume in volumes if "persistentVolumeClaim" in volume
+        ]
         host = host_of(pod)
         if host == MASTER and not self._mount(pod, (claims or [pod["metadata"]["uid"]])[0]):
             ended = {"terminated": {"exitCode": 78, "message": "NameVolumeEmpty: it is empty"}}
@@ -132,16 +134,18 @@ class Nodes:
                 key, "Running", containerStatuses=[{"name": "namenode", "state": ended, "ready": False}]
             )
             return
-        statuses = [{"name": each["name"], "state": _STARTED, "ready": True} for each in pod["spec"]["containers"]]
+        statuses = [
+            {"name": container["name"], "state": _STARTED, "ready": True} for container in pod["spec"]["containers"]
+        ]
         self._api.set_phase(key, "Running", podIP="10.0.0.1", containerStatuses=statuses)
         if host.startswith("c"):
             self.hdfs.disks.setdefault(host, set())
 
     def _mount(self, pod, volume):
         """Return whether the NameNode can use its volume, which it formats if it may."""
-        name_node = next(each for each in pod["spec"]["containers"] if each["name"] == "namenode")
+        name_node = next(container for container in pod["spec"]["containers"] if container["name"] == "namenode")
         if volume not in self.volumes:
-            if not any(each["name"] == "BOATHOUSE_FORMAT" for each in name_node["env"]):
+            if not any(variable["name"] == "BOATHOUSE_FORMAT" for variable in name_node["env"]):
                 return False
             self.formatted.append(self._world.status().get("clusterID"))
             self.volumes.add(volume)
@@ -174,7 +178,9 @@ def host_of(pod):
 def is_ready(pod):
     """Return whether the containers of a pod are ready."""
     statuses = pod["status"].get("containerStatuses") or ()
-    return bool(statuses) and all(each["ready"] for each in statuses) and not pod["metadata"].get("deletionTimestamp")
+    return (
+        bool(statuses) and all(status["ready"] for status in statuses) and not pod["metadata"].get("deletionTimestamp")
+    )
 
 
 class RunningMRCluster(leaders.RestartableLeader):
@@ -223,4 +229,4 @@ class RunningMRCluster(leaders.RestartableLeader):
         return self.kind.scaling.take(model.Scale(job=self.uid(), workers=nodes, stores=stores, reason="by the test"))
 
     def events(self, reason):
-        return [each for each in self.api.objects("events").values() if each["reason"] == reason]
+        return [event for event in self.api.objects("events").values() if event["reason"] == reason]

@@ -72,7 +72,7 @@ class PlaceAtOnce:
         self.why: Why | None = None
 
     def submit(self, job, classes, tasks, factory, **_more) -> tuple[str, ...]:
-        resources = {each.id: each.resources for each in classes}
+        resources = {task_class.id: task_class.resources for task_class in classes}
         self.waiting[job.id] = tuple(task.id for task in tasks)
         for task in tasks:
             if self.why is None and task.id not in self._created:
@@ -228,7 +228,7 @@ class Kubelet:
             await asyncio.sleep(0.005)
 
     def _step(self, key: str, pod: dict[str, Any]) -> None:
-        env = {each["name"]: each.get("value", "") for each in pod["spec"]["containers"][0]["env"]}
+        env = {variable["name"]: variable.get("value", "") for variable in pod["spec"]["containers"][0]["env"]}
         order = self._order.decode(env[contract.TASK_ENV])
         task = contract.task_name(order.task_type, order.index)
         if (task, order.attempt) in self.script:
@@ -304,7 +304,7 @@ class RunningMRJob:
         return (self.api.get("mrjobs", KEY) or {}).get("status") or {}
 
     def condition(self, kind: str) -> tuple[str, str]:
-        found = [each for each in self.status.get("conditions") or () if each["type"] == kind]
+        found = [condition for condition in self.status.get("conditions") or () if condition["type"] == kind]
         return (found[0]["status"], found[0]["reason"]) if found else ("", "")
 
     def pod(self, task: str) -> str:

@@ -109,7 +109,7 @@ class Nodes:
         owner = (pod["metadata"].get("ownerReferences") or [{}])[0]
         plural = _OWNERS.get(owner.get("kind"))
         return plural is not None and owner["uid"] not in {
-            each["metadata"]["uid"] for each in self._api.objects(plural).values()
+            manifest["metadata"]["uid"] for manifest in self._api.objects(plural).values()
         }
 
     def _step(self, key, pod):
@@ -125,7 +125,7 @@ class Nodes:
 
     def _start(self, key, pod):
         """Start a driver's container; its ConfigMap must be there."""
-        config_map = next(each["configMap"]["name"] for each in pod["spec"]["volumes"] if "configMap" in each)
+        config_map = next(volume["configMap"]["name"] for volume in pod["spec"]["volumes"] if "configMap" in volume)
         assert self._api.get("configmaps", f"demo/{config_map}"), "a driver without its ConfigMap"
         if self.script(pod).runs:
             self.created[key] += 1

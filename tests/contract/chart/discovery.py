@@ -45,11 +45,11 @@ class Discovery:
 
     def of_kind(self, api_version: str, kind: str) -> Resource | None:
         """Return the resource of a kind, or None."""
-        return self._find(lambda each: each.api_version == api_version and each.facts["kind"] == kind)
+        return self._find(lambda resource: resource.api_version == api_version and resource.facts["kind"] == kind)
 
     def named(self, name: str) -> Resource:
         """Return a resource by one of its names, of the core group rather than of others."""
-        found = self._find(lambda each: name in each.names)
+        found = self._find(lambda resource: name in resource.names)
         assert found is not None, f"the API server has no resource {name!r}"
         return found
 
@@ -60,8 +60,12 @@ class Discovery:
 
     def _read(self) -> Iterator[Resource]:
         groups = sorted(self._get("/apis")["groups"], key=lambda group: group["name"])
-        versions = [each["groupVersion"] for group in groups for each in group["versions"]]  # the preferred one first
-        for prefix, version in (("/api", "v1"), *(("/apis", each) for each in versions)):
+        versions = [
+            group_version["groupVersion"]
+            for group in groups
+            for group_version in group["versions"]  # the preferred one first
+        ]
+        for prefix, version in (("/api", "v1"), *(("/apis", group_version) for group_version in versions)):
             for facts in self._get(f"{prefix}/{version}")["resources"]:
                 if "/" not in facts["name"]:
                     yield Resource(prefix, version, facts)

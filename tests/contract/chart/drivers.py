@@ -51,7 +51,7 @@ class Driver:
 
     def executor(self, meta: Json | None = None, *, number: int = 1, of: str = "python", **spec: Any) -> Json:
         """Return an executor as Spark made it of Boathouse's properties, with fields of metadata and spec replaced."""
-        pod = next(dict(each) for each in recorded(of))
+        pod = next(dict(executor_pod) for executor_pod in recorded(of))
         pod["metadata"] = {
             **pod["metadata"],
             "name": f"{self.name.removesuffix('-driver')}-exec-{number}",

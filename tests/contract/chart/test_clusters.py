@@ -36,8 +36,8 @@ def changed(manifest, **parts):
     for path, value in parts.items():
         *parents, last = path.split("__")
         target = found
-        for each in parents:
-            target = target.setdefault(each, {})
+        for parent in parents:
+            target = target.setdefault(parent, {})
         if value is None:
             target.pop(last)
         else:
@@ -130,7 +130,7 @@ OPERATOR = {
 @pytest.fixture(scope="module")
 def network(installed, etl):
     """The NetworkPolicies of the cluster; they are there."""
-    found = {each["metadata"]["name"]: each for each in objects.network_policies(etl)}
+    found = {policy["metadata"]["name"]: policy for policy in objects.network_policies(etl)}
     installed.apply(*found.values())
     yield found
     installed.delete(*found.values())

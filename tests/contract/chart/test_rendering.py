@@ -149,7 +149,7 @@ def test_the_operator_may_write_the_report_of_a_shadow_only_if_there_is_one(char
 def test_the_authority_of_the_kubelets_is_where_the_configuration_says(chart, pod):
     assert len(pod["volumes"]) == 2
     mounted = chart.render("--values", EVERYTHING).find("Deployment")["spec"]["template"]["spec"]
-    (volume,) = (each for each in mounted["volumes"] if each["name"] == "kubelet-authority")
+    (volume,) = (volume for volume in mounted["volumes"] if volume["name"] == "kubelet-authority")
     assert volume["configMap"]["name"] == "kubelet-authority"
     assert volume["configMap"]["items"] == [{"key": "bundle.pem", "path": "ca.crt"}]
     assert {"name": "kubelet-authority", "mountPath": "/etc/boathouse-kubelets", "readOnly": True} in mounted[

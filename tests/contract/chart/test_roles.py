@@ -117,7 +117,7 @@ def test_nothing_is_allowed_by_a_wildcard_and_nothing_reads_secrets(chart, names
 
 
 def test_metrics_of_kubelets_are_read_by_an_account_of_their_own(chart, defaults):
-    assert not [each for each in defaults if each["metadata"]["name"] == "boathouse-signals"]
+    assert not [manifest for manifest in defaults if manifest["metadata"]["name"] == "boathouse-signals"]
     manifests = chart.render(signals=SIGNALS)
     assert rights(manifests.find("ClusterRole", "boathouse-signals")) == {"nodes/metrics": {"get"}}
     account = {"kind": "ServiceAccount", "name": "boathouse-signals", "namespace": "boathouse-system"}

@@ -251,7 +251,7 @@ class _Maker:
     def _disks(self) -> list[Manifest]:
         kinds = (("disks", self._unshared_disk), ("attached", self._attached_disk))
         found = [make() for feature, make in kinds if self._about(feature, 0.9) for _ in range(self._rng.randint(1, 2))]
-        return [{"name": f"disk{i}", **each} for i, each in enumerate(found)]
+        return [{"name": f"disk{i}", **disk} for i, disk in enumerate(found)]
 
     def _unshared_disk(self) -> Manifest:
         rng = self._rng

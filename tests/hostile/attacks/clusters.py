@@ -44,7 +44,11 @@ async def status(siege, name=NAME):
 
 
 async def condition(siege, kind, name=NAME):
-    found = [each for each in (await status(siege, name)).get("conditions") or () if each["type"] == kind]
+    found = [
+        cluster_condition
+        for cluster_condition in (await status(siege, name)).get("conditions") or ()
+        if cluster_condition["type"] == kind
+    ]
     return (found[0]["status"], found[0]["reason"], found[0]["message"]) if found else ("", "", "")
 
 
@@ -181,7 +185,7 @@ async def asks_for_more(siege):
 async def has_its_maximum(siege):
     await is_small(siege)
     pods = await siege.pods(labels=f"{names.LABEL_KIND}={model.MRCLUSTERS.kind}")
-    assert len(pods) <= 1 + 2 + 3, [each.metadata.name for each in pods]
+    assert len(pods) <= 1 + 2 + 3, [pod_view.metadata.name for pod_view in pods]
 
 
 async def changes_its_id(siege):
@@ -225,7 +229,10 @@ async def names_a_cluster_of_others(siege):
 async def finds_no_cluster(siege):
     async def is_not_found():
         conditions = (await siege.status("thief")).get("conditions") or ()
-        return any((each["type"], each["reason"]) == ("Admitted", "ClusterNotFound") for each in conditions)
+        return any(
+            (job_condition["type"], job_condition["reason"]) == ("Admitted", "ClusterNotFound")
+            for job_condition in conditions
+        )
 
     await siege.until(is_not_found, "the job says that there is no such cluster")
     assert not await siege.pods(labels="boathouse.dev/task-type=client")
@@ -338,12 +345,15 @@ async def read_settings(siege):
 
     async def found():
         maps = (await siege.admin.list(catalogue.CONFIG_MAPS.untyped(), hostile.ATTACKER)).items
-        return [each for each in maps if "hdfs-site.xml" in each.get("data", {})]
+        return [stored_config_map for stored_config_map in maps if "hdfs-site.xml" in stored_config_map.get("data", {})]
 
     await siege.until(found, "the operator has written the settings")
     (config,) = await found()
     return {
-        name: {each.findtext("name"): each.findtext("value") for each in ET.fromstring(text).findall("property")}  # noqa: S314 # of the operator
+        name: {
+            setting.findtext("name"): setting.findtext("value")
+            for setting in ET.fromstring(text).findall("property")  # noqa: S314 # of the operator
+        }
         for name, text in config["data"].items()
         if name.endswith(".xml")
     }
@@ -366,8 +376,8 @@ async def run_where_others_do(siege):
     await are_only_values(siege)
     label = f"{names.LABEL_KIND}={model.MRCLUSTERS.kind}"
     await siege.until(lambda: siege.pods(labels=label), "the pods of the cluster are there")
-    for each in (await siege.admin.list(catalogue.PODS.untyped(), hostile.ATTACKER, labels=label)).items:
-        spec = each["spec"]
+    for cluster_pod in (await siege.admin.list(catalogue.PODS.untyped(), hostile.ATTACKER, labels=label)).items:
+        spec = cluster_pod["spec"]
         assert spec["automountServiceAccountToken"] is False
         assert not spec.get("hostNetwork")
         for container in (*spec["containers"], *spec.get("initContainers", ())):

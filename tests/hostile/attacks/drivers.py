@@ -46,7 +46,7 @@ async def creates_what_it_may_not(siege):
 
 async def has_created_nothing(siege):
     (driver,) = siege.drivers
-    assert [each.metadata.name for each in await siege.pods()] == [driver.pod]
+    assert [pod_view.metadata.name for pod_view in await siege.pods()] == [driver.pod]
 
 
 async def takes_what_others_have(siege):
@@ -64,7 +64,7 @@ async def takes_what_others_have(siege):
 
 async def has_taken_nothing(siege):
     thief, victim = siege.drivers
-    left = {each.metadata.name for each in await siege.pods()}
+    left = {pod_view.metadata.name for pod_view in await siege.pods()}
     assert left >= {thief.pod, victim.pod, f"{victim.pod}-exec-1", "plain"}
 
 
@@ -74,7 +74,7 @@ def makes_executors(number):
     async def act(siege):
         driver = await siege.begin_driver("crowd")
         requests = {"cpu": "1", "memory": "64Mi"}
-        await driver.create_all(driver.executor(each, requests=requests) for each in range(number))
+        await driver.create_all(driver.executor(index, requests=requests) for index in range(number))
 
     return act
 

@@ -68,7 +68,7 @@ def copied_by_a_controller(manifest):
             if await siege.pods():
                 return True
             events = await siege.admin.list(catalogue.EVENTS, hostile.ATTACKER, fields="reason=FailedCreate")
-            return any(OURS in each["note"] for each in events.items)
+            return any(OURS in event["note"] for event in events.items)
 
         await siege.until(tried, f"the controller of {resource.kind} has tried to make the pods")
 

@@ -44,8 +44,10 @@ async def keeps_no_node_from_others(siege):
         await siege.admin.create(catalogue.PODS.untyped(), plain, hostile.VICTIM)
 
     async def are_bound():
-        found = [each for each in await siege.pods(hostile.VICTIM) if each.metadata.name.startswith("plain-")]
-        return all(each.spec.node_name for each in found)
+        found = [
+            pod_view for pod_view in await siege.pods(hostile.VICTIM) if pod_view.metadata.name.startswith("plain-")
+        ]
+        return all(pod_view.spec.node_name for pod_view in found)
 
     await siege.until(are_bound, "the pods of the victim have nodes")
     for number in range(8):

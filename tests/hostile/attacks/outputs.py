@@ -17,11 +17,11 @@ def names_the_victims_output(names):
             return len(pods) == ledger.shape.maps
 
         await siege.until(running, "the victim's maps run")
-        for each in names:
-            await siege.submit(hostile.job(each, maps=SMALL.maps, output=f"s3://b/{name}"), SMALL)
-        for each in names:
-            await siege.until(lambda each=each: siege.has_ended(each), "the attacker's job has ended")
-            failed = [one for one in (await siege.status(each))["conditions"] if one["type"] == "Failed"]
+        for job_name in names:
+            await siege.submit(hostile.job(job_name, maps=SMALL.maps, output=f"s3://b/{name}"), SMALL)
+        for job_name in names:
+            await siege.until(lambda job_name=job_name: siege.has_ended(job_name), "the attacker's job has ended")
+            failed = [one for one in (await siege.status(job_name))["conditions"] if one["type"] == "Failed"]
             assert [(one["status"], one["reason"]) for one in failed] == [("True", "OutputExists")]
         ledger.held = False
         await siege.victim_ends(name, ledger)

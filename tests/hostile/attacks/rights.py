@@ -104,8 +104,10 @@ async def waits_behind_the_victim(siege):
     async def waits():
         conditions = (await siege.status("curious")).get("conditions") or ()
         return any(
-            each["type"] == "Scheduled" and each["status"] == "False" and "cpu" in each["message"].lower()
-            for each in conditions
+            condition["type"] == "Scheduled"
+            and condition["status"] == "False"
+            and "cpu" in condition["message"].lower()
+            for condition in conditions
         )
 
     await siege.until(waits, "the attacker's job says why it waits")

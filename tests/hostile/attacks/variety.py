@@ -42,9 +42,12 @@ def long_lists(number, size_bytes):
     return make
 
 
-def tolerant(number, each):
+def tolerant(number, tolerations_per_pod):
     return lambda: (
-        pod(f"tolerant-{n}", tolerations=[{"key": f"k-{n}-{i}", "operator": "Exists"} for i in range(each)])
+        pod(
+            f"tolerant-{n}",
+            tolerations=[{"key": f"k-{n}-{i}", "operator": "Exists"} for i in range(tolerations_per_pod)],
+        )
         for n in range(number)
     )
 
@@ -119,7 +122,7 @@ async def says_that_it_is_too_complex(siege):
 
     async def is_explained():
         conditions = [condition for pod_view in await siege.pods() for condition in pod_view.status.conditions]
-        return any(TOO_COMPLEX in each.message or each.reason == TOO_COMPLEX for each in conditions)
+        return any(TOO_COMPLEX in condition.message or condition.reason == TOO_COMPLEX for condition in conditions)
 
     await siege.until(is_explained, f"a pod of the attacker waits with the reason {TOO_COMPLEX}")
 

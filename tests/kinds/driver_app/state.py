@@ -48,6 +48,6 @@ def from_status(status):
         observed_generation=status.get("observedGeneration", 0),
         starts=status.get("starts", 1),
         executors=status.get("executors", 0),
-        conditions=tuple(base.Condition.model_validate(each) for each in status.get("conditions") or ()),
+        conditions=tuple(base.Condition.model_validate(condition) for condition in status.get("conditions") or ()),
         completion_s=statuses.epoch(status.get("completionTime")),
     )

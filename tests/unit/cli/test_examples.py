@@ -31,8 +31,8 @@ MODELS = {"MRJob": mrjob_status.MRJob, "MRCluster": mrcluster_status.MRCluster}
 
 def resources():
     """The MRJobs and MRClusters of the examples, by name."""
-    found = [each for path in sorted(EXAMPLES.glob("*.yaml")) for each in documents(path.name)]
-    return {each["metadata"]["name"]: each for each in found if each["kind"] in MODELS}
+    found = [document for path in sorted(EXAMPLES.glob("*.yaml")) for document in documents(path.name)]
+    return {document["metadata"]["name"]: document for document in found if document["kind"] in MODELS}
 
 
 @pytest.mark.parametrize("resource", resources().values(), ids=resources())
@@ -49,7 +49,7 @@ def test_the_clusters_of_the_examples_have_room_for_their_daemons_and_jobs(examp
     found = mrclusters.cluster(**documents(example)[0]["spec"])
     sizes.check(found)
     requests = [found.master, *[found.core] * found.spec.core.count]
-    assert sum(each.cpu_milli for each in requests) == cpu_milli
+    assert sum(request.cpu_milli for request in requests) == cpu_milli
     assert found.spec.transient.maximum * found.transient.cpu_milli == transient_cpu_milli
 
 
@@ -57,7 +57,7 @@ def test_the_clusters_of_the_examples_have_room_for_their_daemons_and_jobs(examp
     ("example", "cluster"), [("mrcluster-jobs.yaml", "mrcluster.yaml"), ("first-mrcluster.yaml",) * 2]
 )
 def test_jobs_of_the_examples_run_on_the_cluster_of_the_examples(example, cluster):
-    jobs = [each for each in documents(example) if each["kind"] == "MRJob"]
+    jobs = [document for document in documents(example) if document["kind"] == "MRJob"]
     assert {job["spec"]["clusterRef"]["name"] for job in jobs} == {documents(cluster)[0]["metadata"]["name"]}
     jars = (EXAMPLES.parent / "images" / "hadoop" / "jars" / spec.VERSION / "jars.sha256").read_text()
     assert jobs[-1]["spec"]["jar"]["url"].rpartition("/")[2] in jars
@@ -79,10 +79,10 @@ def test_the_word_counts_scripts_count_words(tmp_path, example):
 
 def wheel(path):
     """mrjob as its wheel has it, made of what is installed here."""
-    files = [each for each in importlib.metadata.files("mrjob") if each.parts[0] == "mrjob" and each.suffix == ".py"]
+    files = [file for file in importlib.metadata.files("mrjob") if file.parts[0] == "mrjob" and file.suffix == ".py"]
     with zipfile.ZipFile(path, "w") as archive:
-        for each in files:
-            archive.write(each.locate(), str(each))
+        for file in files:
+            archive.write(file.locate(), str(file))
     return path
 
 
@@ -94,8 +94,8 @@ def test_the_mrjob_examples_steps_give_what_mrjob_itself_gives(tmp_path):
         [sys.executable, script, "--no-conf", "--quiet", "--top=2", text], capture_output=True, check=True
     ).stdout
     steps = [
-        {kind: each[kind]["command"] for kind in ("mapper", "combiner", "reducer") if kind in each}
-        for each in job["spec"]["steps"]
+        {kind: step[kind]["command"] for kind in ("mapper", "combiner", "reducer") if kind in step}
+        for step in job["spec"]["steps"]
     ]
     commands = [{kind: [*argv[:-1], "--top=2"] for kind, argv in step.items()} for step in steps]
     variables = {

@@ -48,5 +48,5 @@ def test_unknown_kinds_and_states_are_refused(wrong, message):
 
 
 def test_the_states_are_the_phases_of_the_custom_resources():
-    phases = [typing.get_args(each.Phase) for each in (mrjob_status, sparkapp_status, mrcluster_status)]
+    phases = [typing.get_args(module.Phase) for module in (mrjob_status, sparkapp_status, mrcluster_status)]
     assert {phase for of_kind in phases for phase in of_kind} == set(reading.PHASES)

@@ -34,7 +34,7 @@ def test_an_executor_has_the_times_of_its_events():
         ended_app(), [scheduled_event(10), pod_event("Started", 12), pod_event("Killing", 25)], ()
     )
     assert (found.task, found.node, found.attempt) == ("executor-1", "node-1", 1)
-    assert [each - cli.START_S for each in (found.placed_s, found.started_s, found.finished_s)] == [10, 12, 25]
+    assert [time_s - cli.START_S for time_s in (found.placed_s, found.started_s, found.finished_s)] == [10, 12, 25]
 
 
 def test_an_executor_that_nobody_killed_ends_with_its_driver():

@@ -30,7 +30,7 @@ class Gateway:
         """Requests that are answered with 503 first."""
 
     def pods(self, selector):
-        requested = dict(each.partition("=")[::2] for each in selector.split(","))
+        requested = dict(requirement.partition("=")[::2] for requirement in selector.split(","))
         labels = [(pod, pod["metadata"]["labels"]) for pod in self.listed]
         return [
             pod

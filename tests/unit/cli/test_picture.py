@@ -25,10 +25,10 @@ def line():
 
 def test_every_piece_lies_inside_the_picture(line):
     drawn = picture.layout(line)
-    for each in (*drawn.rects, *drawn.frames):
-        assert each.x >= drawn.left
-        assert each.x + each.width <= picture.WIDTH - picture.RIGHT + 1
-        assert each.y + each.height <= drawn.bottom
+    for shape in (*drawn.rects, *drawn.frames):
+        assert shape.x >= drawn.left
+        assert shape.x + shape.width <= picture.WIDTH - picture.RIGHT + 1
+        assert shape.y + shape.height <= drawn.bottom
 
 
 def texts(svg):
@@ -49,8 +49,8 @@ def test_long_names_of_nodes_have_room_and_names_without_end_are_shortened_in_th
 def test_title_and_legend_lie_inside_the_picture(line, jobs):
     svg = picture.to_svg(*[line] * jobs)
     height = float(ET.fromstring(svg).attrib["viewBox"].split()[3])  # noqa: S314 - our own output
-    assert max(float(each.attrib["y"]) for each in texts(svg)) < height - 4
-    titles = [each.text for each in texts(svg) if each.attrib.get("font-size") == "14"]
+    assert max(float(text.attrib["y"]) for text in texts(svg)) < height - 4
+    titles = [text.text for text in texts(svg) if text.attrib.get("font-size") == "14"]
     assert " ".join(titles).count("word<count>") == jobs
     assert max(map(len, titles)) <= picture.TITLE_CHARACTERS
 
@@ -75,7 +75,7 @@ def test_failed_attempts_are_marked_and_say_why(line):
 
 def test_the_svg_is_well_formed_and_has_a_tooltip_for_each_piece(line):
     root = ET.fromstring(picture.to_svg(line))  # noqa: S314 - our own output
-    titles = [each.text for each in root.iter("{http://www.w3.org/2000/svg}title")]
+    titles = [title.text for title in root.iter("{http://www.w3.org/2000/svg}title")]
     assert len(titles) == len(picture.layout(line).rects)
     assert any("m-00001 attempt 1: read and map, 5.00 s" in title for title in titles)
 

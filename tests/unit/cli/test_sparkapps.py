@@ -147,7 +147,7 @@ def test_logs_are_of_the_driver_or_of_one_executor(selection, expected):
             cli.executor_pod(4, attempt=attempt, created_s=attempt * 10 + 5),
         )
     ]
-    (pod,) = selection.of(kinds.SPARKAPP, [model.task_pod(each) for each in raw])
+    (pod,) = selection.of(kinds.SPARKAPP, [model.task_pod(manifest) for manifest in raw])
     assert pod.name == expected
 
 

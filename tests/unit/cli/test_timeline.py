@@ -57,7 +57,7 @@ def test_a_killed_attempt_has_no_phases_and_counts_as_running():
     bar = timeline.bar(
         model.task_pod(cli.terminated_pod(cli.task_pod(created_s=3), start_s=4, end_s=6, exit_code=137)), now_s=0
     )
-    assert [(each.activity, each.duration_s) for each in bar.segments] == [
+    assert [(segment.activity, segment.duration_s) for segment in bar.segments] == [
         (Activity.STARTING, 1),
         (Activity.RUNNING, 2),
     ]
@@ -65,7 +65,9 @@ def test_a_killed_attempt_has_no_phases_and_counts_as_running():
 
 def test_a_pod_without_a_node_waits_until_now():
     bar = timeline.bar(model.task_pod(cli.task_pod(node=None, created_s=3)), now_s=cli.START_S + 9)
-    assert [(each.activity, each.duration_s) for each in bar.segments if each.duration_s] == [(Activity.WAITING, 6)]
+    assert [(segment.activity, segment.duration_s) for segment in bar.segments if segment.duration_s] == [
+        (Activity.WAITING, 6)
+    ]
 
 
 def test_time_that_a_pod_was_kept_pending_ahead_is_waiting_and_not_starting():
@@ -82,7 +84,7 @@ def test_a_running_jobs_timeline_ends_now():
 
 def test_the_setup_tasks_phases_are_all_setup():
     bar = timeline.bar(model.task_pod(SETUP), now_s=0)
-    assert {each.activity for each in bar.segments} == {Activity.STARTING, Activity.SETUP}
+    assert {segment.activity for segment in bar.segments} == {Activity.STARTING, Activity.SETUP}
 
 
 def test_a_job_without_pods_only_waits():

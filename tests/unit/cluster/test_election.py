@@ -356,10 +356,10 @@ async def test_a_step_of_the_servers_clock_neither_ends_a_leadership_nor_gives_i
     server = LeaseServer()
     async with candidates(server, "a", "b") as both:
         await asyncio.sleep(60)
-        (leader,) = [each for each in both if each.election.valid()]
+        (leader,) = [candidate for candidate in both if candidate.election.valid()]
         server_clocks.tell_date(time.time() + step_s)
         for _ in range(60):
             await asyncio.sleep(1)
-            assert [each for each in both if each.election.valid()] == [leader]
+            assert [candidate for candidate in both if candidate.election.valid()] == [leader]
         renewed = dt.datetime.fromisoformat(server.lease.spec.renew_time)
         assert renewed.timestamp() == pytest.approx(server_time.SERVER_TIME.now_s(), abs=5)

@@ -92,7 +92,7 @@ REQUIRED, PREFERRED = (
 
 
 @pytest.mark.parametrize(
-    ("spec", "each"),
+    ("spec", "constraints_per_item"),
     [
         ({"nodeSelector": lambda n: {str(i): "x" for i in range(n)}}, 1),
         ({"tolerations": lambda n: [{"key": str(i)} for i in range(n)]}, 1),
@@ -129,12 +129,12 @@ REQUIRED, PREFERRED = (
         ),
     ],
 )
-def test_the_constraints_of_a_pod_are_dropped_beyond_a_maximum(spec, each):
+def test_the_constraints_of_a_pod_are_dropped_beyond_a_maximum(spec, constraints_per_item):
     ((name, build),) = spec.items()
-    most = wire.MOST_CONSTRAINTS // each
-    assert wire._count_constraints(view({"spec": {name: build(most)}}).spec) == most * each
+    most = wire.MOST_CONSTRAINTS // constraints_per_item
+    assert wire._count_constraints(view({"spec": {name: build(most)}}).spec) == most * constraints_per_item
     assert view({"spec": {name: build(most)}}).spec.too_many_constraints == 0
-    assert view({"spec": {name: build(most + 1)}}).spec.too_many_constraints == (most + 1) * each
+    assert view({"spec": {name: build(most + 1)}}).spec.too_many_constraints == (most + 1) * constraints_per_item
 
 
 def test_of_too_many_constraints_only_the_first_terms_of_required_anti_affinity_stay():

@@ -24,7 +24,7 @@ def test_the_s3_server_of_the_examples_is_the_one_of_the_tests():
     version = catalogue.TOOLS_BY_NAME["versitygw"].version()
     credentials = storage.Credentials(access_key_id="key", secret_access_key="secret")
     ours = storage.manifests(credentials, namespace="demo")[2:]
-    assert [each["metadata"]["namespace"] for each in ours] == ["demo", "demo"]
+    assert [manifest["metadata"]["namespace"] for manifest in ours] == ["demo", "demo"]
     assert ours[0]["spec"]["template"]["spec"]["containers"][0]["image"] == images.VERSITYGW
     assert f"image: versity/versitygw:{version}\n" in (FOLDER.parent / "s3.yaml").read_text()
 

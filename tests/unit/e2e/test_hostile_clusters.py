@@ -17,7 +17,7 @@ DECODER = msgspec.json.Decoder(AgentReport)
 
 def test_a_report_that_lies_is_one_that_the_endpoint_accepts():
     found = DECODER.decode(reports.report(version=[clusters.MOST, 0], tags={"a-1": [clusters.APPLICATION]}))
-    assert [each.host for each in found.nodes] == ["c0", "c1"]
+    assert [node.host for node in found.nodes] == ["c0", "c1"]
 
 
 @pytest.mark.parametrize("body", clusters.MALFORMED, ids=range(len(clusters.MALFORMED)))

@@ -34,7 +34,9 @@ def status_write(**fields):
 @pytest.fixture
 def over_commits(tmp_path):
     def of(*changes):
-        (log := tmp_path / "log").write_text("\n".join(json.dumps(each, indent=1) for each in changes) + '\n{"type"')
+        (log := tmp_path / "log").write_text(
+            "\n".join(json.dumps(change, indent=1) for change in changes) + '\n{"type"'
+        )
         with log.open() as lines:
             return faults.Recording(lines, [NODE]).over_commits()
 
@@ -71,7 +73,7 @@ def test_a_second_bind_and_a_second_pod_of_a_name_are_found():
     assert invariants.bound_twice(once) == []
     assert invariants.bound_twice([*once, audited_write("create", "pods", "p", code=409)]) == []
     assert invariants.bound_twice([*once, audited_write("delete", "pods", "p"), *once]) == []
-    assert [each.what for each in invariants.bound_twice([*once, *once])] == [
+    assert [violation.what for violation in invariants.bound_twice([*once, *once])] == [
         "demo/p was created twice",
         "demo/p was bound twice",
     ]
@@ -120,6 +122,6 @@ def test_only_writes_that_were_taken_count_for_their_account():
 
 def test_a_secret_in_a_log_is_found():
     assert invariants.leaks("hunter2", {"the log": "key=***"}) == []
-    assert [each.what for each in invariants.leaks("hunter2", {"the log": "key=hunter2"})] == [
+    assert [violation.what for violation in invariants.leaks("hunter2", {"the log": "key=hunter2"})] == [
         "the secret stands in the log"
     ]

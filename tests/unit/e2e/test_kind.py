@@ -36,7 +36,7 @@ def patches(spec, machine=MACHINE):
 
 
 def arguments(component):
-    return {each["name"]: each["value"] for each in component["extraArgs"]}
+    return {argument["name"]: argument["value"] for argument in component["extraArgs"]}
 
 
 def test_workers_are_as_many_as_the_spec_has_nodes_beside_the_control_plane():
@@ -83,7 +83,12 @@ def test_the_api_server_is_reached_at_the_address_of_the_clusters_own_docker():
 
 def test_kubeadm_and_kind_read_the_manifests_as_yaml():
     objects = list(yaml.safe_load_all(manifests.pod_network()))
-    assert [each["kind"] for each in objects] == ["ServiceAccount", "ClusterRole", "ClusterRoleBinding", "DaemonSet"]
+    assert [manifest["kind"] for manifest in objects] == [
+        "ServiceAccount",
+        "ClusterRole",
+        "ClusterRoleBinding",
+        "DaemonSet",
+    ]
     (storage_class,) = yaml.safe_load_all(manifests.storage())
     assert "annotations" not in storage_class["metadata"]  # not the default: nothing makes its volumes
 

@@ -45,7 +45,7 @@ def test_a_provider_that_cannot_choose_the_release_says_so(provider):
 
 def test_nodes_that_lack_images_are_named_unless_they_report_only_a_part():
     def node(name, *images):
-        return {"metadata": {"name": name}, "status": {"images": [{"names": [each]} for each in images]}}
+        return {"metadata": {"name": name}, "status": {"images": [{"names": [image]} for image in images]}}
 
     many = [f"other:{number}" for number in range(50)]
     nodes = [node("has", "a:1", "b:1"), node("lacks", "a:1"), node("may-have", *many), node("bare")]

@@ -81,7 +81,7 @@ def test_a_suspended_task_without_a_readable_record_is_found():
         pod_change(size=SUSPENDED),
         pod_change(size=SUSPENDED, text="{"),
     ]
-    assert [each.invariant for each in invariants.without_record(states)] == ["I13", "I13"]
+    assert [violation.invariant for violation in invariants.without_record(states)] == ["I13", "I13"]
 
 
 @pytest.mark.parametrize("states", [

@@ -32,7 +32,7 @@ def held_bytes():
     """Bytes that the server's code has allocated and not freed."""
     gc.collect()
     snapshot = tracemalloc.take_snapshot().filter_traces(CODE)
-    return sum(each.size for each in snapshot.statistics("filename"))
+    return sum(statistic.size for statistic in snapshot.statistics("filename"))
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ class Served:
 
     def head_bytes(self):
         """Bytes of all incomplete heads."""
-        return sum(len(each.gate._head) for each in self.listener._open.values())
+        return sum(len(connection.gate._head) for connection in self.listener._open.values())
 
 
 def tls_contexts():
@@ -130,7 +130,7 @@ async def test_requests_behind_one_that_is_handled_are_not_read(measured, limits
         for _ in range(8):
             await served.send(GET + b"\r\n" + (GET + HEADERS + b"\r\n") * 8, **client)
         await eventually(lambda: len(served.handled) == 8)
-        await eventually(lambda: not any(each.transport.is_reading() for each in served.handled))
+        await eventually(lambda: not any(request.transport.is_reading() for request in served.handled))
         assert held_bytes() - measured < 8 * 48 * KIB
 
 

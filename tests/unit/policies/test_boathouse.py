@@ -127,7 +127,9 @@ def test_whom_interference_refuses_is_seen_at_once_and_retried(monkeypatch):
     monkeypatch.undo()
     classes, plan = submit_two_each(ElasticShell(slowdown=9.0), "first", "second", "third")
     assert len(core.placements(plan)) == 1  # an idle host takes anything
-    held = {each.task_class.id for each in plan.decisions if isinstance(each, model.Reservation | model.Wait)}
+    held = {
+        decision.task_class.id for decision in plan.decisions if isinstance(decision, model.Reservation | model.Wait)
+    }
     assert held == classes
 
 

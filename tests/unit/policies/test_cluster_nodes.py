@@ -62,8 +62,8 @@ def test_running_nodes_are_never_suspended_resized_or_started_twice(profile):
         shell.report_load(nodes, running_tasks=4)
         for node in ("n0", "n1"):
             shell.report(model.Measured(now_s=shell.now_s, name=model.NodeName(node), usage={"cpu_cores": 3.9}))
-        decided += [each for each in shell.cycle().decisions if isinstance(each, Adjustment)]
-    assert [each for each in decided if "transient" in str(each.task.task_class)] == []
+        decided += [decision for decision in shell.cycle().decisions if isinstance(decision, Adjustment)]
+    assert [adjustment for adjustment in decided if "transient" in str(adjustment.task.task_class)] == []
 
 
 @pytest.mark.parametrize("profile", ["boathouse", "fspy"])
@@ -102,7 +102,7 @@ def test_a_large_cluster_is_placed_after_a_short_job(profile):
     shell = ClusterShell(core.node(allocatable=SIZE), profile=profile)
     shell.submit_cluster(8)
     short = shell.submit("short", seconds=10.0)
-    assert [each.task_class.id for each in core.placements(shell.cycle())] == [short.id]
+    assert [placement.task_class.id for placement in core.placements(shell.cycle())] == [short.id]
 
 
 @pytest.mark.parametrize("profile", ["fair", "yarn"])
@@ -113,7 +113,7 @@ def test_what_a_cluster_holds_counts_for_its_share(profile):
         core.account("running", size=core.amount(2000, 4), job=nodes.job, queue=model.QueueName("default"))
     )
     other = shell.submit("other", seconds=None)
-    assert [each.task_class.id for each in core.placements(shell.cycle())] == [other.id]
+    assert [placement.task_class.id for placement in core.placements(shell.cycle())] == [other.id]
 
 
 @pytest.mark.parametrize("profile", profiles.names())
@@ -140,7 +140,7 @@ def test_interference_is_not_predicted_for_nodes_nor_by_them():
     nodes = shell.submit_cluster(2)
     plan = shell.cycle()
     assert len(placements_of(plan, nodes)) == 2
-    assert not any(name == "slowdown" for each in core.placements(plan) for name, _ in each.figures)
+    assert not any(name == "slowdown" for placement in core.placements(plan) for name, _ in placement.figures)
     assert shell.profile.running.tasks == {}
 
 

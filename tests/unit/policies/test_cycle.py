@@ -275,7 +275,7 @@ def test_a_driver_starts_with_room_for_its_minimum_of_executors_or_not(driver_an
         shell.submit_job(job, [driver, executor], [core.task(driver), *expected])
         plan = shell.plan()
         assert (core.classes_of(plan) == ["app/driver"]) is starts
-        held = [each for each in plan.decisions if isinstance(each, model.Reservation)]
+        held = [decision for decision in plan.decisions if isinstance(decision, model.Reservation)]
         assert len(held) == (2 if starts else 0)
 
 

@@ -37,7 +37,7 @@ def harm(guard, of, *, part=Part.MEMORY, times=MOST_BLOCKS, estimated=0.1, now_s
 def test_costs_that_are_estimated_at_a_tenth_switch_a_part_off_for_the_program(part):
     guard = Guard()
     harm(guard, job(), part=part)
-    assert [each for each in Part if not guard.allows(each, job(), 0.0)] == [part]
+    assert [guarded_part for guarded_part in Part if not guard.allows(guarded_part, job(), 0.0)] == [part]
     assert guard.allows(part, job(kind="other"), 0.0)
     assert guard.of_policy() == {f"{part}Off": [1.0]}
 

@@ -21,16 +21,16 @@ def gang(minimum: int = 1, cpu: int = 1, driver_cpu: int = 1, **executor) -> gan
 
 def view(*cores: int, axis: model.Axis | None = None) -> framework.ClusterView:
     ledger = framework.Ledger(axis or model.Axis())
-    for number, each in enumerate(cores):
-        ledger.set_node(core.node(f"n{number}", core.amount(1000 * each, 64)))
+    for number, node_cores in enumerate(cores):
+        ledger.set_node(core.node(f"n{number}", core.amount(1000 * node_cores, 64)))
     return ledger.snapshot(0.0)
 
 
 def fits(minimum: int, cpu: int, driver_cpu: int, cores: list[int]) -> bool:
     """Try every node for the driver, and fill all nodes with executors."""
     for place in range(len(cores)):
-        left = [each - driver_cpu * (i == place) for i, each in enumerate(cores)]
-        if left[place] >= 0 and sum(each // cpu for each in left) >= minimum:
+        left = [node_cores - driver_cpu * (i == place) for i, node_cores in enumerate(cores)]
+        if left[place] >= 0 and sum(left_cores // cpu for left_cores in left) >= minimum:
             return True
     return False
 

@@ -134,7 +134,10 @@ class SpeculatingShell(core.ReportingShell):
 
     def seconds(self):
         """(task, node) of each second attempt that is decided."""
-        return [(each.task.id.removeprefix("ns/"), each.node) for each in self.late.advise(self.queue, self.view())]
+        return [
+            (decision.task.id.removeprefix("ns/"), decision.node)
+            for decision in self.late.advise(self.queue, self.view())
+        ]
 
 
 USUAL = (0.5,) * 8
@@ -345,8 +348,8 @@ def test_a_cycle_is_due_once_a_task_has_reported():
 def test_any_profile_speculates_where_the_switch_says_so(name):
     plain, switched = (profiles.build(name, switches=profiles.Switches(speculate=on)) for on in (False, True))
     lates = [
-        [controller for controller in each.controllers if isinstance(controller, late.Late)]
-        for each in (plain, switched)
+        [controller for controller in profile.controllers if isinstance(controller, late.Late)]
+        for profile in (plain, switched)
     ]
     assert [len(found) for found in lates] == [name == "late", 1]
     assert [type(observer) for observer in switched.observers].count(framework.RunningTasks) == 1

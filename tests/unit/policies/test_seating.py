@@ -8,7 +8,7 @@ from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
 from tests.builders import core
 
-NODES = {each.name: each for each in core.nodes(3)}
+NODES = {node.name: node for node in core.nodes(3)}
 
 
 def gang(minimum: int, cores: int = 1) -> gang_minimum.Gang:

@@ -27,7 +27,7 @@ def test_what_is_not_known_does_not_pay():
 
 
 def prices_of(shell):
-    prices = next(each for each in shell.profile.controllers if isinstance(each, Prices))
+    prices = next(controller for controller in shell.profile.controllers if isinstance(controller, Prices))
     prices.advise(shell.queue, shell.ledger.snapshot(shell.now_s))
     return prices.columns
 
@@ -58,7 +58,7 @@ def refused():
     shell.cycle()
     task_class = shell.submit("second")
     shell.measured(task_class)
-    (wait,) = [each for each in shell.cycle().decisions if isinstance(each, model.Wait)]
+    (wait,) = [decision for decision in shell.cycle().decisions if isinstance(decision, model.Wait)]
     return shell, wait
 
 
@@ -74,7 +74,7 @@ def test_a_task_is_kept_from_hosts_for_no_longer_than_it_would_lose_there(refuse
 def test_a_refusal_is_looked_at_again_once_it_is_no_longer_worth_it(refused):
     shell, _ = refused
     shell.advance(48.0)
-    (wait,) = [each for each in shell.cycle().decisions if isinstance(each, model.Wait)]
+    (wait,) = [decision for decision in shell.cycle().decisions if isinstance(decision, model.Wait)]
     assert wait.until_s == 50.0
 
 

@@ -23,7 +23,7 @@ def manifest(name="t", node="n1", cpu="1", memory="1Mi", **spec):
 def pod(body, *, more=(), **spec):
     """Return the pod of a manifest as a webhook changed it: with more containers, or other fields of its spec."""
     body = msgspec.json.decode(msgspec.json.encode(body))
-    body["spec"]["containers"] += [{"name": "proxy", "resources": {"requests": dict(each)}} for each in more]
+    body["spec"]["containers"] += [{"name": "proxy", "resources": {"requests": dict(requests)}} for requests in more]
     body["spec"] |= spec
     return msgspec.convert(body, wire.PodView)
 

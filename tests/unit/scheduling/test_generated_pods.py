@@ -108,7 +108,7 @@ def _first(
     pending: framework.PendingClass, profile: framework.Profile, state: framework.CycleState, place: int
 ) -> set[str]:
     among = np.arange(len(state.view.layout)) == place
-    found = ({each.reason for each in one.refusals(pending, state, among)} for one in profile.filters)
+    found = ({refusal.reason for refusal in one.refusals(pending, state, among)} for one in profile.filters)
     return next(filter(None, found), set())
 
 
@@ -117,8 +117,8 @@ def of_pods(pending: framework.PendingClass) -> list[str]:
     state = pending.state
     places = np.arange(len(state.view.layout))
     filters = [one for one in profiles.build("fair").filters if one.of_pods]
-    found = ((each for one in filters for each in one.refusals(pending, state, places == i)) for i in places)
-    return [next((each.reason for each in refusals), "") for refusals in found]
+    found = ((refusal for one in filters for refusal in one.refusals(pending, state, places == i)) for i in places)
+    return [next((refusal.reason for refusal in refusals), "") for refusals in found]
 
 
 def expected(case: generator.Case) -> list[str]:

@@ -157,8 +157,8 @@ def test_a_resource_that_a_node_has_or_that_no_device_class_offers_is_like_any_o
     present = dataclasses.replace(absent, largest=1)
     gone = offering()
     gone.remove("gpu")
-    for each, known in ((present, offering()), (absent, gone), (absent, offering(resource="")), (absent, None)):
-        assert reasons.for_pod(each, "demo", held(), known).reason == "NeverFits"
+    for diagnosis, known in ((present, offering()), (absent, gone), (absent, offering(resource="")), (absent, None)):
+        assert reasons.for_pod(diagnosis, "demo", held(), known).reason == "NeverFits"
 
 
 @pytest.mark.parametrize("code", model.Code)

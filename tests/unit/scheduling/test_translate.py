@@ -140,7 +140,7 @@ def test_no_selector_of_pods_selects_none_and_an_empty_one_all():
 def test_label_keys_of_a_term_select_the_pods_own_values_unless_the_api_server_has_added_them(added, values):
     selector = {"matchExpressions": added}
     found = term_of(labelSelector=selector, matchLabelKeys=["hash", "absent"], mismatchLabelKeys=["app"]).pods
-    assert [(each.operator, each.values) for each in found.selector.expressions] == values
+    assert [(expression.operator, expression.values) for expression in found.selector.expressions] == values
 
 
 def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():
@@ -149,7 +149,10 @@ def test_match_label_keys_of_a_spread_constraint_select_the_pods_own_values():
     labels = {"app": "a", "hash": "1"}
     raw = {"metadata": {"namespace": "demo", "labels": labels}, "spec": {"topologySpreadConstraints": [spread]}}
     (found,) = translate.constraints(msgspec.convert(raw, wire.PodView)).spread
-    assert [(each.key, each.values) for each in found.selector.expressions] == [("app", ("a",)), ("hash", ("1",))]
+    assert [(expression.key, expression.values) for expression in found.selector.expressions] == [
+        ("app", ("a",)),
+        ("hash", ("1",)),
+    ]
     assert (found.max_skew, found.min_domains, found.honors_affinity, found.honors_taints) == (2, 3, True, False)
 
 

@@ -18,7 +18,7 @@ EARLIER = mrjobs.mrjob(name="earlier", uid="u0", metadata={"creationTimestamp": 
 
 def admitted(jobs):
     """Return the status, the reason and the message of the condition."""
-    (condition,) = [each for each in jobs.last_status["conditions"] if each["type"] == "Admitted"]
+    (condition,) = [condition for condition in jobs.last_status["conditions"] if condition["type"] == "Admitted"]
     return condition["status"], condition["reason"], condition["message"]
 
 

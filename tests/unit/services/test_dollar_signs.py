@@ -42,7 +42,7 @@ def test_any_text_arrives_as_it_was_written(text):
 
 def test_a_driver_gets_its_arguments_as_they_were_written():
     (container,) = objects.of(app(arguments=WRITTEN), 1).driver["spec"]["containers"]
-    assert [expanded(each) for each in container["args"]][-len(WRITTEN) :] == WRITTEN
+    assert [expanded(argument) for argument in container["args"]][-len(WRITTEN) :] == WRITTEN
 
 
 @pytest.mark.parametrize("task_type", [TaskType.MAP, TaskType.UBER, TaskType.PROBE])
@@ -54,7 +54,7 @@ def test_a_task_gets_its_command_as_it_was_written(task_type):
 
 def test_a_program_on_a_cluster_gets_its_arguments_as_they_were_written():
     pod = clients.client_manifest(jar={"url": "local:///opt/j.jar", "arguments": WRITTEN})
-    assert [expanded(each) for each in pod["spec"]["containers"][0]["command"]][-len(WRITTEN) :] == WRITTEN
+    assert [expanded(word) for word in pod["spec"]["containers"][0]["command"]][-len(WRITTEN) :] == WRITTEN
 
 
 def test_a_variable_of_a_streaming_line_keeps_its_dollar_signs():

@@ -16,7 +16,7 @@ def test_a_task_that_failed_too_often_is_given_up_in_its_next_attempt():
     pods = [mrjobs.failed_pod("m-0", 1), mrjobs.failed_pod("m-0", 2), mrjobs.attempt_pod("m-1")]
     desired = mrjobs.desired(job, *pods, state=mrjobs.mapping(job, splits=2))
     assert desired.state.phase == "Map"
-    assert [(each.number, each.is_given_up) for each in desired.waiting] == [(3, True)]
+    assert [(attempt.number, attempt.is_given_up) for attempt in desired.waiting] == [(3, True)]
 
 
 def test_an_earlier_attempt_runs_the_command():
@@ -24,7 +24,7 @@ def test_an_earlier_attempt_runs_the_command():
     desired = mrjobs.desired(
         job, mrjobs.failed_pod("m-0"), mrjobs.attempt_pod("m-1"), state=mrjobs.mapping(job, splits=2)
     )
-    assert [(each.number, each.is_given_up) for each in desired.waiting] == [(2, False)]
+    assert [(attempt.number, attempt.is_given_up) for attempt in desired.waiting] == [(2, False)]
 
 
 def test_an_empty_result_is_that_of_the_task():
@@ -49,7 +49,7 @@ def test_input_that_cannot_be_read_is_given_up_too():
     job = mrjobs.job(**mapper(50))
     pods = [mrjobs.failed_pod("m-0", number, reason="CorruptInput") for number in (1, 2)]
     desired = mrjobs.desired(job, *pods, mrjobs.attempt_pod("m-1"), state=mrjobs.mapping(job, splits=2))
-    assert [each.is_given_up for each in desired.waiting] == [True]
+    assert [attempt.is_given_up for attempt in desired.waiting] == [True]
 
 
 def test_an_attempt_that_fails_although_it_runs_no_command_fails_the_job():
@@ -64,7 +64,7 @@ def test_an_attempt_that_fails_although_it_runs_no_command_fails_the_job():
 def test_the_share_of_reduces_is_their_own():
     job = mrjobs.job(reducer={"command": ["false"], "maxAttempts": 1, "failuresMaxPercent": 50}, numReduceTasks=2)
     desired = mrjobs.desired(job, mrjobs.failed_pod("r-1"), mrjobs.attempt_pod("r-0"), state=mrjobs.reducing(job))
-    assert [(each.index, each.is_given_up) for each in desired.waiting] == [(1, True)]
+    assert [(attempt.index, attempt.is_given_up) for attempt in desired.waiting] == [(1, True)]
 
 
 def test_setup_has_no_share():

@@ -130,7 +130,7 @@ def test_an_unknown_phase_is_derived_again():
 def test_a_condition_of_another_version_is_kept():
     read = job_state.from_status(foreign_status(conditions=[CONDITION]), reduces=1)
     kept = mrjobs.desired(mrjobs.job(), state=read).state.conditions
-    assert [each.type for each in kept] == ["Admitted", "Scheduled", "Running", "Quiesced"]
+    assert [condition.type for condition in kept] == ["Admitted", "Scheduled", "Running", "Quiesced"]
 
 
 @pytest.mark.parametrize("splits", [-1, spec.MAX_MAPS + 1, 10**15])

@@ -136,7 +136,7 @@ async def test_the_sizes_of_the_saved_parts_are_known():
 async def test_models_outlive_the_profiles_that_do_not_use_them():
     api, learned_uber = Api(b"{}"), []
     for name in ("fspy", "boathouse", "fair", "fspy"):
-        parts = {learned.key(each): each for each in profiles.build(name).observers}
+        parts = {learned.key(observer): observer for observer in profiles.build(name).observers}
         saved = learned.SavedState(api, "ns", parts, lambda: True)
         await saved.load()
         if order := parts.get("fspy/SizeBased"):

@@ -113,15 +113,19 @@ def test_a_pods_name_has_its_job_step_task_and_attempt():
 
 
 def test_no_secret_is_in_the_manifest():
-    secrets = [each for each in variables(manifest(mrjobs.job(**FULL), TaskType.MAP)).values() if "AWS" in each["name"]]
-    assert all("value" not in each for each in secrets)
+    secrets = [
+        variable
+        for variable in variables(manifest(mrjobs.job(**FULL), TaskType.MAP)).values()
+        if "AWS" in variable["name"]
+    ]
+    assert all("value" not in secret for secret in secrets)
     assert len(secrets) == 3
 
 
 def test_a_session_token_of_the_users_wins_over_that_of_the_secret():
     token = {"name": "AWS_SESSION_TOKEN", "value": "mine"}
     found = manifest(mrjobs.job(**FULL | {"env": [token]}), TaskType.MAP)["spec"]["containers"][0]["env"]
-    assert [each for each in found if each["name"] == token["name"]] == [token]
+    assert [variable for variable in found if variable["name"] == token["name"]] == [token]
 
 
 def test_pods_can_be_sent_as_json():
@@ -140,7 +144,7 @@ def test_a_pods_ephemeral_storage_is_what_its_job_requests_or_the_default(reques
     resources = only_container(pod)["resources"]
     assert resources["requests"]["ephemeral-storage"] == request_
     assert resources["limits"]["ephemeral-storage"] == limit
-    volumes = {each["name"]: each for each in pod["spec"]["volumes"]}
+    volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
     assert {volumes[name]["emptyDir"]["sizeLimit"] for name in ("work", "tmp")} == {folder}
 
 

@@ -41,7 +41,7 @@ def test_two_attempts_run_side_by_side_and_the_task_counts_once(job):
 def test_a_second_attempt_without_a_node_is_pending_with_its_pod(job):
     pod = mrjobs.attempt_pod("m-0", 2, PodLife.UNPLACED, node=None)
     desired = desired_of(job, mrjobs.attempt_pod("m-0"), pod)
-    assert [(each.number, each.pod_uid) for each in desired.waiting] == [(2, pod.uid)]
+    assert [(attempt.number, attempt.pod_uid) for attempt in desired.waiting] == [(2, pod.uid)]
 
 
 @pytest.mark.parametrize("winner", [1, 2])
@@ -60,7 +60,7 @@ def test_a_second_attempt_that_fails_is_settled_after_the_first(job):
     first = desired_of(job, mrjobs.attempt_pod("m-0"), failed)
     assert (map_states(first).user_failures, list(first.failures)) == ([0], [])
     both = desired_of(job, mrjobs.failed_pod("m-0", 1), failed, state=first.state)
-    assert (map_states(both).user_failures, [each.attempt for each in both.failures]) == ([2], [1, 2])
+    assert (map_states(both).user_failures, [failure.attempt for failure in both.failures]) == ([2], [1, 2])
 
 
 def test_the_second_attempt_keeps_running_when_the_first_fails_or_is_lost(job):

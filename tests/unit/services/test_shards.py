@@ -33,7 +33,7 @@ def small_shards(monkeypatch):
 def plan_in(manifests):
     """Return the plan that ConfigMaps hold."""
     digest = mrjob_splits.digest_of(manifests[0])
-    pieces = [mrjob_splits.piece(each, mrjobs.job(), digest) for each in manifests]
+    pieces = [mrjob_splits.piece(manifest, mrjobs.job(), digest) for manifest in manifests]
     complete = len(pieces) == mrjob_splits.count_of(manifests[0]) and None not in pieces
     return split_plans.read(pieces, digest) if complete else None
 
@@ -49,7 +49,7 @@ def test_a_large_plan_is_cut_and_each_shard_is_owned_and_numbered():
     made = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan()))
     assert len(made) > 2
     assert made[1]["metadata"]["name"] == "wordcount-0a1b2c3d-s0-plan-001"
-    assert {each["metadata"]["ownerReferences"][0]["uid"] for each in made} == {mrjobs.UID}
+    assert {shard["metadata"]["ownerReferences"][0]["uid"] for shard in made} == {mrjobs.UID}
     assert plan_in(made).plan == mrjobs.split_plan()
 
 
@@ -76,7 +76,7 @@ def test_a_changed_plan_is_rejected():
 
 def test_the_largest_plan_stays_below_the_api_servers_bound():
     made = mrjob_splits.config_maps(mrjobs.job(), 0, mrjob_splits.encode(mrjobs.split_plan(40_000)))
-    assert max(len(each["binaryData"][mrjob_splits.KEY]) for each in made) < 256 * 1024
+    assert max(len(shard["binaryData"][mrjob_splits.KEY]) for shard in made) < 256 * 1024
 
 
 def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it():
@@ -91,7 +91,7 @@ def test_a_shard_counts_only_if_the_job_owns_it_and_nobody_can_change_it():
         made | {"binaryData": {}},
         made | {"binaryData": {mrjob_splits.KEY: "A" * 2**20}},
     ]
-    assert [mrjob_splits.piece(each, mrjobs.job(), mrjob_splits.digest_of(made)) for each in forged] == [None] * len(
+    assert [mrjob_splits.piece(shard, mrjobs.job(), mrjob_splits.digest_of(made)) for shard in forged] == [None] * len(
         forged
     )
     assert mrjob_splits.piece(made, mrjobs.job(), mrjob_splits.digest_of(made))

@@ -69,7 +69,7 @@ def test_failures_of_earlier_steps_stay_in_the_status_and_do_not_count_against_t
     mapping = mrjobs.desired(job, stored=mrjobs.plan_status(1), state=job_state.from_status(wire, reduces=0)).state
     again = mrjobs.desired(job, mrjobs.failed_pod("1/m-0"), state=mapping).state
     assert (again.phase, job_state.to_status(again)["failures"]["user"]) == ("Map", 2)
-    assert [(each["step"], each["task"]) for each in job_state.to_status(again)["lastFailures"]] == [
+    assert [(failure["step"], failure["task"]) for failure in job_state.to_status(again)["lastFailures"]] == [
         (0, "m-00000"),
         (1, "m-00000"),
     ]
@@ -116,7 +116,7 @@ def test_an_uber_step_before_the_last_leads_to_the_next_setup():
 )
 def test_a_step_beyond_a_limit_is_not_run_in_one_pod(limits, small):
     job = mrjobs.job(uber={"maxReduces": 2} | limits, numReduceTasks=2)
-    stages = {each.task_type for each in mrjobs.desired(job, stored=mrjobs.plan_status(3)).waiting}
+    stages = {attempt.task_type for attempt in mrjobs.desired(job, stored=mrjobs.plan_status(3)).waiting}
     assert stages == {TaskType.UBER if small else TaskType.MAP}
 
 

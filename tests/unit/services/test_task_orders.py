@@ -74,9 +74,9 @@ async def test_polls_of_768_tasks_are_not_woken_by_an_order_to_one(orders):
     await asyncio.sleep(0)
     suspending = order_suspension(orders, "r-500")
     done, waiting = await asyncio.wait(polls, return_when=asyncio.FIRST_COMPLETED)
-    assert ([each.result().suspend for each in done], len(waiting)) == ([ORDER], 767)
-    for each in waiting:
-        each.cancel()
+    assert ([finished_poll.result().suspend for finished_poll in done], len(waiting)) == ([ORDER], 767)
+    for waiting_poll in waiting:
+        waiting_poll.cancel()
     assert await suspending == "NotAcknowledged"
 
 

@@ -43,7 +43,7 @@ def test_the_blocks_of_a_large_file_are_requested_in_parts():
     blocks = {"/a": [block(number * GIB, GIB, [f"c{number}"]) for number in range(10)]}
     with serving_blocks(blocks, requests) as address:
         found = splits.block_hosts(address, "a", 10 * GIB, user="hadoop")
-    assert [each.hosts for each in found] == [[f"c{number}"] for number in range(10)]
+    assert [location.hosts for location in found] == [[f"c{number}"] for number in range(10)]
     assert len(requests) == 3
 
 

@@ -48,7 +48,9 @@ def test_each_side_writes_what_the_page_says(tmp_path, name, hadoop, boathouse):
     assert contents(ours.run(differences.ALL[name].job, tmp_path)) == boathouse
 
 
-@pytest.mark.parametrize("name", [name for name, each in differences.ALL.items() if each.advice is not None])
+@pytest.mark.parametrize(
+    "name", [name for name, difference in differences.ALL.items() if difference.advice is not None]
+)
 def test_the_advice_of_the_page_writes_what_hadoop_writes(tmp_path, name):
     advice = differences.ALL[name].advice
     assert ours.run(advice, tmp_path) == of_hadoop(name)
@@ -57,9 +59,9 @@ def test_the_advice_of_the_page_writes_what_hadoop_writes(tmp_path, name):
 def test_every_row_of_the_page_has_a_job():
     table = PAGE.read_text().partition("## What differs\n")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| (?!Hadoop|---)(.*?) \|", table, re.MULTILINE)
-    named = {each.row for name, each in differences.ALL.items() if name not in SAME}
-    assert sorted(row for row in rows if not any(row.startswith(each) for each in named)) == []
-    assert sorted(each for each in named if not any(row.startswith(each) for row in rows)) == []
+    named = {difference.row for name, difference in differences.ALL.items() if name not in SAME}
+    assert sorted(row for row in rows if not any(row.startswith(named_row) for named_row in named)) == []
+    assert sorted(named_row for named_row in named if not any(row.startswith(named_row) for row in rows)) == []
 
 
 @pytest.mark.parametrize("name", SAME)
@@ -68,8 +70,8 @@ def test_the_page_names_these_too(name):
 
 
 def test_the_recording_is_of_these_jobs():
-    expected = {name: record.difference_digest(each) for name, each in differences.ALL.items()}
-    assert {name: each["job"] for name, each in record.recorded_differences().items()} == expected
+    expected = {name: record.difference_digest(difference) for name, difference in differences.ALL.items()}
+    assert {name: recording["job"] for name, recording in record.recorded_differences().items()} == expected
 
 
 def of_hadoop(name):

@@ -52,7 +52,7 @@ def prepare(job_folder, clock):
 
 
 def settings(path):
-    return {each.findtext("name"): each.findtext("value") for each in ET.parse(path).getroot()}  # noqa: S314 - ours
+    return {setting.findtext("name"): setting.findtext("value") for setting in ET.parse(path).getroot()}  # noqa: S314 - ours
 
 
 def test_it_may_go_when_all_is_prepared_and_the_operator_gives_leave(prepare):

@@ -16,7 +16,7 @@ def test_the_recording_is_of_these_jobs(recorded):
     }
 
 
-@pytest.mark.parametrize(("name", "job"), [pytest.param(*each, id=each[0]) for each in cases.every().items()])
+@pytest.mark.parametrize(("name", "job"), [pytest.param(*case, id=case[0]) for case in cases.every().items()])
 def test_a_job_writes_and_counts_what_hadoop_does(recorded, tmp_path, name, job):
     _, parts, counters = recorded[name]
     found, counted = ours.run_counted(job, tmp_path / "job")

@@ -92,7 +92,7 @@ def test_splits_cover_every_file_once_in_order(sizes, limit):
     plan = splits.plan(files, split_max_bytes=limit)
     assert plan.bytes_total == sum(sizes)
     for file in files:
-        mine = sorted((each for each in plan.splits if each.url == file.url), key=lambda each: each.offset_bytes)
+        mine = sorted((split for split in plan.splits if split.url == file.url), key=lambda split: split.offset_bytes)
         assert [split.offset_bytes for split in mine] == [0, *itertools.accumulate(s.length_bytes for s in mine)][:-1]
         assert sum(split.length_bytes for split in mine) == file.size_bytes
         assert all(split.length_bytes <= limit * splits.SPLIT_SLOP for split in mine)

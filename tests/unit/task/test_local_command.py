@@ -68,7 +68,7 @@ def test_the_help_describes_every_option(capsys):
     options = [line.strip() for line in text.partition("\n\n")[2].splitlines() if line.startswith("  -")]
     assert len(options) > 30
     assert {"--record-delimiter TEXT", "--archive PATH[#NAME]", "--lazy-output"} <= {
-        each.partition("   ")[0].rstrip() for each in options
+        option.partition("   ")[0].rstrip() for option in options
     }
 
 

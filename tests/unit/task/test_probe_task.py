@@ -26,7 +26,7 @@ def writes(monkeypatch):
     def noting(method):
         def note(self, target, *rest):
             targets = target if method.__name__ == "delete" else [target]
-            paths.extend(Path("/" + each.path) for each in targets)
+            paths.extend(Path("/" + location.path) for location in targets)
             return method(self, target, *rest)
 
         return note

@@ -21,7 +21,7 @@ def expected_shares(content: bytes, borders: list[int], end: bytes) -> list[byte
     """The reference: a record belongs to the split in which it starts; at a border, to the one before."""
     shares = [b""] * (len(borders) + 1)
     ends = [0, *(match.end() for match in re.finditer(end, content))]
-    starts = [each for each in ends if each < len(content)]
+    starts = [offset for offset in ends if offset < len(content)]
     for start, stop in itertools.pairwise([*starts, len(content)]):
         shares[sum(border < start for border in borders)] += re.sub(end, b"\n", content[start:stop])
     return [share if share.endswith(b"\n") or not share else share + b"\n" for share in shares]
@@ -43,7 +43,7 @@ def test_records_with_a_delimiter_are_read_once_at_any_borders_and_windows(tmp_p
     borders = sorted(data.draw(st.sets(st.integers(1, max(1, len(content))), max_size=3))) if content else []
     shares = read_all(tmp_path_factory.mktemp("r"), content, borders, data.draw(st.integers(1, 30)), form)
     *whole, rest = content.split(b"|:")
-    assert b"".join(shares) == b"".join(each + b"\n" for each in [*whole, *([rest] if rest else [])])
+    assert b"".join(shares) == b"".join(record + b"\n" for record in [*whole, *([rest] if rest else [])])
 
 
 @pytest.mark.parametrize("window", [1, 2, 3, 100])
@@ -166,7 +166,7 @@ def test_line_ends_are_found_across_chunks(chunks):
 @given(st.lists(st.text(alphabet="ab", max_size=8).map(str.encode)), st.sampled_from([b"a", b"ab", b"aa", b"aba"]))
 def test_delimiters_are_found_across_chunks(chunks, delimiter):
     *whole, rest = b"".join(chunks).split(delimiter)
-    expected = b"".join(each + b"\n" for each in [*whole, *([rest] if rest else [])])
+    expected = b"".join(record + b"\n" for record in [*whole, *([rest] if rest else [])])
     assert b"".join(lines.delimited(chunks, delimiter)) == expected
 
 

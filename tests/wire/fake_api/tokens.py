@@ -23,7 +23,7 @@ def token(manifest: dict[str, Any], audience: str, *, signature: str = "genuine"
         },
     }
     parts = ({"alg": "RS256", "kid": "k"}, said | claims)
-    encoded = [base64.urlsafe_b64encode(json.dumps(each).encode()).decode().rstrip("=") for each in parts]
+    encoded = [base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in parts]
     return ".".join([*encoded, signature])
 
 

@@ -173,7 +173,7 @@ async def a_report_of_impossible_numbers(api, tmp):
     async with running_endpoint(api, tmp) as endpoint:
         await endpoint.ask("POST", f"demo/{JOB}/tasks/p/report", endpoint.add("p"), data=body)
         report = endpoint.reports.of(JOB)["p"]
-        return [each for each in (report.progress, report.records_in) if not 0 <= each < 2**63]
+        return [number for number in (report.progress, report.records_in) if not 0 <= number < 2**63]
 
 
 @contextlib.asynccontextmanager

@@ -185,7 +185,11 @@ async def a_job_that_cannot_be_processed(api, _tmp):
         with mock.patch.object(planner, "plan", side_effect=IndexError("an object that cannot be represented")):
             async with cluster.running():
                 await waiting.eventually(lambda: failing(cluster))
-        admitted = [each["reason"] for each in cluster.status.get("conditions") or () if each["type"] == "Admitted"]
+        admitted = [
+            condition["reason"]
+            for condition in cluster.status.get("conditions") or ()
+            if condition["type"] == "Admitted"
+        ]
     return [] if admitted == ["SetAside"] else ["nobody is told"]
 
 

@@ -18,7 +18,7 @@ from tests.contract.test_sparkapp_crd import LARGE, application
 from tests.spark import configurations
 
 EXAMPLES = pathlib.Path(__file__).parents[4] / "examples"
-RESOURCES = {each.kind: each for each in (SPARKAPP, MRJOB, MRCLUSTER)}
+RESOURCES = {resource.kind: resource for resource in (SPARKAPP, MRJOB, MRCLUSTER)}
 BUILT_IN = {
     *("matches", "startsWith", "contains", "size", "map", "filter", "all", "exists", "exists_one", "has"),
     *("string", "bytes", "double"),
@@ -27,7 +27,12 @@ BUILT_IN = {
 
 def examples():
     """The objects of all examples."""
-    return [each for path in sorted(EXAMPLES.rglob("*.yaml")) for each in yaml.safe_load_all(path.read_text()) if each]
+    return [
+        document
+        for path in sorted(EXAMPLES.rglob("*.yaml"))
+        for document in yaml.safe_load_all(path.read_text())
+        if document
+    ]
 
 
 def rules(schema):
@@ -66,20 +71,22 @@ def test_what_is_too_large_is_refused(wrong, answer):
     assert answer in "\n".join(refusals(SPARKAPP, application(**wrong)))
 
 
-@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda configuration: configuration.name)
 def test_a_configuration_that_spark_runs_is_accepted(configuration):
     assert refusals(SPARKAPP, application(**configuration.spec)) == []
 
 
 @pytest.mark.parametrize(
-    "manifest", [each for each in examples() if each["kind"] in RESOURCES], ids=lambda each: each["metadata"]["name"]
+    "manifest",
+    [example for example in examples() if example["kind"] in RESOURCES],
+    ids=lambda manifest: manifest["metadata"]["name"],
 )
 def test_an_example_is_accepted_and_runs(manifest):
     assert refusals(RESOURCES[manifest["kind"]], manifest) == []
     assert manifest["kind"] == "MRCluster" or admission.refusals(manifest) == []
 
 
-@pytest.mark.parametrize("resource", [SPARKAPP, MRJOB, MRCLUSTER], ids=lambda each: each.kind)
+@pytest.mark.parametrize("resource", [SPARKAPP, MRJOB, MRCLUSTER], ids=lambda resource: resource.kind)
 def test_every_rule_on_a_new_object_can_be_evaluated(resource):
     """Without a value, so that only what an expression names is looked for."""
     for rule in rules(admission.spec_schema(resource)):

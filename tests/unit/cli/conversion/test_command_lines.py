@@ -42,7 +42,7 @@ SPARK_HOME=/opt/spark /opt/spark/bin/spark-submit \\
 
 def test_each_line_becomes_an_application():
     found = converted_text("spark-submit s3a://b/one.py\nspark-submit --class org.example.Two s3a://b/two-1.0.jar\n")
-    assert [each.manifest["metadata"]["name"] for each in found] == ["one", "two-1-0"]
+    assert [application.manifest["metadata"]["name"] for application in found] == ["one", "two-1-0"]
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_files_on_a_mounted_claim_stay_where_they_are():
     prefix = "spark.kubernetes.{}.volumes.persistentVolumeClaim.shared.{}"
     options = {"options.claimName": "books", "mount.path": "/books"}
     conf = [f"{prefix.format(role, key)}={value}" for role in ("driver", "executor") for key, value in options.items()]
-    found = converted_line(*(word for each in conf for word in ("--conf", each)), "file:///books/main.py")
+    found = converted_line(*(word for setting in conf for word in ("--conf", setting)), "file:///books/main.py")
     assert found.notes == ()
     assert found.manifest["spec"]["storage"] == {"volume": {"claimName": "books", "mountPath": "/books"}}
     assert found.manifest["spec"]["mainApplicationFile"] == "file:///books/main.py"
@@ -187,7 +187,7 @@ def test_a_volume_of_the_driver_alone_is_noted():
 
 def test_two_images_are_one_and_noted():
     conf = [f"spark.kubernetes.{role}.container.image={role}:1" for role in ("driver", "executor")]
-    words = (*(word for each in conf for word in ("--conf", each)), PYTHON)
+    words = (*(word for setting in conf for word in ("--conf", setting)), PYTHON)
     assert spec_of_line(*words)["image"] == "executor:1"
     assert notes_of_line(*words).keys() == {"spark.kubernetes.container.image"}
 
@@ -208,7 +208,7 @@ def test_a_name_with_capitals_and_spaces_becomes_one_that_objects_may_have():
     ],
 )
 def test_fields_that_contradict_each_other_are_refused_as_the_api_server_would(properties, path):
-    words = [word for each in properties.split() for word in ("--conf", f"spark.{each}")]
+    words = [word for setting in properties.split() for word in ("--conf", f"spark.{setting}")]
     found = converted_line(*words, PYTHON)
     assert found.has_failed
     assert found.notes[-1].path == path
@@ -217,7 +217,9 @@ def test_fields_that_contradict_each_other_are_refused_as_the_api_server_would(p
 def test_fields_at_the_edge_of_a_contradiction_are_converted():
     limits = ("--conf", "spark.kubernetes.driver.limit.cores=1000m", "--conf", "spark.executor.cores=2")
     numbers = [
-        word for each in ("min", "initial", "max") for word in ("--conf", f"spark.dynamicAllocation.{each}Executors=2")
+        word
+        for bound in ("min", "initial", "max")
+        for word in ("--conf", f"spark.dynamicAllocation.{bound}Executors=2")
     ]
     found = spec_of_line(*limits, "--conf", "spark.kubernetes.executor.limit.cores=2", *numbers, PYTHON)
     assert found["executor"] == {"cores": 2, "coreLimit": "2"}

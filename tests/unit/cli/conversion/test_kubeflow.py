@@ -132,7 +132,7 @@ def test_the_user_of_the_container_wins_over_that_of_the_pod():
 def test_the_last_of_variables_with_one_name_counts(role):
     twice = [{"name": "A", "value": "1"}, {"name": "B", "value": "x"}, {"name": "A", "value": "2"}]
     found = of_role(role, env=twice, envVars={"A": "0"})
-    variables = {each["name"]: each["value"] for each in found.manifest["spec"][role]["env"]}
+    variables = {variable["name"]: variable["value"] for variable in found.manifest["spec"][role]["env"]}
     assert (variables, len(found.manifest["spec"][role]["env"])) == ({"A": "2", "B": "x"}, 2)
     assert set(note_paths(found)) == {f"spec.{role}.env"}
 
@@ -143,7 +143,7 @@ def test_a_template_is_below_properties_and_fields():
     conf = {"spark.kubernetes.driverEnv.A": "conf", "spark.kubernetes.driver.label.a": "conf"}
     found = of_role("driver", conf, template=template)
     assert found.manifest["spec"]["driver"]["labels"] == {"a": "conf"}
-    assert {each["name"]: each["value"] for each in found.manifest["spec"]["driver"]["env"]} == {
+    assert {variable["name"]: variable["value"] for variable in found.manifest["spec"]["driver"]["env"]} == {
         "A": "conf",
         "B": "template",
     }
@@ -200,7 +200,7 @@ def test_a_volume_of_a_config_map_has_a_name_that_volumes_may_have(name, volume)
 def test_volumes_whose_names_become_alike_are_kept_apart():
     maps = [{"name": "a.b", "path": "/mnt/1"}, {"name": "a-b", "path": "/mnt/2"}]
     found = converted_application(hadoopConfigMap="h", **both_roles(configMaps=maps))
-    assert [each["name"] for each in found.manifest["spec"]["volumes"]] == ["a-b", "a-b-2", "hadoop-conf"]
+    assert [volume["name"] for volume in found.manifest["spec"]["volumes"]] == ["a-b", "a-b-2", "hadoop-conf"]
 
 
 @pytest.mark.parametrize("block", [{"enabled": False, "minExecutors": 3, "maxExecutors": 2}, {"initialExecutors": -1}])

@@ -110,7 +110,7 @@ def compared():
 
 @functools.cache
 def without_options(program):
-    application = next(each for each in applications.manifests() if each["spec"]["type"] == program)
+    application = next(manifest for manifest in applications.manifests() if manifest["spec"]["type"] == program)
     return facts.of_boathouse(manifests.convert(applications.plain(application)).manifest)
 
 
@@ -132,7 +132,7 @@ def is_shared(difference, fact):
     if re.fullmatch(fact, difference.key, re.DOTALL) is None or not has_note(difference, SHARED[fact]):
         return False
     in_other = difference._replace(key=in_other_role(difference.key), theirs=difference.others[0])
-    return difference.ours in difference.others or any(is_noted(in_other, each) for each in NOTED)
+    return difference.ours in difference.others or any(is_noted(in_other, pattern) for pattern in NOTED)
 
 
 def is_stated(difference, fact):
@@ -149,15 +149,17 @@ ROWS += [(is_stated, fact) for fact in STATED]
 
 def test_every_fact_is_that_of_kubeflows_operator_or_a_note_says_what_differs():
     found = compared()
-    silent = [each for each in found.differences if not any(covers(each, fact) for covers, fact in ROWS)]
-    kinds = collections.Counter(str(each)[:200] for each in silent)
+    silent = [
+        difference for difference in found.differences if not any(covers(difference, fact) for covers, fact in ROWS)
+    ]
+    kinds = collections.Counter(str(difference)[:200] for difference in silent)
     assert kinds == {}, f"first of application {silent[0].number}"
     assert found.equal > LEAST_EQUAL
 
 
 @pytest.mark.parametrize(("covers", "fact"), ROWS, ids=[fact for _, fact in ROWS])
 def test_what_differs_is_still_different(covers, fact):
-    assert any(covers(each, fact) for each in compared().differences)
+    assert any(covers(difference, fact) for difference in compared().differences)
 
 
 def test_every_application_that_runs_there_is_converted():

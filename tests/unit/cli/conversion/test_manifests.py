@@ -72,7 +72,7 @@ def test_the_number_of_executors_is_the_other_operators_default():
             },
         ),
     ],
-    ids=lambda each: next(iter(each), "") if isinstance(each, dict) else None,
+    ids=lambda fields: next(iter(fields), "") if isinstance(fields, dict) else None,
 )
 def test_a_field_with_a_counterpart_is_converted_without_a_note(theirs, ours):
     found = converted_application(**theirs)
@@ -120,7 +120,7 @@ def test_a_field_with_a_counterpart_is_converted_without_a_note(theirs, ours):
             {"labels": {"a": "b"}, "ephemeralStorage": "5Gi", "env": [{"name": "A", "value": "b"}]},
         ),
     ],
-    ids=lambda each: next(iter(each), "") if isinstance(each, dict) else None,
+    ids=lambda fields: next(iter(fields), "") if isinstance(fields, dict) else None,
 )
 @pytest.mark.parametrize("role", ["driver", "executor"])
 def test_a_field_of_a_role_is_converted_without_a_note(role, theirs, ours):
@@ -303,7 +303,7 @@ def test_another_version_is_refused_and_another_kind_left_out():
 def test_a_list_counts_as_its_items():
     items = [spark_application(**APPLICATION), spark_application(name="other", **APPLICATION)]
     text = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
-    assert [each.manifest["metadata"]["name"] for each in manifests.convert_text(text)] == ["pi", "other"]
+    assert [application.manifest["metadata"]["name"] for application in manifests.convert_text(text)] == ["pi", "other"]
 
 
 def test_what_kubectl_and_the_api_server_added_is_left_out():

@@ -18,13 +18,13 @@ def converted(configuration):
     return found.manifest
 
 
-@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda configuration: configuration.name)
 def test_a_recorded_line_becomes_the_spec_that_was_written_for_it(configuration):
     spec = {**configuration.spec, "image": configurations.IMAGE}
     assert (converted(configuration)["spec"] == spec) == (configuration.name not in OTHERWISE)
 
 
-@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda each: each.name)
+@pytest.mark.parametrize("configuration", configurations.ALL, ids=lambda configuration: configuration.name)
 def test_a_recorded_line_is_submitted_as_the_spec_that_was_written_for_it(configuration):
     found = ours.submission_of(converted(configuration)["spec"])
     assert found == ours.submission_of({**configuration.spec, "image": configurations.IMAGE})

@@ -23,8 +23,8 @@ OF_PROPERTIES = {
 
 
 def test_the_recordings_are_of_these_lines():
-    assert [each["words"] for each in HADOOP["lines"]] == generated.hadoop()
-    assert [each["words"] for each in SPARK["lines"]] == generated.spark()
+    assert [line["words"] for line in HADOOP["lines"]] == generated.hadoop()
+    assert [line["words"] for line in SPARK["lines"]] == generated.spark()
 
 
 def test_the_options_are_those_that_hadoops_parsers_know():
@@ -86,8 +86,8 @@ def facts(spec):
         "partitioner": spec.get("partitioner", {}).get("type", "HashPartitioner"),
         "fields": spec.get("partitioner", {}).get("options"),
         "inputFormat": spec.get("inputFormat", "TextInputFormat"),
-        "env": {each["name"]: each["value"] for each in spec.get("env", [])},
-        "files": {each["name"] for each in spec.get("files", [])},
+        "env": {variable["name"]: variable["value"] for variable in spec.get("env", [])},
+        "files": {file["name"] for file in spec.get("files", [])},
         "properties": {
             **{key: str(spec[field]) for key, field in OF_PROPERTIES.items() if field in spec and has_reduces},
             **{key: value for key, value in spec.get("conf", {}).items() if key == "my.name"},

@@ -107,4 +107,4 @@ def test_a_value_that_a_shell_leaves_is_not_noted(argument):
 
 def test_a_quote_that_is_open_before_a_submission_hides_none():
     found = of_text("echo don't\nspark-submit s3a://b/a.py\n")
-    assert [(each.has_failed, each.notes[-1].path) for each in found] == [(True, "quotes")]
+    assert [(converted.has_failed, converted.notes[-1].path) for converted in found] == [(True, "quotes")]

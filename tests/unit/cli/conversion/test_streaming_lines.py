@@ -32,7 +32,7 @@ def spec_of(text, cluster=None):
 
 
 def notes_of(text, cluster=None):
-    return [f"{each.path}: {each.advice}" for each in converted(text, cluster).notes]
+    return [f"{note.path}: {note.advice}" for note in converted(text, cluster).notes]
 
 
 def test_a_line_becomes_a_job():
@@ -77,7 +77,7 @@ def effective(found):
 
 
 def test_each_setting_that_a_job_gives_hadoop_is_read_back_as_its_field():
-    given = {each.key: each.field for each in hadoop_options.SETTINGS if each.field not in MADE_ELSEWHERE}
+    given = {setting.key: setting.field for setting in hadoop_options.SETTINGS if setting.field not in MADE_ELSEWHERE}
     taken = {key: field for key, (field, _) in FIELDS.items()}
     assert {
         key: taken.get(key, "").removesuffix(".requests.memory").removesuffix(".requests.cpu") for key in given
@@ -212,7 +212,7 @@ def test_a_job_of_paths_alone_has_no_storage():
     ],
 )
 def test_what_has_no_counterpart_is_noted(words, note):
-    assert any(note in each for each in notes_of(f"{words} {URLS}"))
+    assert any(note in line for line in notes_of(f"{words} {URLS}"))
     assert "hidden" not in str(converted(f"{words} {URLS}"))
 
 

@@ -59,7 +59,7 @@ def test_an_option_takes_all_values_up_to_the_next_option():
         "-input", "s3a://b/1", "s3a://b/2,s3a://b/3", "-file", "a.py", "b.py", "-output", "s3a://b/o", "-mapper", "a.py"
     )
     assert found["input"] == ["s3://b/1", "s3://b/2", "s3://b/3"]
-    assert [each["name"] for each in found["files"]] == ["a.py", "b.py"]
+    assert [file["name"] for file in found["files"]] == ["a.py", "b.py"]
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,9 @@ class Cluster:
                 return "node(s) didn't match pod topology spread constraints (missing required label)"
             counts: dict[str, int] = {}
             for counted in self.nodes:
-                if all(each.topology_key in counted.labels for each in spreads) and _counts(pod, spread, counted):
+                if all(constraint.topology_key in counted.labels for constraint in spreads) and _counts(
+                    pod, spread, counted
+                ):
                     value = counted.labels[spread.topology_key]
                     counts[value] = counts.get(value, 0) + self._matching(pod, spread, counted)
             fewest = min(counts.values()) if counts and len(counts) >= spread.min_domains else 0
@@ -100,25 +102,25 @@ def _counts(pod: Pod, spread: model.Spread, node: model.Node) -> bool:
     constraints = pod.constraints
     if spread.honors_affinity and any(node.labels.get(key) != value for key, value in constraints.node_selector):
         return False
-    tolerated = {each.key for each in constraints.tolerations}
+    tolerated = {toleration.key for toleration in constraints.tolerations}
     return not spread.honors_taints or all(taint.key in tolerated for taint in node.taints)
 
 
 def selects(selector: model.Selector | None, labels: Mapping[str, str]) -> bool:
     """Whether a selector matches labels; none matches nothing."""
-    return selector is not None and all(_holds(each, labels) for each in selector.expressions)
+    return selector is not None and all(_holds(expression, labels) for expression in selector.expressions)
 
 
-def _holds(each: model.Expression, labels: Mapping[str, str]) -> bool:
-    match each.operator.value:
+def _holds(expression: model.Expression, labels: Mapping[str, str]) -> bool:
+    match expression.operator.value:
         case "In":
-            return each.key in labels and labels[each.key] in each.values
+            return expression.key in labels and labels[expression.key] in expression.values
         case "NotIn":
-            return each.key not in labels or labels[each.key] not in each.values
+            return expression.key not in labels or labels[expression.key] not in expression.values
         case "Exists":
-            return each.key in labels
+            return expression.key in labels
         case _:
-            return each.key not in labels
+            return expression.key not in labels
 
 
 def feasible(cluster: Cluster, pod: Pod) -> Iterable[str]:

@@ -40,8 +40,8 @@ def zoned_shell(
     *zones: str | None, pods: tuple[reference.Pod, ...] = (), **namespaces: dict[str, str]
 ) -> AffinityShell:
     shell = AffinityShell(zoned_nodes(*zones), namespaces)
-    for i, each in enumerate(pods):
-        shell.observe(f"p{i}", each)
+    for i, pod in enumerate(pods):
+        shell.observe(f"p{i}", pod)
     return shell
 
 

@@ -220,7 +220,7 @@ def test_a_restart_keeps_that_a_job_was_probed():
     shell.run(until_s=2.0)
     again.load(json.loads(json.dumps(shell.order.dump())))
     record = shell.order._jobs[model.JobId("job")]
-    classes = [each.task_class for each in record.classes.values()]
+    classes = [class_record.task_class for class_record in record.classes.values()]
     again.observe(core.submitted(record.job, *classes, now_s=3.0, tasks={}))
     assert again.prediction(record.job.id) == shell.order.prediction(record.job.id)
 

@@ -115,7 +115,7 @@ def test_who_is_refused_everywhere_is_retried_when_a_host_may_be_ripe():
 
 
 def test_who_only_lacks_room_waits_for_room_alone():
-    shell = IlaShell(hosts(1, each=1, cpus=1), model_=constant(1.0))
+    shell = IlaShell(hosts(1, vms_per_host=1, cpus=1), model_=constant(1.0))
     task_class = shell.submit(count=2, **COMPUTES)
     shell.cycle()
     assert shell.queue.unschedulable()[task_class.id] == model.Verdict(code=model.Code.UNSCHEDULABLE)
@@ -185,7 +185,7 @@ def test_other_stages_are_not_judged_but_count_as_neighbours():
 
 @pytest.mark.parametrize("stage", [model.Stage.EXECUTOR, model.Stage.MAP])
 def test_a_gang_that_is_taken_back_is_no_neighbour(stage):
-    shell = IlaShell(hosts(1, each=1, cpus=2), model_=CROWDED)
+    shell = IlaShell(hosts(1, vms_per_host=1, cpus=2), model_=CROWDED)
     gang = shell.submit("gang", 3, stage=stage, gang_min=3)
     shell.submit("job", 1, **COMPUTES, submitted_s=1.0)
     assert core.classes_of(shell.cycle()) == ["job/map"]

@@ -8,7 +8,7 @@ from tests.builders import core
 from tests.builders.core_ila import IlaShell, hosts, linear
 from tests.builders.core_plain import plain_rankings
 
-NAMES = [node.name for node in hosts(4, each=3)]
+NAMES = [node.name for node in hosts(4, vms_per_host=3)]
 CROWDED = linear(0.9, c_u=0.6, c_a=0.6, io_u=0.8, t_c=0.3)
 
 jobs = st.lists(
@@ -29,7 +29,7 @@ jobs = st.lists(
 
 def decided(loads, config):
     """What some cycles decide, with tasks that end between them, and why the rest waits."""
-    shell = IlaShell(hosts(4, each=3), config, model_=CROWDED)
+    shell = IlaShell(hosts(4, vms_per_host=3), config, model_=CROWDED)
     for i, load in enumerate(loads):
         shell.submit(f"job{i}", submitted_s=float(i), **load)
     found = []

@@ -38,7 +38,9 @@ class MastersShell(core.ReportingShell):
     def scales(self, at_s: float) -> list[tuple[str, int, bool]]:
         """(cluster, workers, core nodes) of each decision at a time."""
         self.now_s = at_s
-        return [(each.job, each.workers, each.stores) for each in self.koala.advise(self.queue, self.view())]
+        return [
+            (decision.job, decision.workers, decision.stores) for decision in self.koala.advise(self.queue, self.view())
+        ]
 
 
 def busy(name: str = "c", shell: MastersShell | None = None, **options) -> MastersShell:

@@ -108,9 +108,9 @@ def test_parts_of_clusters_that_may_go_anywhere_differ_by_one_at_most(idle, coun
     among = users(*(cluster_state(name=f"c{i}") for i in range(count)))
     found = totals(split_pools(idle, among, Partition.ALL)).values()
     assert max(found) - min(found) <= 1
-    each = split_pools(idle, among, Partition.PER_SITE).values()
+    parts = split_pools(idle, among, Partition.PER_SITE).values()
     for site in idle:
-        here = [part.get(site, 0) for part in each]
+        here = [part.get(site, 0) for part in parts]
         assert max(here) - min(here) <= 1
 
 

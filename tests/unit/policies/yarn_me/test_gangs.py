@@ -23,9 +23,9 @@ class GangShell(core.ReportingShell):
     def sizes(self):
         """The sizes in GiB of the executors for which a cycle reserves room beside their driver."""
         plan = self.plan()
-        reserved = [each for each in plan.decisions if isinstance(each, model.Reservation)]
+        reserved = [decision for decision in plan.decisions if isinstance(decision, model.Reservation)]
         assert len(core.placements(plan)) == bool(reserved)
-        return [each.resources.memory_bytes / core.GIB for each in reserved]
+        return [reservation.resources.memory_bytes / core.GIB for reservation in reserved]
 
 
 @pytest.mark.parametrize("profile", ["yarn-me", "fair"])

@@ -60,7 +60,7 @@ class Index:
 
     @property
     def states(self):
-        return [each.state for each in self.index.of(UID)]
+        return [pod.state for pod in self.index.of(UID)]
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ async def test_missing_objects_of_a_pods_volumes_are_read_again_after_ten_second
     now_s = 0.0
     related = RelatedObjects(server, lambda: now_s)
     found = [await related.missing_in_volumes("demo", "uid") for _ in range(3)]
-    assert [(each.reason, each.message) for each in found] == [("SecretNotFound", NOT_MOUNTED)] * 3
+    assert [(problem.reason, problem.message) for problem in found] == [("SecretNotFound", NOT_MOUNTED)] * 3
     now_s = 11.0
     await related.missing_in_volumes("demo", "uid")
     assert server.reads == ["regarding.uid=uid"] * 2

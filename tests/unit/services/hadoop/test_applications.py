@@ -157,4 +157,4 @@ def test_each_tag_and_kill_has_its_turn_within_the_limits_of_an_order(tags, kill
     orders = [applications.orders(LAKE) for _ in range(rounds)]
     assert all(len(requested) <= MOST_TAGS and len(killed) <= MOST_KILLS for requested, killed in orders)
     assert len({tag for requested, _ in orders for tag in requested}) == tags
-    assert len({each for _, killed in orders for each in killed}) == kills
+    assert len({application_id for _, killed in orders for application_id in killed}) == kills

@@ -79,8 +79,8 @@ def test_subscribers_learn_of_each_change_once(directory: Directory) -> None:
     directory.subscribe(changed.append)
     facts = cluster_facts()
     moved = cluster_facts(hosts={"c0": "n8"})
-    for each in (facts, facts, moved):
-        directory.put(each)
+    for cluster in (facts, facts, moved):
+        directory.put(cluster)
     directory.forget(facts.uid)
     assert changed == [facts.uid] * 3
 

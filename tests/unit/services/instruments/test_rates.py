@@ -21,7 +21,7 @@ def resource_sample(cpu_s, at_ms, **pods):
 def usage_of(*samples, cpu_of_pods=False):
     """Return the usage at the last of the samples."""
     measure = counters.Rates(cpu_of_pods=cpu_of_pods)
-    *_, last = [measure.cpu("n", each) for each in samples]
+    *_, last = [measure.cpu("n", sample) for sample in samples]
     return last
 
 

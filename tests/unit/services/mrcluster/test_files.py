@@ -21,7 +21,7 @@ SITES = ("core-site.xml", "hdfs-site.xml", "yarn-site.xml", "mapred-site.xml", "
 def settings_of(name, **fields):
     """Return the settings of a file, as Hadoop reads them."""
     found = ET.fromstring(files.render(cluster(**fields)).files[name])  # noqa: S314
-    return {each.findtext("name"): each.findtext("value") for each in found}
+    return {setting.findtext("name"): setting.findtext("value") for setting in found}
 
 
 @pytest.mark.parametrize("name", SITES)

@@ -22,7 +22,7 @@ def test_the_daemons_of_every_size_fit_their_containers_and_these_the_pod(role, 
         return
     volume_mib = -(-volume_bytes // MIB) if role is Role.CORE else 0
     helpers_mib = HELPERS_MIB if role is Role.MASTER else 0
-    assert sum(each.limit_mib for each in found.daemons.values()) + helpers_mib == limit_bytes // MIB
+    assert sum(daemon_size.limit_mib for daemon_size in found.daemons.values()) + helpers_mib == limit_bytes // MIB
     for daemon, size in found.daemons.items():
         inside_mib = found.yarn_mb if daemon is daemons.NODE_MANAGER else 0
         inside_mib += volume_mib if daemon is daemons.DATA_NODE else 0

@@ -54,7 +54,7 @@ STATES = st.builds(
     observed_generation=COUNTS,
     queue=st.sampled_from(["", "default"]),
     reason=st.sampled_from(["", "CoreNodeLost"]),
-    conditions=st.lists(CONDITIONS, max_size=4, unique_by=lambda each: each.type).map(tuple),
+    conditions=st.lists(CONDITIONS, max_size=4, unique_by=lambda condition: condition.type).map(tuple),
     start_s=st.none() | TIMES,
     ready_s=st.none() | TIMES,
     completion_s=st.none() | TIMES,
@@ -66,7 +66,7 @@ STATES = st.builds(
     wanted_transient=TRANSIENT,
     core=st.none() | st.builds(wire.NodeCounts, wanted=COUNTS, ready=COUNTS),
     transient=st.none() | st.builds(wire.NodeCounts, pending=COUNTS, leaving=COUNTS),
-    leaving=st.lists(LEAVING, max_size=5, unique_by=lambda each: each.host).map(tuple),
+    leaving=st.lists(LEAVING, max_size=5, unique_by=lambda node: node.host).map(tuple),
     size=st.none() | st.builds(SizeReason, time_s=TIMES, reason=TEXTS, offer=st.integers(-500, 500)),
     sizes=st.lists(
         st.builds(SizeChange, time_s=TIMES, core=st.integers(0, 200), transient=st.integers(0, 500)), max_size=4
@@ -87,7 +87,7 @@ def largest_state():
         phase="Degraded",
         reason="R" * 64,
         queue="q" * 63,
-        conditions=tuple(degraded_condition(each, texts) for each in ConditionType),
+        conditions=tuple(degraded_condition(condition_type, texts) for condition_type in ConditionType),
         cluster_id="C" * 128,
         next_transient=2**31,
         wanted_core=tuple(range(200)),

@@ -10,11 +10,11 @@ SELF = {"matchLabels": {"boathouse.dev/job-uid": UID}}
 
 
 def owners_of(manifest):
-    return [each["uid"] for each in manifest["metadata"].get("ownerReferences", ())]
+    return [owner["uid"] for owner in manifest["metadata"].get("ownerReferences", ())]
 
 
 def policies_of(**fields):
-    return {each["metadata"]["name"]: each["spec"] for each in objects.network_policies(cluster(**fields))}
+    return {policy["metadata"]["name"]: policy["spec"] for policy in objects.network_policies(cluster(**fields))}
 
 
 def test_hosts_have_names_before_their_pods_are_ready():
@@ -36,7 +36,7 @@ def test_pods_mount_the_config_map_of_their_digest():
     found = cluster()
     rendered = files.render(found)
     volumes = pods.worker_pod(found, "c0", Role.CORE, rendered)["spec"]["volumes"]
-    (name,) = [each["configMap"]["name"] for each in volumes if "configMap" in each]
+    (name,) = [volume["configMap"]["name"] for volume in volumes if "configMap" in volume]
     assert name == objects.config_map(found, rendered)["metadata"]["name"]
 
 
@@ -49,7 +49,7 @@ def test_the_largest_settings_fit_a_config_map():
 def test_every_object_is_deleted_with_the_cluster():
     found = cluster()
     created = [objects.service(found), objects.config_map(found, files.render(found)), *objects.network_policies(found)]
-    assert [owners_of(each) for each in created] == [[UID]] * 4
+    assert [owners_of(manifest) for manifest in created] == [[UID]] * 4
 
 
 def test_a_cluster_reaches_itself_on_all_ports():
@@ -61,7 +61,7 @@ def test_a_cluster_reaches_itself_on_all_ports():
 def test_only_pods_of_its_namespace_reach_a_cluster_and_only_the_ports_of_clients():
     rule, _ = policies_of()["etl-0a1b2c3d-clients"]["ingress"]
     assert rule["from"] == [{"podSelector": {}}]
-    opened = {each["port"] for each in rule["ports"]}
+    opened = {port["port"] for port in rule["ports"]}
     assert {8020, 9870, 9866, 8032, 8088, 10020, 19888} <= opened
     assert (
         not {

@@ -19,19 +19,19 @@ IN_MEMORY = {"emptyDir": True, "medium": "Memory", "size": "256Mi"}
 
 
 def containers_of(manifest):
-    return {each["name"]: each for each in manifest["spec"]["containers"]}
+    return {container["name"]: container for container in manifest["spec"]["containers"]}
 
 
 def variables_of(container):
-    return {each["name"]: each.get("value") for each in container["env"]}
+    return {variable["name"]: variable.get("value") for variable in container["env"]}
 
 
 def volume_of(manifest, name):
-    return next(each for each in manifest["spec"]["volumes"] if each["name"] == name)
+    return next(volume for volume in manifest["spec"]["volumes"] if volume["name"] == name)
 
 
 def mounts_of(container):
-    return {each["mountPath"]: each for each in container["volumeMounts"]}
+    return {mount["mountPath"]: mount for mount in container["volumeMounts"]}
 
 
 @pytest.mark.parametrize("host", HOSTS)
@@ -70,9 +70,9 @@ def test_every_pod_belongs_to_its_cluster(host):
 @pytest.mark.parametrize("memory", ["1344Mi", "2Gi", "3000000000", "64Gi"])
 def test_requests_are_what_the_cluster_says_for_the_role(host, role, memory):
     spec = node_manifest(host, **{role: {"resources": {"cpu": "1300m", "memory": memory}}})["spec"]
-    requests = [each["resources"]["requests"] for each in spec["containers"]]
-    assert sum(quantity.milli(each["cpu"]) for each in requests) == 1300
-    assert sum(quantity.units(each["memory"]) for each in requests) == quantity.units(memory) // 1024**2 * 1024**2
+    requests = [container["resources"]["requests"] for container in spec["containers"]]
+    assert sum(quantity.milli(request["cpu"]) for request in requests) == 1300
+    assert sum(quantity.units(request["memory"]) for request in requests) == quantity.units(memory) // 1024**2 * 1024**2
 
 
 def test_daemons_have_their_memory_for_themselves():
@@ -90,7 +90,8 @@ def test_core_pods_of_a_cluster_are_kept_apart_and_others_are_not():
 
 def test_core_nodes_and_the_master_stay_longer_on_a_node_that_does_not_respond():
     patience = [
-        {each.get("tolerationSeconds") for each in node_manifest(host)["spec"]["tolerations"]} for host in HOSTS
+        {toleration.get("tolerationSeconds") for toleration in node_manifest(host)["spec"]["tolerations"]}
+        for host in HOSTS
     ]
     assert patience == [{300}, {300}, {60}]
 
@@ -134,7 +135,7 @@ def test_ipv4_is_not_preferred_where_pods_have_none():
         )["BOATHOUSE_JAVA_OPTS"]
         for preferred in (True, False)
     ]
-    assert ["preferIPv4Stack" in each for each in options] == [True, False]
+    assert ["preferIPv4Stack" in java_options for java_options in options] == [True, False]
 
 
 def test_only_a_name_node_of_a_cluster_without_id_may_format():
@@ -155,7 +156,9 @@ def test_the_name_node_and_the_resource_manager_see_the_agents_exclude_files():
 
 def test_only_the_agent_has_a_token_and_it_has_nothing_of_the_user():
     found = containers_of(node_manifest(**FULL))
-    assert [name for name, each in found.items() if "/var/run/boathouse/token" in mounts_of(each)] == ["agent"]
+    assert [name for name, container in found.items() if "/var/run/boathouse/token" in mounts_of(container)] == [
+        "agent"
+    ]
     assert "envFrom" not in found["agent"]
     assert "TZ" not in variables_of(found["agent"])
     assert found["agent"]["image"] == "boathouse-task:1"
@@ -174,7 +177,7 @@ def test_the_agent_understands_its_order():
 def test_a_users_variable_never_replaces_ours():
     variables = [{"name": "JAVA_HOME", "value": "/evil"}, {"name": "X", "value": "$(Y)"}]
     found = containers_of(node_manifest("c0", env=variables))["datanode"]["env"]
-    assert [each["value"] for each in found if each["name"] == "JAVA_HOME"] == ["/evil", "/opt/java"]
+    assert [variable["value"] for variable in found if variable["name"] == "JAVA_HOME"] == ["/evil", "/opt/java"]
 
 
 def test_a_node_offers_what_its_pod_leaves():
@@ -200,7 +203,7 @@ def test_without_compute_there_is_hdfs_alone():
 def test_a_transient_node_stores_nothing_that_outlives_it():
     manifest = node_manifest("t1", transient={"maximum": 1, "scratch": "20Gi"})
     assert volume_of(manifest, "local") == {"name": "local", "emptyDir": {"sizeLimit": "20Gi"}}
-    assert not any("persistentVolumeClaim" in each for each in manifest["spec"]["volumes"])
+    assert not any("persistentVolumeClaim" in volume for volume in manifest["spec"]["volumes"])
     assert containers_of(manifest)["nodemanager"]["resources"]["limits"]["ephemeral-storage"] == "20Gi"
 
 
@@ -225,12 +228,12 @@ def test_a_cluster_for_tests_keeps_data_in_memory():
 
 def test_zones_are_required_in_each_term_of_the_users_affinity():
     expressions = [{"key": "gpu", "operator": "Exists"}], [{"key": "disk", "operator": "In", "values": ["ssd"]}]
-    terms = {"nodeSelectorTerms": [{"matchExpressions": each} for each in expressions]}
+    terms = {"nodeSelectorTerms": [{"matchExpressions": requirements} for requirements in expressions]}
     node = {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
     found = node_manifest("c0", zones=["b", "a"], podTemplate={"affinity": node})["spec"]["affinity"]["nodeAffinity"]
     zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": ["a", "b"]}
     written = found["requiredDuringSchedulingIgnoredDuringExecution"]["nodeSelectorTerms"]
-    assert [each["matchExpressions"] for each in written] == [[*each, zone] for each in expressions]
+    assert [term["matchExpressions"] for term in written] == [[*requirements, zone] for requirements in expressions]
 
 
 def test_labels_of_the_user_never_replace_ours():

@@ -48,7 +48,7 @@ class ScalingShell(core.Shell):
     def cycle_at(self, now_s: float) -> list[str]:
         """Return the results of the decisions at a time."""
         self.now_s = now_s
-        advice = [each.advise(self.queue, self.view()) for each in self.profile.controllers]
+        advice = [controller.advise(self.queue, self.view()) for controller in self.profile.controllers]
         return [self.scaling.take(decision) for decisions in advice for decision in decisions]
 
 

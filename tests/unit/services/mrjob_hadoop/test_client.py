@@ -38,7 +38,7 @@ def client_manifest(**spec: Any) -> dict[str, Any]:
 
 
 def variables_of(container: dict[str, Any]) -> dict[str, str]:
-    return {each["name"]: each.get("value", "") for each in container["env"]}
+    return {variable["name"]: variable.get("value", "") for variable in container["env"]}
 
 
 def client_spec(manifest: dict[str, Any]) -> ClientSpec:
@@ -89,9 +89,9 @@ def test_a_client_without_memory_ends_and_it_has_no_privileges() -> None:
 def test_only_the_task_image_has_the_token() -> None:
     spec = client_manifest()["spec"]
     mounts = [
-        {each["name"] for each in part["volumeMounts"]} for part in (*spec["initContainers"], *spec["containers"])
+        {mount["name"] for mount in part["volumeMounts"]} for part in (*spec["initContainers"], *spec["containers"])
     ]
-    assert ["token" in each for each in mounts] == [True, False]
+    assert ["token" in mount_names for mount_names in mounts] == [True, False]
 
 
 def test_the_scheduler_counts_what_the_pod_requests() -> None:
@@ -112,7 +112,7 @@ def test_the_pod_names_the_keys_of_the_storage_and_has_no_value_of_them() -> Non
     variables = keys | {"fs.s3a.session.token": "AWS_SESSION_TOKEN"}
     assert client_spec(manifest).secret_settings == variables
     (runtime,), (submitter,) = manifest["spec"]["initContainers"], manifest["spec"]["containers"]
-    sources = {each["name"]: each.get("valueFrom") for each in runtime["env"]}
+    sources = {variable["name"]: variable.get("valueFrom") for variable in runtime["env"]}
     for name in variables.values():
         optional = {"optional": True} if name == "AWS_SESSION_TOKEN" else {}
         assert sources[name] == {"secretKeyRef": {"name": "keys", "key": name, **optional}}
@@ -150,7 +150,7 @@ def test_arguments_are_not_expanded_by_kubernetes() -> None:
 
 def test_variables_of_boathouse_come_last_so_that_they_win() -> None:
     (submitter,) = client_manifest(env=[{"name": "JAVA_HOME", "value": "/x"}])["spec"]["containers"]
-    assert [each["name"] for each in submitter["env"]].count("JAVA_HOME") == 2
+    assert [variable["name"] for variable in submitter["env"]].count("JAVA_HOME") == 2
     assert variables_of(submitter)["JAVA_HOME"] == CLUSTER.java_home
 
 

@@ -65,13 +65,13 @@ def settings_of(**spec: Any) -> dict[str, str]:
 
 def test_every_field_of_the_spec_is_a_setting_or_has_its_place() -> None:
     fields = {field.alias or name for name, field in MRJobSpec.model_fields.items()}
-    mapped = {each.field.partition(".")[0] for each in options.SETTINGS}
+    mapped = {setting.field.partition(".")[0] for setting in options.SETTINGS}
     assert fields <= mapped | set(ELSEWHERE)
     assert mapped <= fields
 
 
 def test_a_setting_appears_once() -> None:
-    keys = [each.key for each in options.SETTINGS]
+    keys = [setting.key for setting in options.SETTINGS]
     assert len(keys) == len(set(keys))
 
 

@@ -55,13 +55,13 @@ def tag_views(
 ) -> Any:
     """Return reports about all tags up to that of an attempt, which has these applications."""
     return {
-        job_state.hadoop_tag(mrjobs.UID, each): TagView(
+        job_state.hadoop_tag(mrjobs.UID, attempt): TagView(
             answered_s=began_s,
             began_s=began_s,
             rm_started_s=rm_started_s,
-            applications=applications if each == number else (),
+            applications=applications if attempt == number else (),
         )
-        for each in range(1, number + 1)
+        for attempt in range(1, number + 1)
     }
 
 
@@ -192,7 +192,7 @@ def test_an_attempt_whose_cluster_was_deleted_is_not_the_users_failure(facts: di
     desired = plan_job(ON_CLUSTER, pods=[failed_client(user=True)], views=tag_views(), clientless_s=LONG_AGO_S, **facts)
     assert (desired.state.finished, desired.state.past_failures) == (False, (0, 1))
     assert desired.state.hadoop == attempt_state(cluster=CLUSTER.uid, ended_s=NOW_S)
-    assert [each.reason for each in desired.failures] == ["ClusterNotFound"]
+    assert [failure.reason for failure in desired.failures] == ["ClusterNotFound"]
 
 
 @of_gone

@@ -23,16 +23,16 @@ class Index:
         self.pods = ExecutorPods(lambda _, uid: self.changes.append(uid), lambda _, call: self.calls.append(call))
 
     def add(self, *pods):
-        for each in pods:
-            self.pods.on_pod(store.Added(key=each.metadata.key, new=each))
+        for pod in pods:
+            self.pods.on_pod(store.Added(key=pod.metadata.key, new=pod))
 
     def remove(self, *pods):
-        for each in pods:
-            self.pods.on_pod(store.Deleted(key=each.metadata.key, old=each))
+        for pod in pods:
+            self.pods.on_pod(store.Deleted(key=pod.metadata.key, old=pod))
 
     def end(self, *pods):
-        for each in pods:
-            self.pods.on_ended(store.Added(key=each.metadata.key, new=each))
+        for pod in pods:
+            self.pods.on_ended(store.Added(key=pod.metadata.key, new=pod))
 
     def run_calls(self):
         calls, self.calls = self.calls, []
@@ -72,7 +72,7 @@ def test_many_changes_of_one_driver_are_reported_once(index):
 
 
 def take_states(index):
-    return sorted((each.name, each.state.value) for each in index.pods.take("demo", "d1"))
+    return sorted((executor.name, executor.state.value) for executor in index.pods.take("demo", "d1"))
 
 
 def test_executors_that_are_gone_are_taken_once(index):
@@ -107,14 +107,14 @@ def test_a_bounded_number_of_executors_is_returned(index):
 
 
 def test_executors_that_failed_are_counted_once_and_others_not(index):
-    for each in (
+    for pod in (
         executor_facts("e1", "Failed"),
         executor_facts("e2", "Succeeded"),
         executor_facts("e3", "Failed", namespace="elsewhere"),
     ):
-        index.pods.on_ended(store.Added(key=each.metadata.key, new=each))
-        index.pods.on_ended(store.Modified(key=each.metadata.key, old=each, new=each))
-        index.pods.on_ended(store.Deleted(key=each.metadata.key, old=each))
+        index.pods.on_ended(store.Added(key=pod.metadata.key, new=pod))
+        index.pods.on_ended(store.Modified(key=pod.metadata.key, old=pod, new=pod))
+        index.pods.on_ended(store.Deleted(key=pod.metadata.key, old=pod))
     assert index.pods.failed("demo", "d1") == 1
     index.run_calls()
     assert index.changes == ["d1", "d1"]

@@ -35,8 +35,10 @@ def executor_fields(pod):
     plain = json.loads(json.dumps(pod))
     (inner,) = plain["spec"].pop("containers")
     inner["env"] = [
-        {"name": f"SPARK_JAVA_OPT={each['value']}", "value": True} if each["name"] == "SPARK_JAVA_OPT" else each
-        for each in inner["env"]
+        {"name": f"SPARK_JAVA_OPT={variable['value']}", "value": True}
+        if variable["name"] == "SPARK_JAVA_OPT"
+        else variable
+        for variable in inner["env"]
     ]
     return dict([*leaves(plain), *leaves(inner, "C")])
 

@@ -14,14 +14,14 @@ PROFILES = config.PROFILES
 def queued_world(nodes, *applications, profile="fair"):
     """Return a scheduler with these applications waiting, each with its whole gang."""
     world = core.Shell(core.nodes(nodes, core.amount(4000, 16, disk_gib=100)), profile=profiles.build(profile))
-    for each in applications:
-        found = gang.of(each, 1, minimum=each.minimum)
+    for application in applications:
+        found = gang.of(application, 1, minimum=application.minimum)
         world.queue.submit(found.job, [found.driver, found.executor], found.tasks)
     return world
 
 
 def created_tasks(plan):
-    return [each.task.id for each in plan.decisions if isinstance(each, model.Create)]
+    return [decision.task.id for decision in plan.decisions if isinstance(decision, model.Create)]
 
 
 @pytest.mark.parametrize("profile", PROFILES)
@@ -48,7 +48,7 @@ def test_an_application_without_a_minimum_starts_alone():
 
 def test_a_driver_that_runs_is_submitted_with_all_of_its_minimum():
     found = gang.of(app(executor={"instances": 3}), 1, minimum=3)
-    assert [each.expected for each in found.tasks] == [False, True, True, True]
+    assert [task.expected for task in found.tasks] == [False, True, True, True]
     assert found.executor.gang_min == 3
 
 
@@ -66,10 +66,10 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
     assert found.resources.extended == (("example.com/fpga", 1),)
     assert dict(found.constraints.node_selector) == manifest["nodeSelector"] == {"disk": "ssd", "role": "driver"}
     assert found.constraints.claims == ("team/a", "team/b")
-    assert [each.key for each in found.constraints.tolerations] == [
-        each.get("key", "") for each in manifest["tolerations"]
+    assert [toleration.key for toleration in found.constraints.tolerations] == [
+        toleration.get("key", "") for toleration in manifest["tolerations"]
     ]
-    assert "" in [each.key for each in found.constraints.tolerations]  # tolerates all
+    assert "" in [toleration.key for toleration in found.constraints.tolerations]  # tolerates all
 
 
 def test_driver_and_executors_request_what_spark_would_where_a_field_says_something_else():
@@ -102,7 +102,9 @@ def elastic_world(*nodes, least="1g"):
 
 
 def executor_sizes(plan):
-    return [each.resources.memory_bytes >> 20 for each in plan.decisions if isinstance(each, model.Reservation)]
+    return [
+        decision.resources.memory_bytes >> 20 for decision in plan.decisions if isinstance(decision, model.Reservation)
+    ]
 
 
 def test_all_executors_get_the_memory_that_fits_the_fullest_node():

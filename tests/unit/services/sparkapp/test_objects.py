@@ -49,10 +49,10 @@ def pods():
 
 def test_everything_is_owned_by_the_application():
     submission = submission_of()
-    for each in (submission.config_map, submission.service, submission.driver):
-        (owner,) = each["metadata"]["ownerReferences"]
+    for manifest in (submission.config_map, submission.service, submission.driver):
+        (owner,) = manifest["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("SparkApp", UID, True)
-        assert each["metadata"]["namespace"] == "team"
+        assert manifest["metadata"]["namespace"] == "team"
 
 
 def test_the_same_attempt_has_the_same_objects():
@@ -104,14 +104,16 @@ def test_both_roles_have_the_fields_of_the_spec(pods):
 
 def test_both_roles_mount_the_volumes(pods):
     for pod in pods:
-        volumes = {each["name"]: {k: v for k, v in each.items() if k != "name"} for each in pod["spec"]["volumes"]}
+        volumes = {
+            volume["name"]: {k: v for k, v in volume.items() if k != "name"} for volume in pod["spec"]["volumes"]
+        }
         assert {name: volumes[name] for name in SOURCES} == SOURCES
-        mounts = {each["name"]: each for each in only_container(pod)["volumeMounts"]}
+        mounts = {mount["name"]: mount for mount in only_container(pod)["volumeMounts"]}
         assert mounts["m"] == {"name": "m", "mountPath": "/m", "readOnly": True}
 
 
 def test_a_variable_of_the_role_replaces_that_of_the_spec(pods):
-    values = [[each["value"] for each in only_container(pod)["env"] if each["name"] == "X"] for pod in pods]
+    values = [[variable["value"] for variable in only_container(pod)["env"] if variable["name"] == "X"] for pod in pods]
     assert values == [["both"], ["role"]]
 
 
@@ -154,16 +156,16 @@ def test_pods_that_see_a_cluster_are_its_user(fields, user):
     submission = submission_of(**fields)
     template = json.loads(submission.config_map["data"]["executor.yaml"])
     for pod in (submission.driver, template):
-        found = {each["name"]: each.get("value") for each in only_container(pod)["env"]}
+        found = {variable["name"]: variable.get("value") for variable in only_container(pod)["env"]}
         assert found.get(USER) == user
 
 
 def test_executors_act_as_the_user_that_the_driver_is_in_hadoop():
     def users(fields):
         return [
-            each
-            for each in only_container(submission_of(**fields).driver)["env"]
-            if each["name"] in {USER, "SPARK_USER"}
+            variable
+            for variable in only_container(submission_of(**fields).driver)["env"]
+            if variable["name"] in {USER, "SPARK_USER"}
         ]
 
     assert users({}) == [{"name": "SPARK_USER", "value": "spark"}]
@@ -175,14 +177,14 @@ def test_executors_act_as_the_user_that_the_driver_is_in_hadoop():
 
 def test_the_application_may_be_another_user_of_hadoop():
     submission = submission_of(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
-    found = [each for each in only_container(submission.driver)["env"] if each["name"] == USER]
+    found = [variable for variable in only_container(submission.driver)["env"] if variable["name"] == USER]
     assert found == [{"name": USER, "value": "ann"}]
 
 
 def test_the_session_token_is_that_of_the_user_or_of_the_secret():
     def token(**fields):
         found = submission_of(storage={"s3": {"secretRef": {"name": "keys"}}}, **fields)
-        return [each for each in only_container(found.driver)["env"] if each["name"] == "AWS_SESSION_TOKEN"]
+        return [variable for variable in only_container(found.driver)["env"] if variable["name"] == "AWS_SESSION_TOKEN"]
 
     own = {"name": "AWS_SESSION_TOKEN", "value": "mine"}
     of_secret = {"secretKeyRef": {"name": "keys", "key": "AWS_SESSION_TOKEN", "optional": True}}

@@ -301,7 +301,7 @@ def test_only_five_attempts_are_kept():
     for attempt in range(1, 9):
         life.plan(failed_driver(attempt))
         life.plan(after_s=1000)
-    assert [each.number for each in life.state.past_attempts] == [4, 5, 6, 7, 8]
+    assert [past_attempt.number for past_attempt in life.state.past_attempts] == [4, 5, 6, 7, 8]
     assert life.state.attempt == 9
 
 

@@ -55,7 +55,7 @@ def app_events():
 
 def test_an_application_is_submitted_with_its_driver_and_the_minimum_of_its_executors(app_events):
     (event,) = app_events.update()
-    assert [each.stage for each in event.classes] == [model.Stage.DRIVER, model.Stage.EXECUTOR]
+    assert [task_class.stage for task_class in event.classes] == [model.Stage.DRIVER, model.Stage.EXECUTOR]
     assert list(event.tasks.values()) == [1, 2]
     assert event.job.kind.startswith("team/")
     assert app_events.update() == []
@@ -65,7 +65,7 @@ def test_pods_are_placed_and_started_under_the_classes_of_the_application(app_ev
     app_events.update()
     events = app_events.update(driver(), executor(1, PodLife.STARTING))
     assert event_kinds(events) == ["Placed", "Started", "Placed"]
-    assert [each.task_class for each in events[::2]] == [f"{UID}/driver", f"{UID}/executor"]
+    assert [event.task_class for event in events[::2]] == [f"{UID}/driver", f"{UID}/executor"]
     assert (events[2].task, events[2].node, events[2].resources) == ("team/exec-1", "n1", SIZE)
 
 
@@ -97,7 +97,7 @@ def test_more_executors_than_the_minimum_are_submitted_before_they_are_placed(ap
 def test_executors_that_are_gone_without_an_end_are_lost(app_events):
     app_events.update(driver(), executor(1), executor(2))
     events = app_events.update(driver(), executor(2))
-    assert [(each.task, each.reason) for each in events] == [("team/exec-1", "PodLost")]
+    assert [(event.task, event.reason) for event in events] == [("team/exec-1", "PodLost")]
 
 
 def test_executors_of_another_size_are_submitted_again(app_events):
@@ -112,7 +112,7 @@ def test_executors_that_still_exist_when_their_application_succeeds_have_finishe
     app_events.update(driver(), executor())
     events = app_events.end(driver(PodLife.SUCCEEDED, ended_s=1080.0), executor())
     assert event_kinds(events) == ["Finished", "Finished", "Ended"]
-    assert [each.duration_s for each in events[:2]] == [30.0, 50.0]
+    assert [event.duration_s for event in events[:2]] == [30.0, 50.0]
 
 
 def test_executors_of_an_application_that_failed_are_lost(app_events):

@@ -126,7 +126,7 @@ async def server():
         return web.Response(body=JOBS)
 
     app = web.Application()
-    app.add_routes([web.get(f"/{each.__name__}", each) for each in (endless, slow, elsewhere, fine)])
+    app.add_routes([web.get(f"/{handler.__name__}", handler) for handler in (endless, slow, elsewhere, fine)])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

@@ -33,7 +33,9 @@ def is_python(recording):
 
 
 def in_numbers(requests, limits):
-    return tuple({name: quantity.milli(value) for name, value in each.items()} for each in (requests, limits))
+    return tuple(
+        {name: quantity.milli(value) for name, value in quantities.items()} for quantities in (requests, limits)
+    )
 
 
 def recorded(container):

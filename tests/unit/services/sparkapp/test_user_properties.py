@@ -20,7 +20,7 @@ def test_rendered_properties_are_parsed_to_the_same(properties):
 def test_each_property_is_one_line_of_printable_ascii(properties):
     text = user_properties.render(properties)
     assert len(text.splitlines()) == len(properties)
-    assert all(" " <= each <= "~" or each == "\n" for each in text)
+    assert all(" " <= character <= "~" or character == "\n" for character in text)
 
 
 @pytest.mark.parametrize("character", ["\0", "\n", "\r"])

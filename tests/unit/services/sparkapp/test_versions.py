@@ -59,4 +59,6 @@ def test_executors_reach_the_driver_by_its_address_in_every_version(version):
 def test_a_version_has_all_its_recordings(version):
     found = {configuration.name for configuration, recording in SUBMISSIONS if recording["version"] == version}
     is_newest = version == configurations.NEWEST
-    assert found == ({each.name for each in configurations.ALL} if is_newest else configurations.OF_EACH_VERSION)
+    assert found == (
+        {configuration.name for configuration in configurations.ALL} if is_newest else configurations.OF_EACH_VERSION
+    )

@@ -86,7 +86,7 @@ def test_a_large_report_loses_diagnostics_first_those_of_the_last_tags():
 def test_a_larger_report_loses_counters_too():
     tags = {f"uid-{tag}": [application(tag, diagnostics="x" * 500, counters=COUNTERS)] * 3 for tag in range(32)}
     sent = decode(encode_report(AgentReport(tags=tags)))
-    assert not any(each.diagnostics for found in sent.tags.values() for each in found)
+    assert not any(figures.diagnostics for found in sent.tags.values() for figures in found)
     assert sent.tags["uid-0"][0].counters == COUNTERS
     assert not sent.tags["uid-31"][0].counters
 

@@ -176,7 +176,7 @@ def test_details_are_left_out_when_there_is_no_time_for_them(yarn):
     yarn.with_apps(*jobs)
     time_left = iter([True, True])
     found = yarn.client.applications("uid-1", lambda: next(time_left, False))
-    assert [each.maps for each in found] == [(6, 6)] * 2 + [(0, 0)] * 6
+    assert [application.maps for application in found] == [(6, 6)] * 2 + [(0, 0)] * 6
     assert sum(path.startswith("/proxy/") for path in yarn.manager.paths()) == 2
 
 
@@ -196,7 +196,7 @@ def test_of_many_applications_those_that_run_come_first_then_the_newest(yarn):
     ended = [yarn_app(number, state="FINISHED", startedTime=number) for number in range(1, 20)]
     yarn.with_apps(*ended, yarn_app(20), yarn_app(21))
     found = yarn.applications("uid-1")
-    assert [each.id[-2:] for each in found] == ["20", "21", "19", "18", "17", "16", "15", "14"]
+    assert [application.id[-2:] for application in found] == ["20", "21", "19", "18", "17", "16", "15", "14"]
 
 
 def test_texts_of_an_application_are_brought_into_their_bounds(yarn):
@@ -229,7 +229,7 @@ def test_details_of_ended_jobs_are_kept_in_a_limited_number(yarn, monkeypatch):
     }
     jobs = [yarn_app(number, state="FINISHED", applicationType="MAPREDUCE") for number in (1, 2)]
     yarn.with_apps(*jobs)
-    assert [each.maps for each in yarn.applications("uid-1")] == [(0, 3), (0, 3)]
+    assert [application.maps for application in yarn.applications("uid-1")] == [(0, 3), (0, 3)]
     assert len(yarn.history.requests) == 4
     yarn.with_apps(jobs[1])
     yarn.applications("uid-1")

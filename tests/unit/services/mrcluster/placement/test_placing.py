@@ -37,8 +37,16 @@ class Desk(desks.Desk):
             self.node(name, labels={"kubernetes.io/hostname": name}, allocatable=NODE)
 
     def store(self, *objects: views.ClaimView | views.VolumeView) -> None:
-        self.claims |= {each.metadata.key: each for each in objects if isinstance(each, views.ClaimView)}
-        self.volumes |= {each.metadata.name: each for each in objects if isinstance(each, views.VolumeView)}
+        self.claims |= {
+            stored_claim.metadata.key: stored_claim
+            for stored_claim in objects
+            if isinstance(stored_claim, views.ClaimView)
+        }
+        self.volumes |= {
+            stored_volume.metadata.name: stored_volume
+            for stored_volume in objects
+            if isinstance(stored_volume, views.VolumeView)
+        }
         self.scheduler.intake.on_storage()
 
     def submit_hosts(self, *hosts: str) -> None:
