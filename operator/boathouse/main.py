@@ -59,8 +59,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _problems(error: pydantic.ValidationError) -> list[str]:
     """Return a line for each invalid value, with its name in the configuration file."""
     return [
-        f"{'.'.join(to_camel(str(part)) for part in each['loc']) or 'configuration'}: {each['msg']}"
-        for each in error.errors()
+        f"{'.'.join(to_camel(str(part)) for part in detail['loc']) or 'configuration'}: {detail['msg']}"
+        for detail in error.errors()
     ]
 
 
@@ -197,8 +197,8 @@ class _Life:
 def listen_for_signals(stop: asyncio.Event) -> None:
     """Set `stop` on SIGTERM and SIGINT; called again after Kopf's start, which replaces the handlers."""
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stop.set)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, stop.set)
 
 
 def die(reason: str) -> None:

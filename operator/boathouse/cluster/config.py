@@ -201,7 +201,7 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
 def _plugins_cluster(selected: kubeconfigs.Selection) -> dict[str, Any]:
     """Return what a plugin is told of the cluster (`client.authentication.k8s.io`, `Cluster`)."""
     fields, authority = selected.cluster.fields, selected.cluster.text("certificate-authority")
-    extensions = {each.get("name"): each.get("extension") for each in fields.get("extensions") or ()}
+    extensions = {extension.get("name"): extension.get("extension") for extension in fields.get("extensions") or ()}
     found = {
         "server": fields.get("server"),
         "tls-server-name": fields.get("tls-server-name"),

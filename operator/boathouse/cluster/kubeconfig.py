@@ -291,7 +291,7 @@ def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, fold
             f"the kubeconfig's exec plugin {command!r} has apiVersion {version!r}: use {PLUGIN_GROUP}/v1 or v1beta1"
         )
     try:
-        variables = {str(each["name"]): str(each["value"]) for each in user.get("env") or ()}
+        variables = {str(variable["name"]): str(variable["value"]) for variable in user.get("env") or ()}
         arguments = tuple(map(str, user.get("args") or ()))
     except (KeyError, TypeError) as error:
         raise ConfigError(f"args or env of the kubeconfig's exec plugin {command} is not a list: correct it") from error

@@ -139,7 +139,7 @@ def with_immutability(
     """
 
     def apply(schema: dict[str, Any]) -> None:
-        fields = [each for each in schema["properties"] if each not in always_mutable]
+        fields = [field for field in schema["properties"] if field not in always_mutable]
         schema[RULES] = [*_immutable(fields, mutable_while_suspended, noun), *rules]
 
     return apply

@@ -114,7 +114,7 @@ class Status(PartWithoutDefaults):
 
     def condition(self, condition_type: str) -> Condition | None:
         """Return the condition of a type, or None."""
-        return next((each for each in self.conditions if each.type == condition_type), None)
+        return next((condition for condition in self.conditions if condition.type == condition_type), None)
 
     def holds(self, condition_type: str) -> bool:
         """Return whether a condition is True."""

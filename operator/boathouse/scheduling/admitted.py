@@ -100,7 +100,7 @@ def _difference(
 
 
 def _added(before: Sequence[T], after: Sequence[T], *, but: Callable[[T], bool] | None = None) -> tuple[T, ...]:
-    return tuple(each for each in after if each not in before and not (but and but(each)))
+    return tuple(item for item in after if item not in before and not (but and but(item)))
 
 
 def _is_default(toleration: model.Toleration) -> bool:

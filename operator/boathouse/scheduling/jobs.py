@@ -308,8 +308,8 @@ class Jobs:
             Whether any pod has such a label.
         """
         found, wanted = False, dict[str | None, set[model.LabelMention]]()
-        for namespace, each in mentioned:
-            wanted.setdefault(namespace, set()).add(each)
+        for namespace, mention in mentioned:
+            wanted.setdefault(namespace, set()).add(mention)
         for row in list(self._pods.waiting()) if mentioned else ():
             pod = row.facts
             if pod is None or pod.task_of is not None or row.task is None:

@@ -41,8 +41,8 @@ class Devices:
         """Add or replace a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
         self._offered[name] = frozenset({_IMPLICIT + name, *([resource] if resource else [])})
-        for each in sorted(self._offered[name]):
-            self._axis.row(each)
+        for resource_name in sorted(self._offered[name]):
+            self._axis.row(resource_name)
 
     def remove(self, name: str) -> None:
         """Remove a DeviceClass."""
@@ -278,7 +278,7 @@ class Diagnoses:
 
     def expire(self) -> None:
         """Have all diagnoses computed again in the next cycles."""
-        self._classes = {each: (found, why, -math.inf) for each, (found, why, _) in self._classes.items()}
+        self._classes = {class_id: (found, why, -math.inf) for class_id, (found, why, _) in self._classes.items()}
 
     def update(self, result: cycle.CycleResult) -> int:
         """Update the diagnoses with the result of a cycle.

@@ -248,7 +248,7 @@ class Showing(Part):
         self._set_driver_conditions()
         writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         turns = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(self._write(turns, each) for each in writes[:PER_ROUND]))
+        await asyncio.gather(*(self._write(turns, write) for write in writes[:PER_ROUND]))
 
     def _create_driver(self, shown: Shown) -> None:
         """Create a driver without a node; after a failure not at once."""

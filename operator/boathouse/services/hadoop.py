@@ -368,6 +368,6 @@ class Applications:
 def _next(waiting: collections.OrderedDict[str, None], most: int) -> Sequence[str]:
     """Return the first entries, and move them to the end."""
     chosen = list(waiting)[:most]
-    for each in chosen:
-        waiting.move_to_end(each)
+    for entry in chosen:
+        waiting.move_to_end(entry)
     return chosen

@@ -279,7 +279,8 @@ def _with_own_labels(
     """Return a selector with the pod's own values of labels; those that the API server has added stay as they are."""
     if counted is None or not (match or mismatch):
         return counted
-    labels, known = pod.metadata.labels, {(each.operator, each.key) for each in counted.expressions}
+    labels = pod.metadata.labels
+    known = {(requirement.operator, requirement.key) for requirement in counted.expressions}
     keys = *((model.Operator.IN, key) for key in match), *((model.Operator.NOT_IN, key) for key in mismatch)
     own = [
         model.Expression(key=key, operator=operator, values=(labels[key],))

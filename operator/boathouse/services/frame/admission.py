@@ -111,7 +111,7 @@ def _place(body: Body) -> _Place:
 def admitting(config: OperatorConfig, namespace: str, *, asked: str | None, priority_class: str) -> str | Refusal:
     """Return the name of the queue that an object belongs to, or why no queue accepts it."""
     queue = config.queue_for(namespace, asked)
-    known = sorted(each.name for each in config.queues)
+    known = sorted(queue_config.name for queue_config in config.queues)
     if queue not in known:
         return Refusal(
             reason=names.Reason.QUEUE_NOT_FOUND,

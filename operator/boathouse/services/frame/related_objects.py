@@ -259,7 +259,7 @@ class RelatedObjects:
         read too much: the ConfigMaps that are not read are taken to have all keys.
         """
         found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
-        keys = {name: frozenset((each.keys or b"").decode().split(_END)) for name, each in found.items()}
+        keys = {name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in found.items()}
         return [_missing_key(name, key, found[name], keys[name]) for name, key in wanted]
 
     async def _config_map(self, namespace: str, name: str) -> _ConfigMap:

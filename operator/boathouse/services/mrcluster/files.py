@@ -382,7 +382,7 @@ def _group(cluster: Cluster) -> str:
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:
     """A default of `core.scratch` is not in it: clusters of versions without this field need not roll."""
-    resources = [dataclasses.astuple(each) for each in (cluster.master, cluster.core, cluster.transient)]
+    resources = [dataclasses.astuple(requests) for requests in (cluster.master, cluster.core, cluster.transient)]
     spec = cluster.spec
     pods = spec.model_dump(mode="json", include=set(_IN_PODS), exclude_none=True)
     core = spec.core.model_dump(mode="json", include={"scratch"}, exclude_defaults=True)

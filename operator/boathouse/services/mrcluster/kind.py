@@ -329,8 +329,8 @@ class MRClusterKind:
     async def _go_on(self, memory: ClusterMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
         """Create what the nodes need, and have those scheduled that the written status has."""
         written, former = model.from_status(memory.written), memory.obstacle
-        memory.held = frozenset(each.host for each in plan.submit)
-        due = [each for each in planner.wanted(written, observation) if each in plan.submit]
+        memory.held = frozenset(node.host for node in plan.submit)
+        due = [node for node in planner.wanted(written, observation) if node in plan.submit]
         wanted = await self._prepare(memory, due, observation, writes)
         unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
         submission = _Submission(
@@ -345,7 +345,7 @@ class MRClusterKind:
             priority=await self._related.priority(observation.cluster.priority_class),
         )
         self._submit(memory, submission, observation, writes)
-        memory.held -= {each.host for each in wanted}
+        memory.held -= {node.host for node in wanted}
         if memory.obstacle is None:
             return None
         return OBSTACLE_REQUEUE_S if former and former.reason == memory.obstacle.reason else 0.0
@@ -367,7 +367,7 @@ class MRClusterKind:
             memory.ensured = "" if memory.obstacle else rendered.digest
         if memory.obstacle is not None:
             return []
-        return [each for each in wanted if await self._has_claim(memory, cluster, each.host, writes)]
+        return [node for node in wanted if await self._has_claim(memory, cluster, node.host, writes)]
 
     async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""

@@ -134,7 +134,7 @@ def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), 
     cluster = pods.cluster
     roles = {role: _class(pods, role) for role in _ROLES if cluster.spec.compute or role is not Role.TRANSIENT}
     unplaced = {pod.host: pod.uid for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}
-    hosts = sorted({each.host for each in wanted} | unplaced.keys(), key=_order)
+    hosts = sorted({node.host for node in wanted} | unplaced.keys(), key=_order)
     classes = {host: _with_claim(cluster, roles[_role(host)], host) for host in hosts}
     tasks = tuple(
         model.Task(

@@ -289,7 +289,7 @@ def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts
     """
     cluster, spec = observation.cluster, observation.cluster.spec
     names = Names(cluster)
-    secrets = (*cluster.defaults.image_pull_secrets, *(each.name for each in spec.image_pull_secrets or ()))
+    secrets = (*cluster.defaults.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
     return ClusterFacts(
         uid=cluster.uid,
         namespace=cluster.namespace,

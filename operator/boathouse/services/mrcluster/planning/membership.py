@@ -56,9 +56,9 @@ def removed(draft: Draft, host: str) -> Draft:
     role, number = model.role_of(host), model.number_of(host)
     leaving = tuple(node for node in draft.state.leaving if node.host != host)
     if role is Role.CORE:
-        left = tuple(each for each in draft.state.wanted_core if each != number)
+        left = tuple(node_number for node_number in draft.state.wanted_core if node_number != number)
         return draft.with_state(wanted_core=left, leaving=leaving)
-    left = tuple(each for each in draft.state.wanted_transient if each != number)
+    left = tuple(node_number for node_number in draft.state.wanted_transient if node_number != number)
     return draft.with_state(wanted_transient=left, leaving=leaving)
 
 
