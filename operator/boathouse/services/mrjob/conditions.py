@@ -179,8 +179,8 @@ def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: flo
         return Reason.RESUME_REFUSED, f"{_named(late)} could not be resumed in time: see the events of the pods"
     if not records:
         return Reason.REQUEST_OWED, f"{_named(owed)} runs without its CPU request, until its node or its quota has room"
-    end = statuses.rfc3339(max(each.until_s for each in records))
-    if any(each.by == BY_USER for each in records):
+    end = statuses.rfc3339(max(record.until_s for record in records))
+    if any(record.by == BY_USER for record in records):
         return Reason.BY_HAND, f"{_named(paused)} suspended until {end}, by the annotation {ANNOTATION_SUSPEND_UNTIL}"
     return Reason.WAITING_FOR_MAPS, f"{_named(paused)} suspended until {end} at the latest: map output is missing"
 

@@ -74,7 +74,7 @@ def distance(
     here, there = nodes.get(node), [nodes[name] for name in stored_on if name in nodes]
     if here is None or not there:
         return model.Distance.ANYWHERE
-    if here.server is not None and any(here.server == each.server for each in there):
+    if here.server is not None and any(here.server == other.server for other in there):
         return model.Distance.SERVER
-    is_in_rack = here.rack is not None and any(here.rack == each.rack for each in there)
+    is_in_rack = here.rack is not None and any(here.rack == other.rack for other in there)
     return model.Distance.RACK if is_in_rack else model.Distance.ANYWHERE

@@ -103,7 +103,7 @@ class Submitted:
             return False
         known = _attempts(pod for pod in placed if pod.node is not None)
         gone = self.waiting - now.waiting
-        return all((each.step, each.task_type, each.index, each.number) in known for each in gone)
+        return all((attempt.step, attempt.task_type, attempt.index, attempt.number) in known for attempt in gone)
 
 
 @dataclasses.dataclass(slots=True)
@@ -357,7 +357,7 @@ class MRJobKind:
 
     def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
         """Publish an event if reduces of a job have just been suspended or resumed."""
-        last, now = (each.condition(names.ConditionType.REDUCERS_SUSPENDED) for each in (before, state))
+        last, now = (snapshot.condition(names.ConditionType.REDUCERS_SUSPENDED) for snapshot in (before, state))
         if now is None or now.status == (last.status if last is not None else "False"):
             return
         reason, note = ("ReducerSuspended", now.message) if now.status == "True" else ("ReducerResumed", "all continue")
@@ -475,7 +475,9 @@ class MRJobKind:
         failpoints.hit("after-mrjob.submit")
         known = _attempts(self.pods.of(job.uid)) if over else ()
         lost = (factory.attempts[task] for task in over)
-        unseen = [each for each in lost if (each.step, each.task_type, each.index, each.number) not in known]
+        unseen = [
+            attempt for attempt in lost if (attempt.step, attempt.task_type, attempt.index, attempt.number) not in known
+        ]
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)

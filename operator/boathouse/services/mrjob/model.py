@@ -255,7 +255,7 @@ def _job(
         uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
         steps=(_PROGRAM,)
         if hadoop is not None and hadoop.jar is not None
-        else tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
+        else tuple(_step(step, config.task.ephemeral_storage) for step in spec.steps or (spec,)),
         housekeeping=dataclasses.replace(
             HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
         ),

@@ -56,7 +56,7 @@ def read(text: str) -> contract.TaskResult | None:
         splits=amount(found.splits),
         bytes_total=amount(found.bytes_total),
         counters=_counters(found.counters),
-        timings=[_timing(each) for each in found.timings[:MAX_TIMINGS]],
+        timings=[_timing(timing) for timing in found.timings[:MAX_TIMINGS]],
         stderr_tail=printable(found.stderr_tail[-MAX_TAIL:], MAX_TAIL),
         exit_code=found.exit_code if found.exit_code is not None and abs(found.exit_code) <= _MAX_EXIT_CODE else None,
     )
@@ -98,7 +98,7 @@ def _seconds(duration_s: float) -> float:
 def worked_s(result: contract.TaskResult) -> float:
     """Return the run time of a task, without its waits. A reduce is suspended only while it waits."""
     spans = [timing for timing in result.timings if timing.phase not in _WAITING_PHASES]
-    return sum(max(0, each.end_ms - each.start_ms) for each in spans) / 1000
+    return sum(max(0, span.end_ms - span.start_ms) for span in spans) / 1000
 
 
 def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
@@ -130,5 +130,5 @@ def _counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
 
 
 def _timing(untrusted: Timing) -> Timing:
-    start_ms, end_ms = (max(0, min(_MAX_MS, each)) for each in (untrusted.start_ms, untrusted.end_ms))
+    start_ms, end_ms = (max(0, min(_MAX_MS, moment_ms)) for moment_ms in (untrusted.start_ms, untrusted.end_ms))
     return Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)

@@ -117,7 +117,7 @@ class Plans:
     def has_room(self, uid: JobUid, namespace: str, plan: StoredPlan) -> bool:
         """Return whether a job's plan fits into the namespace's limit."""
         stored_bytes = (
-            each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid
+            plans.size_bytes for job, plans in self._jobs.items() if plans.namespace == namespace and job != uid
         )
         return sum(stored_bytes) + plan.json_bytes <= self._limit_bytes
 

@@ -113,11 +113,13 @@ def classes_in_use(
     Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
     Attempts that must avoid nodes have classes of their own, which follow those of all stages.
     """
-    stages = sorted({(each.step, each.task_type) for each in attempts}, key=lambda each: (each[0], _ORDER[each[1]]))
+    stages = sorted(
+        {(attempt.step, attempt.task_type) for attempt in attempts}, key=lambda stage: (stage[0], _ORDER[stage[1]])
+    )
     by_id = {task_class.id: task_class for task_class in current_classes}
     found = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
     known = {task_class.id: task_class for task_class in found}
-    apart = (_apart(known[class_id(job, each.task_type, each.step)], nodes) for each, nodes in avoided.items())
+    apart = (_apart(known[class_id(job, attempt.task_type, attempt.step)], nodes) for attempt, nodes in avoided.items())
     return [*found, *{task_class.id: task_class for task_class in apart}.values()]
 
 
@@ -137,8 +139,8 @@ def step_classes(
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
     return [
-        _class(job, each, step, learner.estimates(run_times_stage(job, each, step), _reads(each, plan)))
-        for each in stages
+        _class(job, stage, step, learner.estimates(run_times_stage(job, stage, step), _reads(stage, plan)))
+        for stage in stages
     ]
 
 

@@ -111,7 +111,11 @@ class HadoopJobs:
         can_submit = may_create or any(pod.state.is_live for pod in pods)
         known.clientless_s = _since(known.clientless_s, now_s, holds=not can_submit)
         view = views.get(attempt.tag) if attempt else None
-        ended = view is not None and bool(view.applications) and all(each.has_ended for each in view.applications)
+        ended = (
+            view is not None
+            and bool(view.applications)
+            and all(application.has_ended for application in view.applications)
+        )
         known.all_ended_s = _since(known.all_ended_s, now_s, holds=ended)
         return HadoopObservation(
             job=job,
@@ -138,7 +142,7 @@ class HadoopJobs:
     def _used(self, job: Job) -> list[ObjectUid]:
         """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
         named = (_cluster_of(job), *self._names(job))
-        return [each.uid for each in self._clusters.find_all(job.namespace, named)]
+        return [cluster.uid for cluster in self._clusters.find_all(job.namespace, named)]
 
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -159,7 +163,7 @@ class HadoopJobs:
 
     async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
         """Publish an event if applications of a job may still run that is over."""
-        last, now = (each.condition(names.ConditionType.CLEANED_UP) for each in (before, state))
+        last, now = (snapshot.condition(names.ConditionType.CLEANED_UP) for snapshot in (before, state))
         if now is not None and last is None:
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
 

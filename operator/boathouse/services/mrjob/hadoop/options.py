@@ -256,7 +256,7 @@ def scripts(job: Job) -> dict[str, list[str]]:
 def arguments(job: Job, on_cluster: OnCluster) -> list[str]:
     """Return the arguments of Hadoop Streaming; its generic options come first."""
     step = job.steps[0]
-    settings = {each.key: each.value(job, step) for each in SETTINGS}
+    settings = {setting.key: setting.value(job, step) for setting in SETTINGS}
     names = [*scripts(job), *(file.name for file in job.spec.files or ())]
     words = [word for key, value in settings.items() if value is not None for word in ("-D", f"{key}={value}")]
     words += ["-files", ",".join(f"file://{FILES}/{name}" for name in names)]

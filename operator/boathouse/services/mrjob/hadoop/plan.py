@@ -148,7 +148,7 @@ def _held(o: HadoopObservation, state: JobState) -> Desired | None:
 
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     name = _cluster_name(o)
-    absent = [each for each, uid in o.unknown.items() if uid is None]
+    absent = [cluster_name for cluster_name, uid in o.unknown.items() if uid is None]
     if absent:
         return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(o.job.namespace, absent[0]))
     if o.cluster is None or o.unknown:
@@ -198,7 +198,7 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     hadoop, live = state.hadoop, [pod for pod in o.pods if pod.is_active]
     if hadoop is None or not hadoop.is_open:
         return Desired(state=state, delete=live)
-    kill = [each.id for each in mirror.running(o.views)]
+    kill = [application.id for application in mirror.running(o.views)]
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
     is_sure = _cannot_have_submitted(o) or _is_cluster_gone(o, hadoop)
     if not kill and not _can_submit(o) and is_sure:
@@ -262,7 +262,7 @@ def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
         hadoop is not None
         and _is_streaming(o)
         and (hadoop.is_stopping or not hadoop.is_open or _is_cluster_gone(o, hadoop))
-        and any(each.final_status == "SUCCEEDED" for each in hadoop.applications)
+        and any(application.final_status == "SUCCEEDED" for application in hadoop.applications)
     )
 
 
@@ -272,7 +272,7 @@ def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
 def _streaming(o: HadoopObservation, state: JobState) -> Desired:
     """Follow a job of Hadoop Streaming: a client submits one application, whose end decides."""
     applications = _applications(o)
-    if any(not each.has_ended for each in applications):
+    if any(not application.has_ended for application in applications):
         return _running(o, state)
     if applications:
         return _settle(o, state, mirror.newest(applications))
@@ -327,7 +327,7 @@ def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
     for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - mirror.MOST_TAGS), -1):
         tag = job_state.hadoop_tag(o.job.uid, number)
         view = o.views.get(tag)
-        if view is None or not any(_counts(o, each) for each in view.applications):
+        if view is None or not any(_counts(o, application) for application in view.applications):
             continue
         found = HadoopState(
             attempt=number,
@@ -412,7 +412,10 @@ def _clients_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequenc
 
 def _applications_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequence[str]:
     """Return running applications of other attempts."""
-    return [each.id for each in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")]
+    return [
+        application.id
+        for application in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")
+    ]
 
 
 def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigures) -> Desired:
@@ -476,7 +479,7 @@ def _in_progress(
         dataclasses.replace(state, phase=phase),
         now_s=o.now_s,
         running=int(pod is not None and pod.state is PodLife.RUNNING)
-        + sum(not each.has_ended for each in _applications(o)),
+        + sum(not application.has_ended for application in _applications(o)),
         problem=problem,
         waiting=waiting,
         diagnosis=(o.diagnosis.reason, o.diagnosis.message) if o.diagnosis and waiting else None,

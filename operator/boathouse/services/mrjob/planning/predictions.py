@@ -65,15 +65,15 @@ def _size(known: Prediction, found: fspy.Prediction, state: JobState) -> dict[st
     ended = any(state.stages[stage].succeeded for stage in _WORK if stage in state.stages)
     if known.source is not None or (ended and found.source is fspy.Source.STATED):
         return {}
-    each = {
+    seconds_per_task = {
         stage: round(found.seconds.get(policy.Stage(stage.value), 0.0) / max(1, state.stages[stage].total), 3)
         for stage in (TaskType.MAP, TaskType.REDUCE)
         if stage in state.stages
     }
     return {
         "source": found.source.value,
-        "map_seconds": each.get(TaskType.MAP),
-        "reduce_seconds": each.get(TaskType.REDUCE) or None,
+        "map_seconds": seconds_per_task.get(TaskType.MAP),
+        "reduce_seconds": seconds_per_task.get(TaskType.REDUCE) or None,
         "memory_seconds": round(found.byte_seconds / _GIB, 3),
     }
 
