@@ -165,7 +165,7 @@ def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets
     """Return the setting that adds the secrets to what the cluster and the job redact already."""
     if not secrets:
         return {}
-    found = (each.findtext("value") for site in sites for each in site if each.findtext("name") == _REDACTED)
+    found = (element.findtext("value") for site in sites for element in site if element.findtext("name") == _REDACTED)
     given = [text for text in (*found, settings.get(_REDACTED)) if text]
     return {_REDACTED: ",".join([*given, *secrets])}
 

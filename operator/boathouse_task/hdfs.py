@@ -170,7 +170,7 @@ class HdfsStore:
         """Remove a folder's empty folders and then itself."""
         with _converted():
             try:
-                below = [each.path for each in self._client.list_status(f"/{folder}", recursive=True) if each.isdir]
+                below = [info.path for info in self._client.list_status(f"/{folder}", recursive=True) if info.isdir]
             except FileNotFoundError:
                 return
         for path in [*sorted(below, key=len, reverse=True), f"/{folder}"]:

@@ -70,7 +70,9 @@ def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes)
         rows = block[:-1].split(b"\n")
         if fields > 1:
             keys = [key(row, separator, fields) for row in rows]
-            rows = [b"%b%b%b" % (each, to, row[len(each) + width :]) for each, row in zip(keys, rows, strict=True)]
+            rows = [
+                b"%b%b%b" % (row_key, to, row[len(row_key) + width :]) for row_key, row in zip(keys, rows, strict=True)
+            ]
         elif not all(map(contains, rows, repeat(separator))):
             rows = [row.replace(separator, to, 1) if separator in row else row + to for row in rows]
         elif separator != to:
@@ -407,8 +409,8 @@ def parse(options: str) -> tuple[_Field, ...]:
     found = found or [_Field(where=KeySpec(begin_field=1), numeric=False, reverse=False)]
     numeric, reverse = "n" in everywhere, "r" in everywhere
     return tuple(
-        each if each.numeric or each.reverse else _Field(where=each.where, numeric=numeric, reverse=reverse)
-        for each in found
+        field if field.numeric or field.reverse else _Field(where=field.where, numeric=numeric, reverse=reverse)
+        for field in found
     )
 
 

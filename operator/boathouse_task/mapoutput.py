@@ -68,14 +68,18 @@ class Prefixer:
         if self._is_bare and self._is_combined:
             keys = [combined_key(line, self._fields) for line in lines]
             lines = [
-                line if line.count(b"\t") >= self._fields else each for each, line in zip(keys, lines, strict=True)
+                line if line.count(b"\t") >= self._fields else line_key
+                for line_key, line in zip(keys, lines, strict=True)
             ]
         elif self._is_bare:
             keys = [key(line, b"\t", self._fields) for line in lines]
         elif not self._plain:
             keys = [key(line, self._separator, self._fields) for line in lines]
             width = len(self._separator)
-            lines = [b"%b\t%b" % (each, line[len(each) + width :]) for each, line in zip(keys, lines, strict=True)]
+            lines = [
+                b"%b\t%b" % (line_key, line[len(line_key) + width :])
+                for line_key, line in zip(keys, lines, strict=True)
+            ]
         elif not all(map(contains, lines, repeat(_TAB))):
             lines = [line if b"\t" in line else line + b"\t" for line in lines]
         elif self._reduces == 1 and self._ordering is None:

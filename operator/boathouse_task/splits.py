@@ -168,7 +168,8 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
     every = list(files)
     group: list[InputFile] = []
     size = 0
-    for file in [each for each in every if compression.is_content(each.url, each.size_bytes)] or every[:1]:
+    contents = [input_file for input_file in every if compression.is_content(input_file.url, input_file.size_bytes)]
+    for file in contents or every[:1]:
         if group and (size + file.size_bytes > split_max_bytes or len(group) >= MAX_COMBINED):
             yield group
             group, size = [], 0
@@ -222,7 +223,7 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
 
 
 def _located(plan: Plan, blocks: dict[str, Sequence[Block]]) -> Plan:
-    in_order = {url: sorted(each, key=_offset) for url, each in blocks.items()}
+    in_order = {url: sorted(file_blocks, key=_offset) for url, file_blocks in blocks.items()}
     sets: dict[tuple[str, ...], int] = {}
     splits = []
     for split in plan.splits:

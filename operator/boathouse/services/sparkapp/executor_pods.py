@@ -140,12 +140,13 @@ class ExecutorPods:
         gone, found.gone = found.gone, {}
         if not found.pods:
             del self._by_driver[namespace, driver_uid]
-        return [*(each.pod for each in found.pods.values()), *gone.values()]
+        return [*(executor.pod for executor in found.pods.values()), *gone.values()]
 
     def some(self, namespace: str, driver_uid: str, most: int) -> Sequence[tuple[str, str]]:
         """Return names and UIDs of a driver's executors that are not being deleted, at most so many."""
         found = self._by_driver.get((namespace, driver_uid))
-        live = ((name, each.pod.uid) for name, each in found.pods.items() if not each.is_deleted) if found else ()
+        pods = found.pods if found else {}
+        live = ((name, executor.pod.uid) for name, executor in pods.items() if not executor.is_deleted)
         return tuple(itertools.islice(live, most))
 
     def _put(self, owner: _Owner, name: str, pod: _Executor | None) -> None:

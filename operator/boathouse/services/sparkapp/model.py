@@ -243,7 +243,7 @@ class AppState(SparkAppStatus):
     @property
     def is_settled(self) -> bool:
         """Whether the last attempt has ended and is counted, or there was none."""
-        return self.attempt == 0 or any(each.number == self.attempt for each in self.past_attempts)
+        return self.attempt == 0 or any(attempt.number == self.attempt for attempt in self.past_attempts)
 
 
 _CODEC: Final = StatusCodec(AppState)
@@ -252,7 +252,7 @@ _CODEC: Final = StatusCodec(AppState)
 def from_status(status: Mapping[str, Any] | None) -> AppState:
     """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
     state = _CODEC.read(status)
-    last = max((state.attempt, *(each.number for each in state.past_attempts)))
+    last = max((state.attempt, *(attempt.number for attempt in state.past_attempts)))
     return dataclasses.replace(state, attempt=last)
 
 
@@ -263,5 +263,5 @@ def to_status(state: AppState) -> dict[str, Any]:
 
 def without_free_parts(state: AppState) -> AppState:
     """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
-    ended = tuple(dataclasses.replace(each, message="") for each in state.past_attempts)
+    ended = tuple(dataclasses.replace(attempt, message="") for attempt in state.past_attempts)
     return dataclasses.replace(state, last_log="", past_attempts=ended, stages=None, tasks=None, progress_percent=None)

@@ -228,8 +228,8 @@ def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
 
 def _requests(app: App) -> wire.Requests:
     driver, executor = (
-        wire.RoleRequests(cpu=each.cpu, memory=quantity.format_bytes(each.memory_bytes))
-        for each in (app.driver, app.executor)
+        wire.RoleRequests(cpu=requests.cpu, memory=quantity.format_bytes(requests.memory_bytes))
+        for requests in (app.driver, app.executor)
     )
     return wire.Requests(driver=driver, executor=executor)
 
@@ -277,7 +277,9 @@ def _deadline_s(observation: Observation, state: AppState) -> float | None:
 
 def _deadline_or(observation: Observation, state: AppState, moment_s: float | None) -> float | None:
     moments = [
-        each for each in (moment_s, _deadline_s(observation, state)) if each is not None and each > observation.now_s
+        moment
+        for moment in (moment_s, _deadline_s(observation, state))
+        if moment is not None and moment > observation.now_s
     ]
     return min(moments, default=None)
 
@@ -299,4 +301,4 @@ def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None)
         since_s = pod.started_s
         limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S, endings.PROMISE_S)
     moments = (since_s + limit_s for limit_s in limits_s if limit_s)
-    return min((each for each in moments if each > observation.now_s), default=None)
+    return min((moment for moment in moments if moment > observation.now_s), default=None)
