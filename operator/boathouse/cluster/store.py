@@ -131,9 +131,9 @@ class Store(Generic[T]):
         Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
         """
         missing = [k for k in listed if k not in self.objects and self._gone.get(k, 0) <= revision]
-        known = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
-        ghosts = [k for k, (_, own) in known.items() if k not in listed and own <= revision]
-        outdated = [k for k, was in listed.items() if k in known and known[k] != was and known[k][1] <= revision]
+        stored = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
+        ghosts = [k for k, (_, own) in stored.items() if k not in listed and own <= revision]
+        outdated = [k for k, was in listed.items() if k in stored and stored[k] != was and stored[k][1] <= revision]
         return Drift(missing=tuple(missing), ghosts=tuple(ghosts), outdated=tuple(outdated))
 
     def _is_old(self, key: str, revision: int, old: T | None) -> bool:

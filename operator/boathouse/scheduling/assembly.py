@@ -88,8 +88,8 @@ class Scheduling:
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
-        known = self.namespaces.objects.get(name)
-        return None if known is None else known.metadata.labels.get(names.LABEL_QUEUE)
+        namespace = self.namespaces.objects.get(name)
+        return None if namespace is None else namespace.metadata.labels.get(names.LABEL_QUEUE)
 
     def add_probes(self, state: health.Health) -> None:
         """Add liveness probes for silent watches and a stalled scheduling loop."""

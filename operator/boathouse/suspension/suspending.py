@@ -143,5 +143,5 @@ class Suspending(Part):
 
 def _has_size(outcome: outcomes.Elsewhere, record: SuspensionRecord) -> bool:
     """Return whether the actual pod still has the CPU of the record."""
-    found = requests.cpu_size(requests.task_container(outcome.pod))
-    return found == stages.CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
+    size = requests.cpu_size(requests.task_container(outcome.pod))
+    return size == stages.CpuSize(record.cpu_request_milli, record.cpu_limit_milli)

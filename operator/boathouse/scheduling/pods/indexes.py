@@ -142,10 +142,10 @@ class Nominations(framework.Filter):
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
         """Return True for nodes that have room beside their nominees."""
-        found: model.BoolVector = np.ones(len(state.view.layout), np.bool_)
+        has_room: model.BoolVector = np.ones(len(state.view.layout), np.bool_)
         for place, lacking in self._lacking(pending, state):
-            found[place] = not lacking
-        return found[where]
+            has_room[place] = not lacking
+        return has_room[where]
 
     @override
     def refusals(
