@@ -69,7 +69,7 @@ def refusing(read: Callable[P, T | Refusal]) -> Callable[P, T | Refusal]:
         try:
             return read(*args, **kwargs)
         except pydantic.ValidationError as error:
-            problems = (f"spec.{'.'.join(map(str, found['loc'][1:]))}: {found['msg']}" for found in error.errors())
+            problems = (f"spec.{'.'.join(map(str, detail['loc'][1:]))}: {detail['msg']}" for detail in error.errors())
             return Refusal(reason=names.Reason.INVALID_SPEC, message="; ".join(problems))
         except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
             return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))

@@ -179,14 +179,14 @@ def _job(cluster: Cluster, priority: int) -> model.Job:
 
 
 def _class(pods: NodePods, role: Role) -> model.TaskClass:
-    found = manifests.pod_class(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
-    found["constraints"] = dataclasses.replace(found["constraints"], claims=())
+    class_fields = manifests.pod_class(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
+    class_fields["constraints"] = dataclasses.replace(class_fields["constraints"], claims=())
     return model.TaskClass(
         id=model.ClassId(f"{pods.cluster.uid}/{role}"),
         job=model.JobId(pods.cluster.uid),
         stage=model.Stage.NODE,
         estimates=model.Fixed(seconds=NODE_S),
-        **found,
+        **class_fields,
     )
 
 

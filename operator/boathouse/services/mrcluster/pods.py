@@ -316,8 +316,8 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
 def _problem(pod: facts.PodFacts) -> Problem | None:
     """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
     refusal = _refusal(pod_life.container(pod, daemons.NAME_NODE.container))
-    found = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
-    return refusal or next(filter(None, found), None)
+    problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
+    return refusal or next(filter(None, problems), None)
 
 
 def _crash(status: wire.ContainerStatus) -> Problem | None:

@@ -79,9 +79,9 @@ def record(observation: Observation, draft: Draft) -> Draft:
         )
         draft = with_wanted(added(draft, Role.CORE, range(first)), Role.CORE, first)
         draft = with_wanted(draft, Role.TRANSIENT, cluster.spec.transient.minimum)
-    found = observation.report.hdfs if observation.report else None
-    if found is not None and not draft.state.cluster_id:
-        draft = draft.with_state(cluster_id=found.cluster_id)
+    hdfs = observation.report.hdfs if observation.report else None
+    if hdfs is not None and not draft.state.cluster_id:
+        draft = draft.with_state(cluster_id=hdfs.cluster_id)
     return draft
 
 
