@@ -34,8 +34,8 @@ def used(job: Job, clusters: Directory) -> list[ObjectUid]:
 
 def unknown(job: Job, clusters: Directory) -> list[str]:
     """Return names in the job's URLs of clusters that do not exist, or that a new leader has not reconciled yet."""
-    found = sorted({name for name in names(job) if is_name(name)})
-    return clusters.unlisted(job.namespace, found)[:_MOST_UNKNOWN]
+    cluster_names = sorted({name for name in names(job) if is_name(name)})
+    return clusters.unlisted(job.namespace, cluster_names)[:_MOST_UNKNOWN]
 
 
 def is_name(text: str) -> bool:

@@ -285,10 +285,10 @@ def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step
 
 
 def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
-    asked = spec.partitioner or mrjob_steps.Partitioner()
+    partitioner = spec.partitioner or mrjob_steps.Partitioner()
     return contract.Partitioner(
-        type=asked.type,
-        options=asked.options or "",
+        type=partitioner.type,
+        options=partitioner.options or "",
         key_field_separator=spec.map_output_key_field_separator or "\t",
         num_key_fields=spec.num_map_output_key_fields or 1,
         field_separator=spec.map_output_field_separator or "\t",
@@ -308,11 +308,11 @@ def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) 
     )
 
 
-def _resources(asked: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
-    requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
+def _resources(requirements: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
+    requests = {"cpu": "1", "memory": "512Mi"} | requirements.requests
     cpu = quantity.milli(requests.pop("cpu"))
     memory = quantity.units(requests.pop("memory"))
-    limit = quantity.milli((asked.limits or {}).get("cpu", 0))
+    limit = quantity.milli((requirements.limits or {}).get("cpu", 0))
     scratch_bytes = quantity.units(requests.pop("ephemeral-storage", 0))
     resources = Resources(
         cpu_milli=cpu,

@@ -40,13 +40,13 @@ def read(spec: Mapping[str, Any]) -> OnCluster | None:
     Raises:
         pydantic.ValidationError: A field is invalid.
     """
-    found = hadoop.HadoopFields.model_validate(spec)
-    if found.cluster_ref is None:
+    fields = hadoop.HadoopFields.model_validate(spec)
+    if fields.cluster_ref is None:
         return None
-    options = found.hadoop or hadoop.HadoopOptions()
+    options = fields.hadoop or hadoop.HadoopOptions()
     return OnCluster(
-        cluster=found.cluster_ref.name,
-        jar=found.jar,
+        cluster=fields.cluster_ref.name,
+        jar=fields.jar,
         settings=dict(options.settings or {}),
         archives=tuple(options.archives or ()),
     )

@@ -76,16 +76,16 @@ class SecondAttempts:
         """Return the nodes on which second attempts must not run: that of the first, and those of their requests."""
         entry, retried = self._jobs.get(uid), [attempt for attempt in waiting if attempt.number > 1]
         requests = {} if entry is None else entry.requests
-        found = {attempt: _of(requests.get(dataclasses.replace(attempt, pod_uid=None))) for attempt in retried}
+        avoided_nodes = {attempt: _of(requests.get(dataclasses.replace(attempt, pod_uid=None))) for attempt in retried}
         used: dict[tuple[int, TaskType, int], set[model.NodeName]] = {}
         for pod in self._pods.of(uid) if retried else ():
             if pod.state.is_live and pod.node is not None:
                 used.setdefault((pod.step, pod.task_type, pod.index), set()).add(model.NodeName(pod.node))
-        found = {
+        avoided_nodes = {
             attempt: nodes | used.get((attempt.step, attempt.task_type, attempt.index), set())
-            for attempt, nodes in found.items()
+            for attempt, nodes in avoided_nodes.items()
         }
-        return {attempt: nodes for attempt, nodes in found.items() if nodes}
+        return {attempt: nodes for attempt, nodes in avoided_nodes.items() if nodes}
 
     def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
         """Request a second attempt of a running task.

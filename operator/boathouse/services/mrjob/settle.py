@@ -392,8 +392,8 @@ class _Settler:
         self._outcome.waiting.append(self._attempt(index, number))
 
     def _recheck(self, at_s: float) -> None:
-        known = self._outcome.recheck_at_s
-        self._outcome.recheck_at_s = at_s if known is None else min(known, at_s)
+        earliest_s = self._outcome.recheck_at_s
+        self._outcome.recheck_at_s = at_s if earliest_s is None else min(earliest_s, at_s)
 
 
 _NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="check the pod's events for FailedMount")

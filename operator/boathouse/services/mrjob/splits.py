@@ -127,13 +127,13 @@ def config_maps(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]
     ]
 
 
-def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+def same(manifest: Mapping[str, Any], existing: Mapping[str, Any]) -> bool:
     """Return whether an existing ConfigMap equals the shard."""
     return (
-        digest_of(found) == digest_of(manifest)
-        and found.get("binaryData") == manifest["binaryData"]
-        and found.get("immutable") is True
-        and [owner["uid"] for owner in found["metadata"].get("ownerReferences", ())]
+        digest_of(existing) == digest_of(manifest)
+        and existing.get("binaryData") == manifest["binaryData"]
+        and existing.get("immutable") is True
+        and [owner["uid"] for owner in existing["metadata"].get("ownerReferences", ())]
         == [owner["uid"] for owner in manifest["metadata"]["ownerReferences"]]
     )
 

@@ -154,14 +154,16 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str], executor: sizing.Reque
     Raises:
         ValueError: The least heap is more than the heap.
     """
-    asked = spec.executor.elastic_memory if spec.executor else None
-    if asked is None:
+    elastic_memory = spec.executor.elastic_memory if spec.executor else None
+    if elastic_memory is None:
         return None
-    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(asked.min)}
-    found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
-    if found.least.memory_mib > executor.memory_mib:
+    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(elastic_memory.min)}
+    elastic = Elastic(
+        least=sizing.executor(least, is_python=is_python), slowdown=1 + elastic_memory.slowdown_percent / 100
+    )
+    if elastic.least.memory_mib > executor.memory_mib:
         raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
-    return found
+    return elastic
 
 
 def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:

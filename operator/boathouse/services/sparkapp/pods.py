@@ -95,12 +95,14 @@ def users(app: App) -> str:
 def _environment(app: App, role: Role) -> list[Manifest]:
     """Return the variables of the application and of the role, the user of Hadoop, and the keys of the storage."""
     variables = {variable.name: variable for variable in (*(app.spec.env or ()), *(role.env or ()))}
-    found = {name: manifests.as_json(variable) for name, variable in variables.items()}
+    manifests_by_name = {name: manifests.as_json(variable) for name, variable in variables.items()}
     if app.hadoop_clusters:
-        found.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
+        manifests_by_name.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
     if app.spec.storage and app.spec.storage.s3:
-        found |= {variable["name"]: variable for variable in app.spec.storage.s3.variables(found)}
-    return list(found.values())
+        manifests_by_name |= {
+            variable["name"]: variable for variable in app.spec.storage.s3.variables(manifests_by_name)
+        }
+    return list(manifests_by_name.values())
 
 
 def _resources(app: App, role: Role, requests: sizing.Requests | None = None) -> Manifest:
@@ -259,8 +261,8 @@ def _arguments(app: App) -> list[str]:
 
 
 def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
-    found = user_properties.ports(conf)
-    numbers = {"driver-rpc-port": found.driver, "blockmanager": found.block_manager, "spark-ui": found.ui}
+    ports = user_properties.ports(conf)
+    numbers = {"driver-rpc-port": ports.driver, "blockmanager": ports.block_manager, "spark-ui": ports.ui}
     return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in numbers.items() if port]
 
 

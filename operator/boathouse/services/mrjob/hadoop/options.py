@@ -77,10 +77,10 @@ def _codec(job: Job) -> str | None:
 
 
 def _ignores_key(job: Job) -> str | None:
-    asked = job.spec.map_input_ignore_key
-    if asked is None:
+    ignores_key = job.spec.map_input_ignore_key
+    if ignores_key is None:
         return "true" if job.spec.input_format == "CombineTextInputFormat" else None
-    return _boolean(asked)
+    return _boolean(ignores_key)
 
 
 def _boolean(value: bool) -> str:

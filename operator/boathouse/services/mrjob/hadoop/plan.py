@@ -176,20 +176,20 @@ def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
     """Return the plan for a job that waits for its cluster, or for a ConfigMap."""
-    known = conditions.table(state, o.now_s)
+    table = conditions.table(state, o.now_s)
     exists = problem.reason not in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND)
-    known.set(
+    table.set(
         ConditionType.ADMITTED,
         exists,
         Reason.ADMITTED if exists else problem.reason,
         f"in queue {state.queue}" if exists else problem.message,
     )
     if state.condition(ConditionType.SUSPENDED) is not None:
-        known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
-    known.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
+        table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
+    table.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
     if state.condition(ConditionType.RUNNING) is not None:
-        known.set(ConditionType.RUNNING, False, problem.reason, "")
-    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=known.conditions)
+        table.set(ConditionType.RUNNING, False, problem.reason, "")
+    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=table.conditions)
     return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
 
 
@@ -249,11 +249,11 @@ def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
 def _given_up(o: HadoopObservation, desired: Desired) -> JobState:
     """Return the state of a job whose applications may still run."""
     state = _closed(desired.state, o.now_s)
-    known = conditions.table(state, o.now_s, o.job.generation)
+    table = conditions.table(state, o.now_s, o.job.generation)
     tag = state.hadoop.tag if state.hadoop is not None else ""
     message = f"applications with the tag {tag} may still run: kill them, or delete the cluster"
-    known.set(ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
-    return dataclasses.replace(state, conditions=known.conditions)
+    table.set(ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
+    return dataclasses.replace(state, conditions=table.conditions)
 
 
 def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
@@ -329,14 +329,14 @@ def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
         view = o.views.get(tag)
         if view is None or not any(_counts(o, application) for application in view.applications):
             continue
-        found = HadoopState(
+        hadoop_state = HadoopState(
             attempt=number,
             tag=tag,
             cluster=state.hadoop.cluster,
             since_s=state.hadoop.since_s,
             is_stopping=not _is_streaming(o),
         )
-        return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=found)), recheck_at_s=o.now_s)
+        return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=hadoop_state)), recheck_at_s=o.now_s)
     return None
 
 
@@ -491,9 +491,9 @@ def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
     keys = on_cluster.closed_keys(o.job.spec, o.job.on_cluster) if o.job.on_cluster is not None else ()
     if not keys or o.state.finished:
         return state
-    known = conditions.table(state, o.now_s)
-    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
-    return dataclasses.replace(state, conditions=known.conditions)
+    table = conditions.table(state, o.now_s)
+    table.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
+    return dataclasses.replace(state, conditions=table.conditions)
 
 
 def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:

@@ -37,13 +37,13 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
     return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
-def plan(all_steps: Observation, observation: Observation, known: JobState) -> Desired:
+def plan(all_steps: Observation, observation: Observation, job_state: JobState) -> Desired:
     """Return the next actions of the clean-up.
 
-    `all_steps` has the pods of all steps, `observation` those of the current one. `known` is the state of a job that
-    has ended or is being deleted.
+    `all_steps` has the pods of all steps, `observation` those of the current one. `job_state` is the state of a job
+    that has ended or is being deleted.
     """
-    state = _begun(all_steps, known)
+    state = _begun(all_steps, job_state)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
     others = [pod for pod in all_steps.pods if pod.task_type is not TaskType.CLEANUP]

@@ -257,10 +257,10 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
 
 
 def _problem(pod: AttemptPod) -> Problem | None:
-    found = pod.problem
-    if found is None:
+    problem = pod.problem
+    if problem is None:
         return None
-    return Problem(reason=found.reason, message=f"{pod.task_name} on node {pod.node}: {found.message}")
+    return Problem(reason=problem.reason, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
 
 
 def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:
