@@ -49,13 +49,13 @@ def local_listing(folder: str, is_recursive: bool) -> Iterator[Entry]:
 def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
     try:
         with os.scandir(folder) as opened:
-            found = sorted(opened, key=lambda entry: entry.name)
+            entries = sorted(opened, key=lambda entry: entry.name)
         there = os.stat(folder)  # noqa: PTH116 - as the entries have it
     except (FileNotFoundError, NotADirectoryError):
         return
     if (there.st_dev, there.st_ino) in above:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
-    for entry in found:
+    for entry in entries:
         try:
             status = entry.stat()
         except FileNotFoundError:  # deleted meanwhile, or a link to nothing

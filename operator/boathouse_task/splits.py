@@ -134,9 +134,9 @@ def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
     return planned(split for file in files for split in _file_splits(file, split_max_bytes))
 
 
-def planned(found: Iterable[Split]) -> Plan:
+def planned(all_splits: Iterable[Split]) -> Plan:
     """Return the plan of these splits: the largest first, as Hadoop numbers maps; of the same size, in their order."""
-    splits = sorted(found, key=lambda split: -split.length_bytes)
+    splits = sorted(all_splits, key=lambda split: -split.length_bytes)
     return Plan(splits=splits, bytes_total=sum(split.length_bytes for split in splits))
 
 
@@ -206,8 +206,8 @@ def with_locations(task: Task, plan: Plan) -> Plan:
     if not urls:
         return plan
     with futures.ThreadPoolExecutor(_WORKERS, "locator") as workers:
-        found = workers.map(lambda url: _blocks(task, url, sizes[url]), urls)
-        return _located(plan, dict(zip(urls, found, strict=True)))
+        block_lists = workers.map(lambda url: _blocks(task, url, sizes[url]), urls)
+        return _located(plan, dict(zip(urls, block_lists, strict=True)))
 
 
 def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
