@@ -168,13 +168,13 @@ class Listing(Generic[T]):
         self._store = store
         self._revision = revision
         self._went_back = revision < store.revision
-        self._seen: set[str] = set()
+        self._listed_keys: set[str] = set()
 
     def page(self, items: Iterable[T]) -> Iterator[Change[T]]:
         """Apply a page."""
         for new in items:
             key = new.metadata.key
-            self._seen.add(key)
+            self._listed_keys.add(key)
             old = self._store.objects.get(key)
             if old is None or self._is_newer(old.metadata, new.metadata):
                 yield from self._store._replace(key, old, new)
@@ -182,7 +182,7 @@ class Listing(Generic[T]):
     def finish(self) -> Iterator[Change[T]]:
         """Remove objects that are in no page, and set the store's revision to the list's."""
         store = self._store
-        for key in [key for key in store.objects if key not in self._seen]:
+        for key in [key for key in store.objects if key not in self._listed_keys]:
             yield Deleted(key=key, old=store.objects.pop(key))
         store.revision = self._revision
         store._floor = self._revision  # noqa: SLF001 - the two are one thing

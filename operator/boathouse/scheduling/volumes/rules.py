@@ -171,7 +171,7 @@ class Judge:
             bound=tuple(claim for claim in existing if claim.is_bound),
             waiting=tuple(
                 self._waiting(claim, index)
-                for claim in sorted(waiting, key=lambda view: (_asked(view), view.metadata.key))
+                for claim in sorted(waiting, key=lambda view: (_requested_bytes(view), view.metadata.key))
             ),
             handles=frozenset(self.handles(claims)),
         )
@@ -250,7 +250,7 @@ class Judge:
         enough = (
             capacity
             for capacity in self._objects.capacities.values()
-            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _asked(claim)
+            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _requested_bytes(claim)
         )
         return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
 
@@ -348,7 +348,7 @@ def _has_shape(volume: views.VolumeView, claim: views.ClaimView) -> bool:
         volume.metadata.deletion_timestamp is None
         and volume.spec.volume_mode == claim.spec.volume_mode
         and volume.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
-        and _capacity(volume) >= _asked(claim)
+        and _capacity(volume) >= _requested_bytes(claim)
     )
 
 
@@ -365,7 +365,7 @@ def _capacity(volume: views.VolumeView) -> int:
     return _size_bytes(volume.spec.capacity.get("storage", "0"), otherwise=0)
 
 
-def _asked(claim: views.ClaimView) -> int:
+def _requested_bytes(claim: views.ClaimView) -> int:
     return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
 
 

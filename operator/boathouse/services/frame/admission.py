@@ -108,9 +108,9 @@ def _place(body: Body) -> _Place:
     return str(metadata.get("creationTimestamp") or ""), metadata["uid"]
 
 
-def admitting(config: OperatorConfig, namespace: str, *, asked: str | None, priority_class: str) -> str | Refusal:
+def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, priority_class: str) -> str | Refusal:
     """Return the name of the queue that an object belongs to, or why no queue accepts it."""
-    queue = config.queue_for(namespace, asked)
+    queue = config.queue_for(namespace, requested)
     queue_names = sorted(queue_config.name for queue_config in config.queues)
     if queue not in queue_names:
         return Refusal(

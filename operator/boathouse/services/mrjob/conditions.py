@@ -150,11 +150,11 @@ def _effect_text(off: Off) -> str:
 
 def suspended_until_s(job: Job, now_s: float) -> float | None:
     """Return until when the job's author suspends its reduces; None if not, or if the time is over or invalid."""
-    wanted_s = _asked_s(job)
+    wanted_s = _requested_until_s(job)
     return wanted_s if wanted_s is not None and now_s < wanted_s <= now_s + contract.MOST_SUSPENDED_S else None
 
 
-def _asked_s(job: Job) -> float | None:
+def _requested_until_s(job: Job) -> float | None:
     return status_codec.value(lambda: statuses.epoch(job.suspend_reducers_until), None)
 
 
@@ -195,8 +195,10 @@ def _named(pods: Sequence[AttemptPod]) -> str:
 def _problem(observation: Observation) -> tuple[str, str] | None:
     """Return reason and message if the author's annotation has no effect; None if it has one, or is absent or over."""
     job, now_s = observation.job, observation.now_s
-    asked_s, ignored = _asked_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
-    if job.suspend_reducers_until is not None and (asked_s is None or asked_s > now_s + contract.MOST_SUSPENDED_S):
+    requested_until_s, ignored = _requested_until_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
+    if job.suspend_reducers_until is not None and (
+        requested_until_s is None or requested_until_s > now_s + contract.MOST_SUSPENDED_S
+    ):
         example = statuses.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
         return Reason.INVALID_TIME, f"{ignored}: its value must be a time such as {example}, at most an hour ahead"
     if suspended_until_s(job, now_s) is not None and not observation.may_suspend:

@@ -249,21 +249,21 @@ class MRJobKind:
         if job.on_cluster is not None:
             return await self._observe_on_cluster(job, memory)
         state, now_s = memory.state, self._context.now
-        pods_seen = steps.existing(self.pods.of(job.uid), state, job)
+        existing_pods = steps.existing(self.pods.of(job.uid), state, job)
         over = state.finished or job.deleting_since_s is not None
-        stored = None if over else await self._stored(job, state, pods_seen)
+        stored = None if over else await self._stored(job, state, existing_pods)
         posted = self.plans.posted(job.uid)
         if state.plan is not None and not over and stored is None:
             state = cleanup.begin(job, _without_plan(state, now_s()), now_s())
         return Observation(
             job=job,
             state=state,
-            pods=pods_seen,
+            pods=existing_pods,
             now_s=now_s(),
             limits=settle.Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
-            missing=await self._missing_files(job) if state.plan is None and not (pods_seen or over) else (),
+            missing=await self._missing_files(job) if state.plan is None and not (existing_pods or over) else (),
             namespace_terminating=job.deleting_since_s is not None
             and await self._related_objects.is_terminating(job.namespace),
             diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),

@@ -227,7 +227,7 @@ def _job(
 ) -> Job | Refusal:
     template = spec.pod_template or pod_fields.PodTemplate()
     queue = admission.admitting(
-        config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class_name or ""
+        config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class_name or ""
     )
     if isinstance(queue, Refusal):
         return queue

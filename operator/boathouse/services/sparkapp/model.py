@@ -113,7 +113,9 @@ def _app(
     metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
 ) -> App | Refusal:
     template = manifests.template(spec)
-    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
+    queue = admission.admitting(
+        config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class
+    )
     if isinstance(queue, Refusal):
         return queue
     image = spec.image or config.spark.image

@@ -28,13 +28,13 @@ class HadoopMemory:
 
     Attributes:
         begun: The attempt that this process began and has not submitted.
-        seen: The last attempt whose client's pod this process saw, or knows to have ended.
+        observed: The last attempt whose client's pod this process saw, or knows to have ended.
         clientless_s: Since when no client can submit; None: one can.
         all_ended_s: Since when all known applications of the attempt have ended.
     """
 
     begun: int = 0
-    seen: int = 0
+    observed: int = 0
     clientless_s: float | None = None
     all_ended_s: float | None = None
 
@@ -107,7 +107,7 @@ class HadoopJobs:
         views = {tag: self._applications.view(tag) for tag in mirror.tags(job.uid, attempt.attempt)} if attempt else {}
         hadoop_memory = memory.hadoop
         if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
-            hadoop_memory.seen = attempt.attempt
+            hadoop_memory.observed = attempt.attempt
         can_submit = may_create or any(pod.state.is_live for pod in pods)
         hadoop_memory.clientless_s = _since(hadoop_memory.clientless_s, now_s, holds=not can_submit)
         view = views.get(attempt.tag) if attempt else None
@@ -238,7 +238,7 @@ class HadoopJobs:
         failpoints.hit("after-mrjob.submit")
         if not over:
             return None
-        memory.hadoop.seen = attempt.attempt
+        memory.hadoop.observed = attempt.attempt
         self._scheduler.withdraw(model.JobId(job.uid))
         return 0.0
 
@@ -305,7 +305,7 @@ def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
 
 def _submission(memory: HadoopMemory, attempt: HadoopState | None) -> Submission:
     number = attempt.attempt if attempt is not None else 0
-    if number and memory.seen == number:
+    if number and memory.observed == number:
         return Submission.MADE
     return Submission.NONE if number and memory.begun == number else Submission.UNKNOWN
 
