@@ -526,7 +526,7 @@ async def test_reducers_are_asked_at_intervals_and_not_past_the_time():
         world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert len(world.control.orders) == 1 + 1  # both are of the job, whether they are submitted or not
-        assert world.scheduler.adjuster.next_s() <= SINCE_S + stages.BY_HAND_EVERY_S
+        assert world.scheduler.adjuster.next_s() == SINCE_S + stages.BY_HAND_EVERY_S
         world.now_s = UNTIL_S
         for task in (TASK, OTHER):
             await world.answer("suspend", task, "NotAcknowledged")
