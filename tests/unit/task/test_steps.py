@@ -65,9 +65,7 @@ def test_a_step_without_mapper_passes_lines_and_one_without_reducer_writes_them(
 
 def test_a_carriage_return_within_a_line_stays_in_it_between_steps(job_folder):
     job_folder.write_input("a", b"x\n")
-    run_steps(
-        job_folder, {"mapper": ["cat"], "keeps_returns": True}, mapper=["printf", r"a\rb\n"], keeps_returns=True
-    )
+    run_steps(job_folder, {"mapper": ["cat"], "keeps_returns": True}, mapper=["printf", r"a\rb\n"], keeps_returns=True)
     assert job_folder.parts() == [b"a\rb\t\n"]
 
 
