@@ -213,7 +213,7 @@ async def test_a_namespace_that_refuses_to_shrink_a_task_is_left_alone_for_a_tim
         await world.answer(*RECORD, world.task(record=record()))
         await world.answer(*SHRINK, REFUSED)
         assert world.refusals == ["LimitRange"]
-        world.now_s += stages.LIMIT_RANGE_S - 1
+        world.now_s += 599
         world.suspend(OTHER, until_s=world.now_s + 60)
         assert world.refusals == ["LimitRange", "LimitRange"]
         world.now_s += 1
