@@ -180,8 +180,8 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
         tasks.due()
     tasks.show(SHRUNK, has_record=False)
     assert tasks.due() == ([(TASK, Action.RECORD)] if has_record else [])
-    assert tasks.reconciler.next_s() == SINCE_S + stages.SUBMITTED_S
-    tasks.desk.now_s += stages.SUBMITTED_S
+    assert tasks.reconciler.next_s() == SINCE_S + 10
+    tasks.desk.now_s += 10
     assert tasks.due() == [(TASK, Action.RECORD)]
     size = tasks.reconciler.original(tasks.desk.row(TASK))
     assert (size.request_milli, size.limit_milli) == original
