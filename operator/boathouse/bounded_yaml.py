@@ -22,8 +22,8 @@ class _Loader(yaml.CSafeLoader):
                 None, None, f"a number has more than {MAX_DIGITS} characters", node.start_mark
             )
         construct = self.construct_yaml_int if node.tag.endswith(":int") else self.construct_yaml_float
-        found: int | float = construct(node)
-        return found
+        number: int | float = construct(node)
+        return number
 
 
 for _tag in ("int", "float"):

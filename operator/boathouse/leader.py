@@ -45,7 +45,7 @@ class LeaderContext:
         after_kopf: Called when Kopf has started, which replaces the signal handlers.
     """
 
-    asked: Options
+    options: Options
     cluster: config.ClusterConfig
     api: client.ApiClient
     state: health.Health
@@ -64,7 +64,7 @@ class Leader:
 
     def __init__(self, context: LeaderContext) -> None:
         self._context = context
-        settings = context.asked.config
+        settings = context.options.config
         profile = profiles.build(settings.profile, switches=_switches(settings))
         saved: dict[str, learned.Part] = {learned.key(observer): observer for observer in profile.observers}
         guarded = observers.GuardedObservers(profile.observers, context.metrics.gauges)
@@ -141,7 +141,7 @@ class Leader:
     async def _mark_leader(self) -> None:
         around = self._context
         await retries.until_done(
-            lambda: own_objects.mark_leader(around.api, around.asked.config.namespace, around.asked.identity),
+            lambda: own_objects.mark_leader(around.api, around.options.config.namespace, around.options.identity),
             what="mark this replica as the leader",
         )
 
@@ -164,7 +164,7 @@ class Leader:
         ours = asyncio.all_tasks()
         registry = handlers.registry(self._services.controllers.stores.values())
         handlers.login(registry, self._context.cluster)
-        namespaces = self._context.asked.config.watch_namespaces
+        namespaces = self._context.options.config.watch_namespaces
         tasks = await kopf.spawn_tasks(
             registry=registry,
             settings=handlers.settings(),
@@ -176,7 +176,7 @@ class Leader:
         self._start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
 
     async def _serve(self) -> None:
-        around, settings = self._context, self._context.asked.config
+        around, settings = self._context, self._context.options.config
         context = certificates.server_context(around.authority, _hosts(settings), server_time.SERVER_TIME.now())
         async with self._services.endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()

@@ -35,7 +35,7 @@ CONTROLLER = "boathouse.dev/operator"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the operator; returns the exit code."""
     try:
-        asked = options.parse(arguments)
+        operator_options = options.parse(arguments)
         armed = failpoints.arm()
     except pydantic.ValidationError as error:
         sys.stderr.write("".join(f"boathouse: {problem}\n" for problem in _problems(error)))
@@ -43,14 +43,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError) as error:
         sys.stderr.write(f"boathouse: {error}\n")
         return EXIT_USAGE
-    if asked.list_failpoints:
+    if operator_options.list_failpoints:
         sys.stdout.write("".join(f"{name}\n" for name in failpoints.NAMES))
         return 0
-    logs.configure(log_format=asked.config.log_format, level=asked.config.log_level)
+    logs.configure(log_format=operator_options.config.log_format, level=operator_options.config.log_level)
     if armed:
         _log.warning("a failpoint is armed: this process will be killed", failpoint=armed)
     try:
-        return asyncio.run(_run(asked))
+        return asyncio.run(_run(operator_options))
     except errors.ConfigError as error:
         sys.stderr.write(f"boathouse: {error}\n")
         return EXIT_USAGE
@@ -59,25 +59,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _problems(error: pydantic.ValidationError) -> list[str]:
     """Return a line for each invalid value, with its name in the configuration file."""
     return [
-        f"{'.'.join(to_camel(str(part)) for part in each['loc']) or 'configuration'}: {each['msg']}"
-        for each in error.errors()
+        f"{'.'.join(to_camel(str(part)) for part in detail['loc']) or 'configuration'}: {detail['msg']}"
+        for detail in error.errors()
     ]
 
 
-async def _run(asked: options.Options) -> int:
-    cluster = config.load(asked.kubeconfig)
+async def _run(operator_options: options.Options) -> int:
+    cluster = config.load(operator_options.kubeconfig)
     state = health.Health()
-    operator_metrics = metrics.Metrics(profile=asked.config.profile)
+    operator_metrics = metrics.Metrics(profile=operator_options.config.profile)
     stop = asyncio.Event()
     listen_for_signals(stop)
     async with contextlib.AsyncExitStack() as stack:
         api = await stack.enter_async_context(client.ApiClient(cluster))
         for application, port, limits in (
-            (server.metrics_application(operator_metrics.registry), asked.config.metrics_port, server.LIMITS),
-            (server.health_application(state), asked.config.health_port, server.PROBE_LIMITS),
+            (
+                server.metrics_application(operator_metrics.registry),
+                operator_options.config.metrics_port,
+                server.LIMITS,
+            ),
+            (server.health_application(state), operator_options.config.health_port, server.PROBE_LIMITS),
         ):
             await stack.enter_async_context(server.serve(application, port=port, limits=limits))
-        life = _Life(asked, cluster, api, state, operator_metrics, stop)
+        life = _Life(operator_options, cluster, api, state, operator_metrics, stop)
         return await life.run()
 
 
@@ -86,14 +90,14 @@ class _Life:
 
     def __init__(
         self,
-        asked: options.Options,
+        operator_options: options.Options,
         cluster: config.ClusterConfig,
         api: client.ApiClient,
         state: health.Health,
         operator_metrics: metrics.Metrics,
         stop: asyncio.Event,
     ) -> None:
-        self._asked = asked
+        self._options = operator_options
         self._cluster = cluster
         self._api = api
         self._state = state
@@ -101,12 +105,12 @@ class _Life:
         self._stop = stop
         self._ending = False
         self._leader: leader.Leader | None = None
-        lease = asked.config.lease
+        lease = operator_options.config.lease
         self._election = election.LeaderElection(
             api,
-            namespace=asked.config.namespace,
+            namespace=operator_options.config.namespace,
             name=lease.name,
-            identity=asked.identity,
+            identity=operator_options.identity,
             on_lost=die,
             timing=election.Timing(
                 duration_s=lease.duration_seconds,
@@ -117,8 +121,8 @@ class _Life:
         self._events = events.EventWriter(
             api,
             controller=CONTROLLER,
-            instance=asked.identity,
-            rate_per_s=asked.config.tenant_limits.events_per_second,
+            instance=operator_options.identity,
+            rate_per_s=operator_options.config.tenant_limits.events_per_second,
         )
 
     async def run(self) -> int:
@@ -149,18 +153,18 @@ class _Life:
             die(reason)
 
     async def _reload(self) -> None:
-        if self._asked.config_path is not None:
-            await options.file_changed(self._asked.config_path, self._asked.file)
+        if self._options.config_path is not None:
+            await options.file_changed(self._options.config_path, self._options.file)
             self._stop.set()
 
     async def _work(self) -> None:
-        namespace, replica = self._asked.config.namespace, self._asked.identity
+        namespace, replica = self._options.config.namespace, self._options.identity
         await retries.until_done(  # before the certificate, because the response tells the time
             lambda: own_objects.unmark_leader(self._api, namespace, replica),
             what=f"use the API server {self._cluster.server}",
         )
         now = server_time.SERVER_TIME.now()
-        authority = certificates.authority(_private(self._asked.state_folder), replica, now)
+        authority = certificates.authority(_private(self._options.state_folder), replica, now)
         self._state.add_liveness("certificate", certificates.expiry_probe(authority))
         bundles = certificates.Bundles(self._api, namespace=namespace, replica=replica, now=server_time.SERVER_TIME.now)
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
@@ -177,7 +181,7 @@ class _Life:
             _log.info("became leader", identity=replica, epoch=epoch)
             self._leader = leader.Leader(
                 leader.LeaderContext(
-                    asked=self._asked,
+                    options=self._options,
                     cluster=self._cluster,
                     api=self._api,
                     state=self._state,
@@ -197,8 +201,8 @@ class _Life:
 def listen_for_signals(stop: asyncio.Event) -> None:
     """Set `stop` on SIGTERM and SIGINT; called again after Kopf's start, which replaces the handlers."""
     loop = asyncio.get_running_loop()
-    for each in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(each, stop.set)
+    for signal_number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(signal_number, stop.set)
 
 
 def die(reason: str) -> None:

@@ -24,7 +24,7 @@ async def page() -> str:
     absent = cast("Any", None)  # used only at run time, not while wiring
     Leader(
         LeaderContext(
-            asked=Options(config=OperatorConfig(shadow_profile="fair"), identity="page"),
+            options=Options(config=OperatorConfig(shadow_profile="fair"), identity="page"),
             cluster=absent,
             api=api,
             state=health.Health(),

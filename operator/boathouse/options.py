@@ -147,11 +147,11 @@ async def file_changed(
         every_s: Interval of checks.
         sleep: Sleeps for a number of seconds.
     """
-    known = refused = ""
+    accepted = refused = ""
     while True:
         await sleep(every_s)
         text = _read(path)
-        if text in (known, refused, ""):
+        if text in (accepted, refused, ""):
             continue
         try:
             is_other = config.OperatorConfig.model_validate_json(text) != current
@@ -162,7 +162,7 @@ async def file_changed(
         if is_other:
             _log.warning("the configuration changed: exiting to restart with it", file=str(path))
             return
-        known = text
+        accepted = text
 
 
 def _read(path: pathlib.Path) -> str:

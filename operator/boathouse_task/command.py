@@ -221,10 +221,10 @@ class CommandRunner:
             raise CommandFailed(Reason.COMMAND_NOT_FOUND, "the command is empty", user_error=True)
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
         name = str(self._folder / argv[0]) if "/" in argv[0] else argv[0]
-        found = shutil.which(name, path=path)
-        if found is None:
+        program = shutil.which(name, path=path)
+        if program is None:
             raise not_found(argv[0])
-        return found
+        return program
 
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
         """Start the command at once and return its output in chunks; its exit status is checked at the end.

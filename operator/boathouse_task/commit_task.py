@@ -41,16 +41,16 @@ _LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
 def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
     letters = tuple(_LETTERS.values()) if kind is None else (_LETTERS[kind],)
-    found: dict[int, Location] = {}
+    commits: dict[int, Location] = {}
     for file in storage.files(step.child("_commit")):
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
         if letter in letters and number.isdecimal():
-            found[len(found) if kind is None else int(number)] = file.location
+            commits[len(commits) if kind is None else int(number)] = file.location
     with futures.ThreadPoolExecutor(_WORKERS, "commits") as workers:
-        contents = workers.map(storage.read, found.values())
+        contents = workers.map(storage.read, commits.values())
         return {
             index: msgspec.json.decode(content, type=CommitRecord)
-            for index, content in zip(found, contents, strict=True)
+            for index, content in zip(commits, contents, strict=True)
         }
 
 
@@ -79,8 +79,8 @@ def run(task: Task) -> TaskResult:
         TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
     """
     layout, storage = task.layout, task.storage
-    found = ownership.claims(task)
-    promoted = _declared(task) or _commit(task, found)
+    existing_claims = ownership.claims(task)
+    promoted = _declared(task) or _commit(task, existing_claims)
     storage.delete([layout.promoted])
     storage.remove_empty_folders(layout.work)
     ownership.release(task)
@@ -111,9 +111,9 @@ def _declared(task: Task) -> Promoted | None:
     raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
 
 
-def _commit(task: Task, found: Sequence[ownership.Claim]) -> Promoted:
+def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
     try:
-        ownership.adopt(task, found)
+        ownership.adopt(task, existing_claims)
         promoted = _recorded(task) or _promote(task)
         with task.phase("clean"):
             files = list(task.storage.files(task.layout.work))

@@ -66,7 +66,7 @@ def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ..
     """
     names = {*named, *(name for name in variables if _TELLING.search(name) and not name.startswith("BOATHOUSE_"))}
     values = {variables.get(name, "").strip() for name in names}
-    return tuple(sorted((each for each in values if len(each) >= _SHORTEST), key=len, reverse=True))
+    return tuple(sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True))
 
 
 def mask(text: str, values: Iterable[str]) -> str:

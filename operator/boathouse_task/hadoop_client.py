@@ -165,15 +165,17 @@ def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets
     """Return the setting that adds the secrets to what the cluster and the job redact already."""
     if not secrets:
         return {}
-    found = (each.findtext("value") for site in sites for each in site if each.findtext("name") == _REDACTED)
-    given = [text for text in (*found, settings.get(_REDACTED)) if text]
+    redacted = (
+        element.findtext("value") for site in sites for element in site if element.findtext("name") == _REDACTED
+    )
+    given = [text for text in (*redacted, settings.get(_REDACTED)) if text]
     return {_REDACTED: ",".join([*given, *secrets])}
 
 
 def _merge(root: ET.Element, settings: Mapping[str, str]) -> None:
-    for found in list(root):
-        if found.findtext("name") in settings:
-            root.remove(found)
+    for element in list(root):
+        if element.findtext("name") in settings:
+            root.remove(element)
     for key, value in settings.items():
         part = ET.SubElement(root, "property")
         ET.SubElement(part, "name").text = key

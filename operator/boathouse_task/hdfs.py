@@ -170,7 +170,7 @@ class HdfsStore:
         """Remove a folder's empty folders and then itself."""
         with _converted():
             try:
-                below = [each.path for each in self._client.list_status(f"/{folder}", recursive=True) if each.isdir]
+                below = [info.path for info in self._client.list_status(f"/{folder}", recursive=True) if info.isdir]
             except FileNotFoundError:
                 return
         for path in [*sorted(below, key=len, reverse=True), f"/{folder}"]:
@@ -296,7 +296,7 @@ def _converted() -> Iterator[None]:
         yield
     except RuntimeError as error:
         text = str(error)
-        if found := _JAVA_ERROR.match(text):
-            text = f"{found[1].rpartition('.')[2]}: {found[2].partition(chr(92) + 'n')[0]}"
+        if match := _JAVA_ERROR.match(text):
+            text = f"{match[1].rpartition('.')[2]}: {match[2].partition(chr(92) + 'n')[0]}"
         kind = PermissionError if "AccessControlException" in text else OSError
         raise kind(text[:300]) from None

@@ -70,7 +70,9 @@ def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes)
         rows = block[:-1].split(b"\n")
         if fields > 1:
             keys = [key(row, separator, fields) for row in rows]
-            rows = [b"%b%b%b" % (each, to, row[len(each) + width :]) for each, row in zip(keys, rows, strict=True)]
+            rows = [
+                b"%b%b%b" % (row_key, to, row[len(row_key) + width :]) for row_key, row in zip(keys, rows, strict=True)
+            ]
         elif not all(map(contains, rows, repeat(separator))):
             rows = [row.replace(separator, to, 1) if separator in row else row + to for row in rows]
         elif separator != to:
@@ -124,10 +126,10 @@ def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]
     hashes = _hash_function(partitioner)
 
     def choose(keys: Sequence[bytes]) -> list[int]:
-        found: list[int] = []
+        partitions: list[int] = []
         for start in range(0, len(keys), _BATCH):
-            found += [(value & _MAX_VALUE) % reduces for value in hashes(keys[start : start + _BATCH])]
-        return found
+            partitions += [(value & _MAX_VALUE) % reduces for value in hashes(keys[start : start + _BATCH])]
+        return partitions
 
     return choose
 
@@ -350,12 +352,12 @@ class Ordering:
 
     def sort_key(self, key: bytes) -> bytes:
         """Return the sort key of the lines of `key`, with its TAB."""
-        found = self._known.get(key)
-        if found is None:
+        sort_key = self._known.get(key)
+        if sort_key is None:
             if len(self._known) >= _CACHE_KEYS:
                 self._known.clear()
-            found = self._known[key] = b"".join(self._part(key, field) for field in self._fields) + b"\t"
-        return found
+            sort_key = self._known[key] = b"".join(self._part(key, field) for field in self._fields) + b"\t"
+        return sort_key
 
     def _part(self, key: bytes, field: _Field) -> bytes:
         place = span(key, field.where, self._separator)
@@ -371,9 +373,9 @@ class Ordering:
 
 def _number(content: bytes, *, reverse: bool) -> bytes:
     """Return the number at the start of `content`, or 0."""
-    found = _NUMBER.match(content)
-    assert found is not None
-    minus, whole, fraction = found[1], found[2], (found[3] or b"").rstrip(b"0")
+    match = _NUMBER.match(content)
+    assert match is not None
+    minus, whole, fraction = match[1], match[2], (match[3] or b"").rstrip(b"0")
     if not whole and not fraction:
         return b"1" + _END
     digits = b"%0*d" % (_COUNT_DIGITS, len(whole)) + whole + fraction
@@ -388,7 +390,7 @@ def parse(options: str) -> tuple[_Field, ...]:
     Raises:
         TaskError: InvalidSpec.
     """
-    found: list[_Field] = []
+    fields: list[_Field] = []
     everywhere = ""
     words = options.split()
     while words:
@@ -399,16 +401,16 @@ def parse(options: str) -> tuple[_Field, ...]:
                 where = key_spec(text)
             except ValueError as error:
                 raise _invalid_order(str(error)) from None
-            found.append(_Field(where=where, numeric="n" in text, reverse="r" in text))
+            fields.append(_Field(where=where, numeric="n" in text, reverse="r" in text))
         elif word in ORDER_OPTIONS:
             everywhere += word[1:]
         else:
             raise _invalid_order(f"the option {word!r} is not of the form -k2,2nr")
-    found = found or [_Field(where=KeySpec(begin_field=1), numeric=False, reverse=False)]
+    fields = fields or [_Field(where=KeySpec(begin_field=1), numeric=False, reverse=False)]
     numeric, reverse = "n" in everywhere, "r" in everywhere
     return tuple(
-        each if each.numeric or each.reverse else _Field(where=each.where, numeric=numeric, reverse=reverse)
-        for each in found
+        field if field.numeric or field.reverse else _Field(where=field.where, numeric=numeric, reverse=reverse)
+        for field in fields
     )
 
 

@@ -54,13 +54,13 @@ def java_long(text: str) -> int | None:
 
     Java looks at units of 16 bits, so digits beyond these are none.
     """
-    found = _INTEGER.fullmatch(text)
-    if found is None or max(text) > _LAST_OF_16_BITS:
+    match = _INTEGER.fullmatch(text)
+    if match is None or max(text) > _LAST_OF_16_BITS:
         return None
-    digits = "".join(str(unicodedata.decimal(digit)) for digit in found[2]).lstrip("0")
+    digits = "".join(str(unicodedata.decimal(digit)) for digit in match[2]).lstrip("0")
     if len(digits) > _MOST_DIGITS:
         return None
-    number = int(found[1] + (digits or "0"))
+    number = int(match[1] + (digits or "0"))
     return number if MIN_AMOUNT <= number <= MAX_AMOUNT else None
 
 

@@ -450,7 +450,7 @@ def _count(text: str) -> int:
 
 
 def _size(text: str) -> int:
-    found = _SIZE.fullmatch(text)
-    if found is None or not int(found[1]):
+    match = _SIZE.fullmatch(text)
+    if match is None or not int(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64Mi")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]

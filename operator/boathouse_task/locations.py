@@ -87,7 +87,7 @@ def problem(path: str) -> str:
 
 def shown(url: str) -> str:
     """Return a URL for a message of one line, with control characters as in Python's strings."""
-    return _CONTROL.sub(lambda found: repr(found[0])[1:-1], url)
+    return _CONTROL.sub(lambda match: repr(match[0])[1:-1], url)
 
 
 def is_hidden(name: str) -> bool:

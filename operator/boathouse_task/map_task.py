@@ -50,8 +50,8 @@ def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
     task.counters.add(counters.MAP_INPUT_RECORDS, 0)
     most_bytes = task.spec.sample_bytes[0] if task.spec.sample_bytes else None
     form, longest_bytes = task.spec.input_format, task.spec.max_record_bytes
-    found = reader.read_split(task.storage, split, form, task.environment.window_bytes, longest_bytes, most_bytes)
-    for chunk in reader.mapped(found, form):
+    line_chunks = reader.read_split(task.storage, split, form, task.environment.window_bytes, longest_bytes, most_bytes)
+    for chunk in reader.mapped(line_chunks, form):
         yield chunk
         task.bytes_in += len(chunk)
         task.fraction = task.bytes_in / max(1, split.length_bytes) * 0.9
@@ -77,9 +77,9 @@ class _CombiningSorter:
     """Sorts, combines, partitions and sorts again. Before the combiner, lines need only their TABs and their order."""
 
     def __init__(self, task: Task, combiner: list[str]) -> None:
-        asked, fields = task.spec.partitioner, task.spec.reduce_fields
-        shuffled = mapoutput.shuffled(asked)
-        self._prepare = task.prepared(Prefixer(asked, 1))
+        partitioner, fields = task.spec.partitioner, task.spec.reduce_fields
+        shuffled = mapoutput.shuffled(partitioner)
+        self._prepare = task.prepared(Prefixer(partitioner, 1))
 
         def combine(sorting: SortProcess) -> Iterator[bytes]:
             combined = task.run_command(combiner, _combiner_input(task, sorting))
@@ -100,8 +100,8 @@ class _CombiningSorter:
 
 def _combiner_input(task: Task, sorting: SortProcess) -> Iterator[bytes] | int:
     """Return what the combiner reads: the output of `sort`, by its descriptor if nothing is to be changed."""
-    asked = task.spec.partitioner
-    is_ordered, fields = asked.comparator_options is not None, mapoutput.shuffled(asked).num_key_fields
+    partitioner = task.spec.partitioner
+    is_ordered, fields = partitioner.comparator_options is not None, mapoutput.shuffled(partitioner).num_key_fields
     if not is_ordered and fields == 1 and task.spec.reduce_fields.input_separator == "\t":
         return sorting.stdout
     return with_input_separator(task, without_sort_keys(task, sorting.chunks()))
@@ -150,9 +150,9 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
     """Write the mapper's output in its order as the output file; return the result."""
-    asked = task.spec.partitioner
+    partitioner = task.spec.partitioner
     with task.phase("read"):
-        output = Output(task, counters.MAP_OUTPUT_RECORDS, asked.field_separator, asked.num_key_fields)
+        output = Output(task, counters.MAP_OUTPUT_RECORDS, partitioner.field_separator, partitioner.num_key_fields)
         data = task.layout.data(TaskType.MAP, task.spec.index, task.spec.attempt)
         size = task.storage.upload(data, output.passing(_mapped(task, mapper, split)))
     task.counters.add(counters.MAP_OUTPUT_BYTES, size)

@@ -68,14 +68,18 @@ class Prefixer:
         if self._is_bare and self._is_combined:
             keys = [combined_key(line, self._fields) for line in lines]
             lines = [
-                line if line.count(b"\t") >= self._fields else each for each, line in zip(keys, lines, strict=True)
+                line if line.count(b"\t") >= self._fields else line_key
+                for line_key, line in zip(keys, lines, strict=True)
             ]
         elif self._is_bare:
             keys = [key(line, b"\t", self._fields) for line in lines]
         elif not self._plain:
             keys = [key(line, self._separator, self._fields) for line in lines]
             width = len(self._separator)
-            lines = [b"%b\t%b" % (each, line[len(each) + width :]) for each, line in zip(keys, lines, strict=True)]
+            lines = [
+                b"%b\t%b" % (line_key, line[len(line_key) + width :])
+                for line_key, line in zip(keys, lines, strict=True)
+            ]
         elif not all(map(contains, lines, repeat(_TAB))):
             lines = [line if b"\t" in line else line + b"\t" for line in lines]
         elif self._reduces == 1 and self._ordering is None:
@@ -94,31 +98,31 @@ class Prefixer:
         lacks_value = end == len(line) - 1
         if self._is_bare and self._is_combined and lacks_value:
             end = len(line[:-1].removesuffix(b"\t"))
-        found = line[:end]
-        head = self._prefixes_of([found])[0] if self._reduces > 1 else b""
+        line_key = line[:end]
+        head = self._prefixes_of([line_key])[0] if self._reduces > 1 else b""
         if self._ordering is not None:
-            head += self._ordering.sort_key(found)
+            head += self._ordering.sort_key(line_key)
         if (self._plain or self._is_bare) and not lacks_value:
             return head + line if head else line
         if self._is_bare:
-            return b"".join([head, found, b"\n"])
-        return b"".join([head, found, b"\t", b"\n" if lacks_value else line[end + len(self._separator) :]])
+            return b"".join([head, line_key, b"\n"])
+        return b"".join([head, line_key, b"\t", b"\n" if lacks_value else line[end + len(self._separator) :]])
 
     def _prefixes_of(self, keys: list[bytes]) -> Sequence[bytes]:
         if self._unrepeated:
             self._unrepeated -= 1
             return self._compute(keys)
-        known = self._known
-        new = set(keys).difference(known)
+        cache = self._known
+        new = set(keys).difference(cache)
         if len(new) * 2 > len(keys):
             self._unrepeated = _UNREPEATED_BLOCKS
             return self._compute(keys)
-        if len(known) + len(new) > _CACHE_KEYS:
-            known.clear()
+        if len(cache) + len(new) > _CACHE_KEYS:
+            cache.clear()
             new = set(keys)
         fresh = list(new)
-        known.update(zip(fresh, self._compute(fresh), strict=True))
-        return list(map(known.__getitem__, keys))
+        cache.update(zip(fresh, self._compute(fresh), strict=True))
+        return list(map(cache.__getitem__, keys))
 
     def _compute(self, keys: list[bytes]) -> list[bytes]:
         return list(map(self._prefixes.__getitem__, self._choose(keys)))

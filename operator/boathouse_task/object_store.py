@@ -49,21 +49,21 @@ def local_listing(folder: str, is_recursive: bool) -> Iterator[Entry]:
 def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
     try:
         with os.scandir(folder) as opened:
-            found = sorted(opened, key=lambda each: each.name)
+            entries = sorted(opened, key=lambda entry: entry.name)
         there = os.stat(folder)  # noqa: PTH116 - as the entries have it
     except (FileNotFoundError, NotADirectoryError):
         return
     if (there.st_dev, there.st_ino) in above:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), folder)
-    for each in found:
+    for entry in entries:
         try:
-            status = each.stat()
+            status = entry.stat()
         except FileNotFoundError:  # deleted meanwhile, or a link to nothing
             continue
         if stat.S_ISREG(status.st_mode):
-            yield _local_entry(each.path, status.st_size)
+            yield _local_entry(entry.path, status.st_size)
         elif is_recursive and stat.S_ISDIR(status.st_mode):
-            yield from _below(each.path, is_recursive=True, above=(*above, (there.st_dev, there.st_ino)))
+            yield from _below(entry.path, is_recursive=True, above=(*above, (there.st_dev, there.st_ino)))
 
 
 def _local_entry(path: str, size_bytes: int) -> Entry:

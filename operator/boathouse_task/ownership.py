@@ -66,7 +66,7 @@ class Claim:
 
 def claims(task: Task) -> list[Claim]:
     """Return all marks, the newest generation last."""
-    found = []
+    existing_claims = []
     for file in task.storage.children(task.layout.temporary):
         name = file.location.path.rpartition("/")[2]
         number = name.removeprefix(OWNER)
@@ -76,8 +76,8 @@ def claims(task: Task) -> list[Claim]:
             mark = _decode(task.storage.read(file.location))
         except NotFound:
             continue  # removed since the listing
-        found.append(Claim(generation=int(number), location=file.location, mark=mark))
-    return sorted(found, key=lambda claim: claim.generation)
+        existing_claims.append(Claim(generation=int(number), location=file.location, mark=mark))
+    return sorted(existing_claims, key=lambda claim: claim.generation)
 
 
 def acquire(task: Task) -> None:
@@ -90,10 +90,10 @@ def acquire(task: Task) -> None:
     confirmed: set[str] = set()
     created: list[Location] = []
     try:
-        while not _is_owner(task, found := claims(task), confirmed):
-            generation = found[-1].generation + 1 if found else 1
+        while not _is_owner(task, existing_claims := claims(task), confirmed):
+            generation = existing_claims[-1].generation + 1 if existing_claims else 1
             if generation > _MAX_GENERATIONS:
-                raise _refusal(task, found[-1], f"there are {len(found)} marks")
+                raise _refusal(task, existing_claims[-1], f"there are {len(existing_claims)} marks")
             if task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec))):
                 created.append(task.layout.owner(generation))
     except TaskError as error:
@@ -104,13 +104,13 @@ def acquire(task: Task) -> None:
         _disarm(task, former)
 
 
-def adopt(task: Task, found: Sequence[Claim]) -> None:
+def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
     """Require that the job owns the output; create a mark if none exists, as after the setup of an older runtime.
 
     Raises:
         TaskError: OutputExists.
     """
-    if not found:
+    if not existing_claims:
         task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
     require(task)
 
@@ -121,31 +121,31 @@ def require(task: Task) -> None:
     Raises:
         TaskError: OutputExists.
     """
-    found = claims(task)
-    if not found:
+    existing_claims = claims(task)
+    if not existing_claims:
         message = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
         raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
-    if not found[-1].is_of(task.spec.job_uid):
-        raise _refusal(task, found[-1], "")
+    if not existing_claims[-1].is_of(task.spec.job_uid):
+        raise _refusal(task, existing_claims[-1], "")
 
 
 def release(task: Task) -> None:
     """Remove the job's marks and older ones, its own newest last."""
-    found = claims(task)
-    own = max((claim.generation for claim in found if claim.is_of(task.spec.job_uid)), default=0)
-    for claim in found:
+    existing_claims = claims(task)
+    own = max((claim.generation for claim in existing_claims if claim.is_of(task.spec.job_uid)), default=0)
+    for claim in existing_claims:
         if claim.generation <= own:
             task.storage.delete([claim.location])
     task.storage.remove_empty_folders(task.layout.temporary)
 
 
-def _is_owner(task: Task, found: Sequence[Claim], confirmed: set[str]) -> bool:
+def _is_owner(task: Task, existing_claims: Sequence[Claim], confirmed: set[str]) -> bool:
     """Return whether the newest mark is the job's and all others are of jobs that have ended."""
-    for claim in found:
+    for claim in existing_claims:
         if claim.is_of(task.spec.job_uid) or (claim.mark is not None and claim.mark.job_uid in confirmed):
             continue
         confirmed.add(_confirm(task, claim))
-    return bool(found) and found[-1].is_of(task.spec.job_uid)
+    return bool(existing_claims) and existing_claims[-1].is_of(task.spec.job_uid)
 
 
 def _confirm(task: Task, claim: Claim) -> str:

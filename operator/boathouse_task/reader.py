@@ -36,20 +36,20 @@ def ending(form: InputFormat) -> Ending:
     delimiter = _delimiter(form)
 
     def after_delimiter(data: bytes, start: int, _is_last: bool) -> int:
-        found = data.find(delimiter, start)
-        return found + len(delimiter) if found >= 0 else 0
+        position = data.find(delimiter, start)
+        return position + len(delimiter) if position >= 0 else 0
 
     return after_delimiter
 
 
 def _after_line(data: bytes, start: int, is_last: bool) -> int:
     newline = data.find(b"\n", start)
-    found = data.find(b"\r", start, newline) if newline >= 0 else data.find(b"\r", start)
-    if found < 0:
+    position = data.find(b"\r", start, newline) if newline >= 0 else data.find(b"\r", start)
+    if position < 0:
         return newline + 1
-    if found + 1 < len(data):
-        return found + 1 + data.startswith(b"\n", found + 1)
-    return found + 1 if is_last else 0  # a LF may follow
+    if position + 1 < len(data):
+        return position + 1 + data.startswith(b"\n", position + 1)
+    return position + 1 if is_last else 0  # a LF may follow
 
 
 def _delimiter(form: InputFormat) -> bytes:
@@ -116,10 +116,10 @@ def _numbered(
 ) -> Iterator[bytes]:
     """Yield each record after its position and the separator of the mapper's input."""
     separator = form.field_separator.encode()
-    for found in _records(chunks, form, offset_bytes, longest_bytes, what):
-        rows = [b"%d%b%b\n" % (start, separator, record) for start, record, _ in found]
-        if found[0][0] == 0 and form.record_delimiter != LF_ONLY and found[0][1].startswith(BYTE_ORDER_MARK):
-            _, record, end = found[0]
+    for records in _records(chunks, form, offset_bytes, longest_bytes, what):
+        rows = [b"%d%b%b\n" % (start, separator, record) for start, record, _ in records]
+        if records[0][0] == 0 and form.record_delimiter != LF_ONLY and records[0][1].startswith(BYTE_ORDER_MARK):
+            _, record, end = records[0]
             text = record.removeprefix(BYTE_ORDER_MARK)
             is_record = text or end > len(record)
             rows[:1] = [b"0%b%b\n" % (separator, text)] if is_record else []
@@ -132,8 +132,8 @@ def record_ends(chunks: Iterable[bytes], form: InputFormat, longest_bytes: int, 
     Raises:
         TaskError: RecordTooLong.
     """
-    for found in _records(chunks, form, 0, longest_bytes, what):
-        yield from (end for _, _, end in found)
+    for records in _records(chunks, form, 0, longest_bytes, what):
+        yield from (end for _, _, end in records)
 
 
 def _records(
@@ -146,15 +146,15 @@ def _records(
     for chunk in chunks:
         data = rest + chunk
         whole = len(data) - data.endswith(b"\r") if not delimiter else len(data)  # a LF may follow
-        found, start = [], 0
+        records, start = [], 0
         for match in end.finditer(data, 0, whole):
-            found.append((offset_bytes + start, data[start : match.start()], offset_bytes + match.end()))
+            records.append((offset_bytes + start, data[start : match.start()], offset_bytes + match.end()))
             start = match.end()
         rest, offset_bytes = data[start:], offset_bytes + start
         if len(rest) > longest_bytes + len(delimiter or b"\r"):
             raise lines.too_long(longest_bytes, f"{what}, at byte {offset_bytes}")
-        if found:
-            yield found
+        if records:
+            yield records
     if rest:
         yield [(offset_bytes, rest if delimiter else rest.removesuffix(b"\r"), offset_bytes + len(rest))]
 
@@ -211,18 +211,18 @@ def read_split(
     if codec is None:
         own = _own_records(storage, split, form, window_bytes, longest_bytes)
         position, first = next(own, (split.offset_bytes, b""))
-        found = as_lines(
+        line_chunks = as_lines(
             itertools.chain([first], (chunk for _, chunk in own)), form, position, longest_bytes, split.url
         )
     elif is_part:
         start = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
         compressed = _read_ahead(storage, start, window_bytes)
         chunks = compression.decompressed(compressed, codec, split.url, is_start_of_file=True)
-        found = lines.whole(as_lines(chunks, form, 0, longest_bytes, split.url))
+        line_chunks = lines.whole(as_lines(chunks, form, 0, longest_bytes, split.url))
     else:
         chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
-        found = as_lines(chunks, form, 0, longest_bytes, split.url)
-    yield from lines.with_final_newline(lines.limited(found, longest_bytes, split.url))
+        line_chunks = as_lines(chunks, form, 0, longest_bytes, split.url)
+    yield from lines.with_final_newline(lines.limited(line_chunks, longest_bytes, split.url))
 
 
 def _read_files(

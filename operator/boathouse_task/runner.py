@@ -171,7 +171,7 @@ def encode(result: TaskResult) -> bytes:
         result = msgspec.structs.replace(result, stderr_tail=result.stderr_tail[max(1, over // 2) :])
         encoded = msgspec.json.encode(result)
     names = [(group, name) for group, values in result.counters.items() for name in values]
-    names.sort(key=lambda each: each[0] in _KEPT_LONGEST)
+    names.sort(key=lambda counter: counter[0] in _KEPT_LONGEST)
     kept = {group: dict(values) for group, values in result.counters.items()}
     for dropped, (group, name) in enumerate(names, 1):
         if len(encoded) <= limit_bytes:

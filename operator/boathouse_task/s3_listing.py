@@ -189,8 +189,8 @@ def _mac(key: bytes, text: str) -> bytes:
 
 def _refusal(status: int, body: bytes) -> OSError:
     """Return the error of an answer, with the code that it names and nothing else of it."""
-    found = body.decode("utf-8", "replace").partition("<Code>")[2].partition("</Code>")
-    code = found[0] if found[1] and found[0].isalnum() else ""
+    parts = body.decode("utf-8", "replace").partition("<Code>")[2].partition("</Code>")
+    code = parts[0] if parts[1] and parts[0].isalnum() else ""
     text = f"status {status} <Code>{code}</Code>" if code else f"status {status}"
     if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return PermissionError(text)

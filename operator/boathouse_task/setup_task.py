@@ -87,13 +87,13 @@ def make_plan(task: Task) -> Plan:
         TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
     """
     spec = task.spec
-    found = _previous(task) if spec.step else _inputs(task)
+    inputs = _previous(task) if spec.step else _inputs(task)
     if spec.input_format.type is InputFormatType.N_LINE:
-        return splits.planned(_by_records(task, found))
+        return splits.planned(_by_records(task, inputs))
     if not (spec.combine_files or spec.step):
-        return splits.plan(found, split_max_bytes=spec.split_max_bytes)
+        return splits.plan(inputs, split_max_bytes=spec.split_max_bytes)
     made: list[Split] = []
-    for group in splits.combine(found, split_max_bytes=spec.split_max_bytes):
+    for group in splits.combine(inputs, split_max_bytes=spec.split_max_bytes):
         if len(group) > 1:
             made.append(_combined(task, group))
         else:
@@ -101,7 +101,7 @@ def make_plan(task: Task) -> Plan:
     return splits.planned(made)
 
 
-def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
+def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
     """Yield splits of some lines each, for which the files are read. A compressed file is one split, or none if empty.
 
     If all files are empty, the first is a split, so that there is one.
@@ -110,7 +110,7 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
         TaskError: PlanTooLarge.
     """
     form, number = task.spec.input_format, 0
-    for file in found:
+    for file in inputs:
         if file.size_bytes and compression.codec_of(file.url):
             made = iter(splits.plan([file], split_max_bytes=max(1, file.size_bytes)).splits)
         else:
@@ -126,7 +126,7 @@ def _by_records(task: Task, found: list[InputFile]) -> Iterator[Split]:
                 raise TaskError(Reason.PLAN_TOO_LARGE, message, user_error=True)
             yield split
     if not number:
-        yield from splits.plan(found[:1], split_max_bytes=1).splits
+        yield from splits.plan(inputs[:1], split_max_bytes=1).splits
 
 
 def _inputs(task: Task) -> list[InputFile]:
@@ -135,7 +135,7 @@ def _inputs(task: Task) -> list[InputFile]:
     Raises:
         TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
     """
-    found: list[InputFile] = []
+    inputs: list[InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)
         files = sorted(list_input(task.storage, location), key=lambda file: file.location.path)
@@ -148,10 +148,10 @@ def _inputs(task: Task) -> list[InputFile]:
             raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
         if odd := next((file for file in files if file.problem), None):
             raise object_store.unreadable("read", odd.location.url, odd.problem)
-        found += [
+        inputs += [
             InputFile(url=file.location.url, size_bytes=file.size_bytes, block_bytes=file.block_bytes) for file in files
         ]
-    return found
+    return inputs
 
 
 def _previous(task: Task) -> list[InputFile]:
@@ -197,11 +197,11 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
     listed: set[str] = set()
     for pattern in locations.expand_braces(location.path):
         if not locations.is_glob(pattern):
-            found = list_input(storage, location.at(pattern))
+            candidates = list_input(storage, location.at(pattern))
         else:
             below = storage.listing(location.at(locations.glob_base(pattern)))
-            found = (file for file in _without_markers(below) if locations.matches(pattern, file.location.path))
-        for file in found:
+            candidates = (file for file in _without_markers(below) if locations.matches(pattern, file.location.path))
+        for file in candidates:
             if file.location.path not in listed:
                 listed.add(file.location.path)
                 yield file

@@ -134,9 +134,9 @@ def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
     return planned(split for file in files for split in _file_splits(file, split_max_bytes))
 
 
-def planned(found: Iterable[Split]) -> Plan:
+def planned(all_splits: Iterable[Split]) -> Plan:
     """Return the plan of these splits: the largest first, as Hadoop numbers maps; of the same size, in their order."""
-    splits = sorted(found, key=lambda split: -split.length_bytes)
+    splits = sorted(all_splits, key=lambda split: -split.length_bytes)
     return Plan(splits=splits, bytes_total=sum(split.length_bytes for split in splits))
 
 
@@ -168,7 +168,8 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
     every = list(files)
     group: list[InputFile] = []
     size = 0
-    for file in [each for each in every if compression.is_content(each.url, each.size_bytes)] or every[:1]:
+    contents = [input_file for input_file in every if compression.is_content(input_file.url, input_file.size_bytes)]
+    for file in contents or every[:1]:
         if group and (size + file.size_bytes > split_max_bytes or len(group) >= MAX_COMBINED):
             yield group
             group, size = [], 0
@@ -205,8 +206,8 @@ def with_locations(task: Task, plan: Plan) -> Plan:
     if not urls:
         return plan
     with futures.ThreadPoolExecutor(_WORKERS, "locator") as workers:
-        found = workers.map(lambda url: _blocks(task, url, sizes[url]), urls)
-        return _located(plan, dict(zip(urls, found, strict=True)))
+        block_lists = workers.map(lambda url: _blocks(task, url, sizes[url]), urls)
+        return _located(plan, dict(zip(urls, block_lists, strict=True)))
 
 
 def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
@@ -222,7 +223,7 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
 
 
 def _located(plan: Plan, blocks: dict[str, Sequence[Block]]) -> Plan:
-    in_order = {url: sorted(each, key=_offset) for url, each in blocks.items()}
+    in_order = {url: sorted(file_blocks, key=_offset) for url, file_blocks in blocks.items()}
     sets: dict[tuple[str, ...], int] = {}
     splits = []
     for split in plan.splits:

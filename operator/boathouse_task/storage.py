@@ -71,8 +71,8 @@ class Storage:
 
     def size(self, location: Location) -> int | None:
         """Return the object's size in bytes, or None if it does not exist."""
-        found = self.find(location)
-        return found.size_bytes if found is not None else None
+        stored = self.find(location)
+        return stored.size_bytes if stored is not None else None
 
     def read(self, location: Location) -> bytes:
         """Return a small object's content."""
@@ -106,7 +106,7 @@ class Storage:
 
     def files(self, folder: Location) -> Iterator[StoredObject]:
         """Yield the objects of `listing` that can be read: no task writes others."""
-        return (found for found in self.listing(folder) if not found.problem)
+        return (file for file in self.listing(folder) if not file.problem)
 
     def children(self, folder: Location) -> list[StoredObject]:
         """Return the objects directly in a folder that can be read, by name; an unknown folder is empty."""

@@ -132,16 +132,16 @@ def of_user(kubeconfig: Path | None = None, context: str | None = None) -> Clust
         raise ConfigError(f"{named or kubeconfigs.DEFAULT} does not exist" + (" (KUBECONFIG)" if named else ""))
     selected = kubeconfigs.select(files, context)
     user = selected.user.fields
-    found = _config(selected)
+    cluster_config = _config(selected)
     if user.get("token") or user.get("tokenFile"):  # client-go's order too
-        return found
+        return cluster_config
     if provider := user.get("auth-provider"):
         token = kubeconfigs.oidc_token(provider, lambda: _renewed(kubeconfig, selected.name), selected.name)
-        return dataclasses.replace(found, token=token)
+        return dataclasses.replace(cluster_config, token=token)
     if plugin := user.get("exec"):
         made = kubeconfigs.exec_plugin(plugin, _plugins_cluster(selected), selected.user.file.parent)
-        return dataclasses.replace(found, plugin=made)
-    return found
+        return dataclasses.replace(cluster_config, plugin=made)
+    return cluster_config
 
 
 def _renewed(kubeconfig: Path | None, context: str) -> Mapping[str, Any]:
@@ -201,8 +201,8 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
 def _plugins_cluster(selected: kubeconfigs.Selection) -> dict[str, Any]:
     """Return what a plugin is told of the cluster (`client.authentication.k8s.io`, `Cluster`)."""
     fields, authority = selected.cluster.fields, selected.cluster.text("certificate-authority")
-    extensions = {each.get("name"): each.get("extension") for each in fields.get("extensions") or ()}
-    found = {
+    extensions = {extension.get("name"): extension.get("extension") for extension in fields.get("extensions") or ()}
+    cluster_fields = {
         "server": fields.get("server"),
         "tls-server-name": fields.get("tls-server-name"),
         "insecure-skip-tls-verify": fields.get("insecure-skip-tls-verify"),
@@ -210,7 +210,7 @@ def _plugins_cluster(selected: kubeconfigs.Selection) -> dict[str, Any]:
         "proxy-url": fields.get("proxy-url"),
         "config": extensions.get(f"{kubeconfigs.PLUGIN_GROUP}/exec"),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in cluster_fields.items() if value}
 
 
 def _refuse_what_the_operator_does_not_do(selected: kubeconfigs.Selection) -> None:

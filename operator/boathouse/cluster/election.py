@@ -268,7 +268,7 @@ class LeaderElection:
     async def _confirm(self) -> str | None:
         await self._sleep(max(0.0, self._confirmed_at + CONFIRM_DISTANCE_S - self._monotonic()))
         self._confirmation = None  # callers from here on need a later read
-        asked_at = self._monotonic()
+        began_at = self._monotonic()
         while self.valid():
             self._confirmed_at = self._monotonic()
             try:
@@ -281,7 +281,7 @@ class LeaderElection:
                 self.in_doubt = False
                 return None if lease is not None and self._is_ours(lease) else _other_holder(lease)
             await self._sleep(self._timing.retry_s)
-            if self._renewed_at > asked_at:  # a renewal proves the leadership like a read
+            if self._renewed_at > began_at:  # a renewal proves the leadership like a read
                 self.in_doubt = False
                 return None
         return "the lease could not be renewed in time"

@@ -156,18 +156,20 @@ class Informer(Generic[T]):
         stuck = sorted(first & await self._differences())
         return store.Drift(
             **{
-                kind: tuple(key for found, key, _ in stuck if found == kind)
+                kind: tuple(key for drift_kind, key, _ in stuck if drift_kind == kind)
                 for kind in ("missing", "ghosts", "outdated")
             }
         )
 
     async def _differences(self) -> set[tuple[str, str, str]]:
         """Return for each difference its kind, the key, and the version of the object in the store."""
-        found: set[tuple[str, str, str]] = set()
+        differences: set[tuple[str, str, str]] = set()
         for watch in self._reflectors:
             drift = await watch.differences()
             for kind in ("missing", "ghosts", "outdated"):
                 for key in getattr(drift, kind):
-                    known = watch.store.objects.get(key)
-                    found.add((kind, key, f"{known.metadata.uid} {known.metadata.resource_version}" if known else ""))
-        return found
+                    stored = watch.store.objects.get(key)
+                    differences.add(
+                        (kind, key, f"{stored.metadata.uid} {stored.metadata.resource_version}" if stored else "")
+                    )
+        return differences

@@ -110,9 +110,9 @@ def _named(documents: Sequence[tuple[Path, dict[str, Any]]], kind: str, name: st
     for entry, file in entries:
         if entry["name"] == name:
             return Entry(dict(entry.get(kind) or {}), file)
-    known = ", ".join(sorted({str(entry["name"]) for entry, _ in entries})) or "none"
+    names = ", ".join(sorted({str(entry["name"]) for entry, _ in entries})) or "none"
     where = ", ".join(str(file) for file, _ in documents)
-    raise ConfigError(f"the kubeconfig {where} has no {kind} {name!r}; it has: {known}")
+    raise ConfigError(f"the kubeconfig {where} has no {kind} {name!r}; it has: {names}")
 
 
 _EARLY_S: Final = 10
@@ -137,10 +137,10 @@ def oidc_token(provider: Mapping[str, Any], renew: Callable[[], Mapping[str, Any
             f"context {context!r} uses the auth provider {name!r}, which kubectl no longer has: "
             "write its kubeconfig anew, with an exec plugin such as gke-gcloud-auth-plugin or kubelogin"
         )
-    found = _oidc_id_token(provider) or _oidc_id_token(renew())
-    if found is None:
+    id_token = _oidc_id_token(provider) or _oidc_id_token(renew())
+    if id_token is None:
         raise ConfigError(f"the ID token of context {context!r} has expired: log in to its OIDC provider")
-    return found
+    return id_token
 
 
 def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
@@ -164,15 +164,15 @@ def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
 
 def _oidc_id_token(provider: Mapping[str, Any]) -> str | None:
     """Return the ID token if it is there and has not expired. The API server verifies it, this only reads it."""
-    found = (provider.get("config") or {}).get("id-token")
-    if not found:
+    id_token = (provider.get("config") or {}).get("id-token")
+    if not id_token:
         return None
     try:
-        payload = str(found).split(".")[1]
+        payload = str(id_token).split(".")[1]
         expires_at_s = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
     except (IndexError, KeyError, TypeError, ValueError, binascii.Error):
         return None
-    return str(found) if server_time.SERVER_TIME.now_s() < expires_at_s - _EARLY_S else None
+    return str(id_token) if server_time.SERVER_TIME.now_s() < expires_at_s - _EARLY_S else None
 
 
 PLUGIN_GROUP: Final = "client.authentication.k8s.io"
@@ -291,7 +291,7 @@ def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, fold
             f"the kubeconfig's exec plugin {command!r} has apiVersion {version!r}: use {PLUGIN_GROUP}/v1 or v1beta1"
         )
     try:
-        variables = {str(each["name"]): str(each["value"]) for each in user.get("env") or ()}
+        variables = {str(variable["name"]): str(variable["value"]) for variable in user.get("env") or ()}
         arguments = tuple(map(str, user.get("args") or ()))
     except (KeyError, TypeError) as error:
         raise ConfigError(f"args or env of the kubeconfig's exec plugin {command} is not a list: correct it") from error

@@ -131,9 +131,9 @@ class Store(Generic[T]):
         Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
         """
         missing = [k for k in listed if k not in self.objects and self._gone.get(k, 0) <= revision]
-        known = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
-        ghosts = [k for k, (_, own) in known.items() if k not in listed and own <= revision]
-        outdated = [k for k, was in listed.items() if k in known and known[k] != was and known[k][1] <= revision]
+        stored = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
+        ghosts = [k for k, (_, own) in stored.items() if k not in listed and own <= revision]
+        outdated = [k for k, was in listed.items() if k in stored and stored[k] != was and stored[k][1] <= revision]
         return Drift(missing=tuple(missing), ghosts=tuple(ghosts), outdated=tuple(outdated))
 
     def _is_old(self, key: str, revision: int, old: T | None) -> bool:
@@ -168,13 +168,13 @@ class Listing(Generic[T]):
         self._store = store
         self._revision = revision
         self._went_back = revision < store.revision
-        self._seen: set[str] = set()
+        self._listed_keys: set[str] = set()
 
     def page(self, items: Iterable[T]) -> Iterator[Change[T]]:
         """Apply a page."""
         for new in items:
             key = new.metadata.key
-            self._seen.add(key)
+            self._listed_keys.add(key)
             old = self._store.objects.get(key)
             if old is None or self._is_newer(old.metadata, new.metadata):
                 yield from self._store._replace(key, old, new)
@@ -182,7 +182,7 @@ class Listing(Generic[T]):
     def finish(self) -> Iterator[Change[T]]:
         """Remove objects that are in no page, and set the store's revision to the list's."""
         store = self._store
-        for key in [key for key in store.objects if key not in self._seen]:
+        for key in [key for key in store.objects if key not in self._listed_keys]:
             yield Deleted(key=key, old=store.objects.pop(key))
         store.revision = self._revision
         store._floor = self._revision  # noqa: SLF001 - the two are one thing

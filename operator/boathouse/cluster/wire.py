@@ -519,4 +519,4 @@ class NodeView(View, frozen=True, kw_only=True):
     @property
     def internal_ip(self) -> str:
         """Its first internal address, or empty."""
-        return next((each.address for each in self.status.addresses if each.type == "InternalIP"), "")
+        return next((address.address for address in self.status.addresses if address.type == "InternalIP"), "")

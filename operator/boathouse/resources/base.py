@@ -139,23 +139,23 @@ def with_immutability(
     """
 
     def apply(schema: dict[str, Any]) -> None:
-        fields = [each for each in schema["properties"] if each not in always_mutable]
+        fields = [field for field in schema["properties"] if field not in always_mutable]
         schema[RULES] = [*_immutable(fields, mutable_while_suspended, noun), *rules]
 
     return apply
 
 
 def _immutable(fields: Iterable[str], mutable_while_suspended: Collection[str], noun: str) -> list[dict[str, str]]:
-    found = []
+    immutability_rules = []
     for field in fields:
         same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
         if field in mutable_while_suspended:
             message = f"spec.{field} can only be changed while the {noun} is suspended: set spec.suspend first"
-            found.append(rule(f"oldSelf.suspend || ({same})", message))
+            immutability_rules.append(rule(f"oldSelf.suspend || ({same})", message))
         else:
             message = f"spec.{field} is immutable: delete and recreate the {noun}, or create one with another name"
-            found.append(rule(same, message))
-    return found
+            immutability_rules.append(rule(same, message))
+    return immutability_rules
 
 
 MAX_HADOOP_SETTINGS: Final = 256

@@ -291,15 +291,15 @@ class OperatorConfig(_Section):
 
     @pydantic.model_validator(mode="after")
     def _queues_exist(self) -> Self:
-        known = {queue.name for queue in self.queues}
-        if len(known) != len(self.queues):
+        queue_names = {queue.name for queue in self.queues}
+        if len(queue_names) != len(self.queues):
             raise ValueError("queues: two queues have the same name")
         for what, name in {
             "defaultQueue": self.default_queue,
             **{f"namespaceQueues[{ns}]": q for ns, q in self.namespace_queues.items()},
         }.items():
-            if name not in known:
-                raise ValueError(f'{what} is "{name}", which is not one of the queues {sorted(known)}')
+            if name not in queue_names:
+                raise ValueError(f'{what} is "{name}", which is not one of the queues {sorted(queue_names)}')
         return self
 
     @pydantic.model_validator(mode="after")
@@ -342,10 +342,10 @@ class OperatorConfig(_Section):
         """
         return next(queue for queue in self.queues if queue.name == name)
 
-    def queue_for(self, namespace: str, asked: str | None) -> str:
+    def queue_for(self, namespace: str, requested: str | None) -> str:
         """Return the queue of a job: its own, else that of its namespace's label or entry here, else the default."""
         labelled = None if self._label_of is None else self._label_of(namespace)
-        return asked or labelled or self.namespace_queues.get(namespace, self.default_queue)
+        return requested or labelled or self.namespace_queues.get(namespace, self.default_queue)
 
 
 def load(path: pathlib.Path) -> OperatorConfig:

@@ -45,10 +45,10 @@ def _epoch(timestamp: object) -> float:
     Raises:
         ValueError: It is none.
     """
-    found = epoch(timestamp) if isinstance(timestamp, str) else None
-    if found is None:
+    epoch_s = epoch(timestamp) if isinstance(timestamp, str) else None
+    if epoch_s is None:
         raise ValueError("a timestamp is a text such as 2026-01-01T00:00:00Z")
-    return found
+    return epoch_s
 
 
 def _epoch_or_none(timestamp: object) -> float | None:
@@ -114,7 +114,7 @@ class Status(PartWithoutDefaults):
 
     def condition(self, condition_type: str) -> Condition | None:
         """Return the condition of a type, or None."""
-        return next((each for each in self.conditions if each.type == condition_type), None)
+        return next((condition for condition in self.conditions if condition.type == condition_type), None)
 
     def holds(self, condition_type: str) -> bool:
         """Return whether a condition is True."""

@@ -36,18 +36,18 @@ class Changes:
 
     def applied(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return a class with the changes."""
-        own, found = task_class.constraints, self.constraints
+        own, added = task_class.constraints, self.constraints
         constraints = dataclasses.replace(
             own,
-            node_selector=tuple(sorted((dict(own.node_selector) | dict(found.node_selector)).items())),
-            tolerations=(*own.tolerations, *found.tolerations),
-            affinity=own.affinity if found.affinity is None else found.affinity,
-            host_ports=tuple(sorted({*own.host_ports, *found.host_ports})),
-            claims=tuple(sorted({*own.claims, *found.claims})),
-            features=tuple(sorted({*own.features, *found.features})),
-            pod_affinity=(*own.pod_affinity, *found.pod_affinity),
-            pod_anti_affinity=(*own.pod_anti_affinity, *found.pod_anti_affinity),
-            spread=(*own.spread, *found.spread),
+            node_selector=tuple(sorted((dict(own.node_selector) | dict(added.node_selector)).items())),
+            tolerations=(*own.tolerations, *added.tolerations),
+            affinity=own.affinity if added.affinity is None else added.affinity,
+            host_ports=tuple(sorted({*own.host_ports, *added.host_ports})),
+            claims=tuple(sorted({*own.claims, *added.claims})),
+            features=tuple(sorted({*own.features, *added.features})),
+            pod_affinity=(*own.pod_affinity, *added.pod_affinity),
+            pod_anti_affinity=(*own.pod_anti_affinity, *added.pod_anti_affinity),
+            spread=(*own.spread, *added.spread),
         )
         resources = _combined(task_class.resources, self.more, sign=1)
         return dataclasses.replace(task_class, resources=resources, constraints=constraints)
@@ -70,9 +70,9 @@ def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
     return _difference(*((_size(view), translate.constraints(view)) for view in (planned, admitted)))
 
 
-def changes_of_class(planned: model.TaskClass, found: model.TaskClass) -> Changes | None:
+def changes_of_class(planned: model.TaskClass, admitted: model.TaskClass) -> Changes | None:
     """Return what admission has added to a pod of the first class, which is now of the second; None for nothing."""
-    return _difference(*((task_class.resources, task_class.constraints) for task_class in (planned, found)))
+    return _difference(*((task_class.resources, task_class.constraints) for task_class in (planned, admitted)))
 
 
 def _size(pod: wire.PodView) -> model.Resources:
@@ -95,12 +95,12 @@ def _difference(
         pod_anti_affinity=_added(before.pod_anti_affinity, after.pod_anti_affinity),
         spread=_added(before.spread, after.spread),
     )
-    found = Changes(more=_combined(admitted[0], planned[0], sign=-1), constraints=constraints)
-    return None if found == Changes() else found
+    difference = Changes(more=_combined(admitted[0], planned[0], sign=-1), constraints=constraints)
+    return None if difference == Changes() else difference
 
 
 def _added(before: Sequence[T], after: Sequence[T], *, but: Callable[[T], bool] | None = None) -> tuple[T, ...]:
-    return tuple(each for each in after if each not in before and not (but and but(each)))
+    return tuple(item for item in after if item not in before and not (but and but(item)))
 
 
 def _is_default(toleration: model.Toleration) -> bool:

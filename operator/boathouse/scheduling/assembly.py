@@ -88,8 +88,8 @@ class Scheduling:
 
     def queue_of_namespace(self, name: str) -> str | None:
         """Return the default queue in a namespace's label, or None."""
-        known = self.namespaces.objects.get(name)
-        return None if known is None else known.metadata.labels.get(names.LABEL_QUEUE)
+        namespace = self.namespaces.objects.get(name)
+        return None if namespace is None else namespace.metadata.labels.get(names.LABEL_QUEUE)
 
     def add_probes(self, state: health.Health) -> None:
         """Add liveness probes for silent watches and a stalled scheduling loop."""
@@ -228,7 +228,7 @@ def _watch_gauges(target: metrics.ScrapeGauges, watches: dict[str, Watch]) -> No
     def read(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
         return lambda: {(name,): value(watch) for name, watch in watches.items()}
 
-    def known(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
+    def read_synced(value: Callable[[Watch], float]) -> Callable[[], metrics.Reading]:
         return lambda: {(name,): value(watch) for name, watch in watches.items() if watch.synced.is_set()}
 
     prefix = f"{metrics.PREFIX}_watch_"
@@ -237,13 +237,13 @@ def _watch_gauges(target: metrics.ScrapeGauges, watches: dict[str, Watch]) -> No
             name=f"{prefix}freshness_seconds",
             documentation="Age of the last message of a watch",
             labels=("watch",),
-            read=known(lambda watch: watch.freshness_s()),
+            read=read_synced(lambda watch: watch.freshness_s()),
         ),
         metrics.Gauge(
             name=f"{prefix}lag_seconds",
             documentation="Processing time of the last batch of events",
             labels=("watch",),
-            read=known(lambda watch: watch.lag_s),
+            read=read_synced(lambda watch: watch.lag_s),
         ),
     )
     for name, documentation, value in (

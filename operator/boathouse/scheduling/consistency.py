@@ -66,7 +66,9 @@ class ConsistencyChecker(Part):
             False if there is drift; True if all is equal or could not be compared.
         """
         try:
-            found = [f"{kind} {key}" for kind, watch in self._watches.items() for key in await self._watch_drift(watch)]
+            differences = [
+                f"{kind} {key}" for kind, watch in self._watches.items() for key in await self._watch_drift(watch)
+            ]
         except errors.ClusterError as error:
             log.warning("the cache could not be compared", error=str(error))
             self._counters.comparison("skipped")
@@ -75,14 +77,16 @@ class ConsistencyChecker(Part):
         if stuck:
             await self._sleep(SETTLE_S)
             stuck &= self._ledger_drift()
-        found += sorted(f"ledger {key}" for key in stuck)
-        self._counters.comparison("drift" if found else "equal")
-        if found:
-            self._counters.cache_drift.inc(len(found))
-            message = f"the cache differs from the API server in {len(found)} objects: {', '.join(found[:10])}"
+        differences += sorted(f"ledger {key}" for key in stuck)
+        self._counters.comparison("drift" if differences else "equal")
+        if differences:
+            self._counters.cache_drift.inc(len(differences))
+            message = (
+                f"the cache differs from the API server in {len(differences)} objects: {', '.join(differences[:10])}"
+            )
             log.error(message)
             self._on_fatal(message)
-        return not found
+        return not differences
 
     async def _watch_drift(self, watch: Watch) -> list[str]:
         """Compare a watch with a LIST, and again after its next message, because a watch may be behind without drift.

@@ -43,8 +43,8 @@ def run(
     plan = framework.run_cycle(queue, profile, view)
     diagnoses: dict[model.ClassId, tuple[model.Diagnosis, str]] = {}
     for class_id, left in plan.left.items():
-        if wants(class_id, left.verdict.code) and (found := plan.diagnosis(class_id)) is not None:
-            diagnoses[class_id] = found, left.pending.job.namespace
+        if wants(class_id, left.verdict.code) and (diagnosis := plan.diagnosis(class_id)) is not None:
+            diagnoses[class_id] = diagnosis, left.pending.job.namespace
     result = CycleResult(
         decisions=plan.decisions,
         placed=frozenset(
@@ -69,12 +69,12 @@ def culprits(
 
     This runs a small cycle for each job, and only after a cycle failed.
     """
-    found = []
+    raising = []
     for entry, todo in tasks:
         try:
             queue = framework.SchedulingQueue(axis, queues)
             queue.submit(entry.job, entry.classes, todo)
             run(queue, profile, view, lambda *_: True)
         except Exception as error:  # noqa: BLE001 - the question is which job makes it raise
-            found.append((entry, error))
-    return found
+            raising.append((entry, error))
+    return raising

@@ -25,13 +25,13 @@ class ReservedNodes(Part):
 
     def report(self) -> None:
         """Report what was reserved when the last cycle began, once for each node and owner."""
-        found = {
+        reserved = {
             (reservation.node, reservation.task_class): reservation
             for reservation in self._state.profile.reserve.reservations()
         }
-        for key in found.keys() - self._known:
-            self._report(found[key])
-        self._known = set(found)
+        for key in reserved.keys() - self._known:
+            self._report(reserved[key])
+        self._known = set(reserved)
 
     def _report(self, reserved: framework.ReservedNode) -> None:
         for job in self._jobs.gangs:
@@ -186,11 +186,11 @@ class Decider(Part):
                 if not entry.is_aside
             )
             queues, view = list(self._queue.queues.values()), self._ledger.snapshot(now_s)
-            found = cycle.culprits(todo, queues, self._profile_now(), self._state.axis, view)
-            if not found:
+            culprits = cycle.culprits(todo, queues, self._profile_now(), self._state.axis, view)
+            if not culprits:
                 self._jobs.mark_all()
                 raise
-            for entry, error in found:
+            for entry, error in culprits:
                 self._state.set_job_aside(entry, error)
             result = self._run(now_s)
         self._counters.unschedulable(self._diagnoses.update(result))

@@ -278,17 +278,17 @@ class Executor(Part):
         try:
             size = entry.of_manifest(operation.task_class.id, resources)
             manifest = entry.factory.build(task, size, node, self._expected(entry, task))
-            asked = translate.manifest_resources(manifest)
+            requested = translate.manifest_resources(manifest)
         except Exception as error:  # one job's pods must not stop all others
             log.exception("a pod could not be built", pod=task, job=entry.job.name)
             return outcomes.NotDone(
                 reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=SET_ASIDE_S
             )
-        if not resources.covers(asked):
+        if not resources.covers(requested):
             log.error(
-                "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(asked)
+                "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(requested)
             )
-            message = f"the pod requests {asked}, but the scheduler decided {resources}"
+            message = f"the pod requests {requested}, but the scheduler decided {resources}"
             return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
         return manifest
 

@@ -30,9 +30,9 @@ class PlaceholderPods:
         job = model.JobId(pod.task_of)
         if not isinstance(change, store.Deleted):
             self._by_job.setdefault(job, {})[pod.id] = pod
-        elif (found := self._by_job.get(job)) is not None:
-            found.pop(pod.id, None)
-            if not found:
+        elif (placeholders := self._by_job.get(job)) is not None:
+            placeholders.pop(pod.id, None)
+            if not placeholders:
                 del self._by_job[job]
 
     def of(self, job: model.JobId) -> Mapping[model.TaskId, PodFacts]:

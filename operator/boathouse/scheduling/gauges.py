@@ -30,7 +30,7 @@ class SchedulerGauges(Part):
     def register(self, target: metrics.ScrapeGauges) -> None:
         """Expose all gauges."""
         leader = self._leader
-        known: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
+        gauges: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
             ("leader", "1 while this process is the leader", (), lambda: {(): float(leader.valid())}),
             (
                 "leader_epoch",
@@ -142,7 +142,7 @@ class SchedulerGauges(Part):
             ),
             ("in_flight_writes", "Decisions not yet in flight", (), lambda: {(): float(len(self._operations))}),
         )
-        for name, documentation, labels, read in known:
+        for name, documentation, labels, read in gauges:
             target.add(
                 metrics.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)
             )
@@ -174,8 +174,8 @@ class SchedulerGauges(Part):
 
     def _thresholds(self) -> metrics.Reading:
         values = self._figures("interferenceThreshold")
-        known = {"min": min(values), "median": statistics.median(values), "max": max(values)} if values else {}
-        return {(name,): value for name, value in known.items()}
+        thresholds = {"min": min(values), "median": statistics.median(values), "max": max(values)} if values else {}
+        return {(name,): value for name, value in thresholds.items()}
 
     def _parts_off(self) -> metrics.Reading:
         off = {} if self._guard is None else self._guard.programs_off(self._clock())
@@ -205,15 +205,15 @@ class SchedulerGauges(Part):
         return {(state,): float(count) for state, count in states.items()}
 
     def _pending_tasks(self) -> metrics.Reading:
-        found: dict[tuple[str, ...], float] = {
+        counts: dict[tuple[str, ...], float] = {
             (str(queue), reason): 0.0 for queue in self._queue.queues for reason in ("Active", *_REASONS)
         }
         unschedulable = self._queue.unschedulable()
         for waiting in self._waiting():
             verdict = unschedulable.get(waiting.task_class.id)
             key = (str(waiting.job.queue), "Active" if verdict is None else str(verdict.code))
-            found[key] = found.get(key, 0.0) + waiting.pool.count
-        return found
+            counts[key] = counts.get(key, 0.0) + waiting.pool.count
+        return counts
 
     def _waiting(self) -> list[framework.QueuedClass]:
         return [queued for entry in self._jobs.entries() for queued in self._queue.classes_of(entry.job.id)]

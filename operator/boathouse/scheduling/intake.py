@@ -70,8 +70,8 @@ class Intake(Part):
         Raises:
             ValueError: A task's class is not among the classes.
         """
-        known = {task_class.id for task_class in classes}
-        if strange := next((task for task in tasks if task.task_class not in known), None):
+        class_ids = {task_class.id for task_class in classes}
+        if strange := next((task for task in tasks if task.task_class not in class_ids), None):
             raise ValueError(f"{strange.id} is of class {strange.task_class!r}, which was not submitted with {job.id}")
         if any(task_class.constraints.claims for task_class in classes):
             self._volumes.is_needed = True

@@ -226,13 +226,13 @@ class Jobs:
 
     def learn(self, entry: Entry, task_class: model.ClassId, changes: admitted.Changes | None) -> bool:
         """Note what admission adds to the pods of a class; return whether that is news, and the class has changed."""
-        known = entry.admission.get(task_class)
+        former = entry.admission.get(task_class)
         if changes is not None:
             self.changing.add(entry.namespace)
         if not any(planned.id == task_class for planned in entry.planned):
             return False
-        entry.admission[task_class] = known if changes is None else changes
-        if changes is None or changes == known:
+        entry.admission[task_class] = former if changes is None else changes
+        if changes is None or changes == former:
             return False
         classes = tuple(entry.as_admitted(planned) for planned in entry.planned)
         entry.classes = (*classes, *entry.classes[entry.submitted :])
@@ -307,18 +307,18 @@ class Jobs:
         Returns:
             Whether any pod has such a label.
         """
-        found, wanted = False, dict[str | None, set[model.LabelMention]]()
-        for namespace, each in mentioned:
-            wanted.setdefault(namespace, set()).add(each)
+        is_reclassified, wanted = False, dict[str | None, set[model.LabelMention]]()
+        for namespace, mention in mentioned:
+            wanted.setdefault(namespace, set()).add(mention)
         for row in list(self._pods.waiting()) if mentioned else ():
             pod = row.facts
             if pod is None or pod.task_of is not None or row.task is None:
                 continue
-            own = {(key, seen) for key, value in pod.labels.items() for seen in (None, value)}
+            own = {(key, label_value) for key, value in pod.labels.items() for label_value in (None, value)}
             if not all(own.isdisjoint(wanted.get(namespace, ())) for namespace in (None, row.namespace)):
                 self.add_foreign(row, pod)
-                found = True
-        return found
+                is_reclassified = True
+        return is_reclassified
 
     def _class_of(self, pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
         """Return the class of a foreign pod, with the labels that selectors of pods depend on.
@@ -398,8 +398,8 @@ class Jobs:
 
     def gangs_in(self, namespace: str) -> list[tuple[Entry, gang_minimum.Gang]]:
         """Return the jobs of a namespace that have a gang."""
-        found = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
-        return [(entry, entry.gang) for entry in found if entry.gang is not None]
+        entries = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
+        return [(entry, entry.gang) for entry in entries if entry.gang is not None]
 
     def mark_job(self, job: model.JobId) -> None:
         """Tell the scheduling queue of all tasks of a job before the next cycle."""
@@ -465,12 +465,12 @@ class Jobs:
 
         Those go one after another: a job that is short of its minimum gets nothing else.
         """
-        found = gangs.members(gang, self._pods)
-        if not found.has_begun:
+        members = gangs.members(gang, self._pods)
+        if not members.has_begun:
             is_out = entry.pending_reason is not None or entry.excess
-            if is_out or found.driver is None or self.backoff_of(found.driver) is not None:
+            if is_out or members.driver is None or self.backoff_of(members.driver) is not None:
                 return ()
-            return found.driver, *found.expected[: gang_minimum.short_of(gang, found.executors)]
+            return members.driver, *members.expected[: gang_minimum.short_of(gang, members.executors)]
         return entry.first or [row for row in self.rows(entry) if not row.is_submitted]
 
     def _update(self, entry: Entry, row: rows.PodRow) -> bool:

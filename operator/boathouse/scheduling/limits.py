@@ -71,9 +71,9 @@ class Quotas:
 
     def remove(self, metadata: wire.ObjectMeta) -> None:
         """Remove a quota."""
-        found = self._quotas.get(metadata.namespace, {})
-        found.pop(metadata.name, None)
-        if not found:
+        quotas = self._quotas.get(metadata.namespace, {})
+        quotas.pop(metadata.name, None)
+        if not quotas:
             self._quotas.pop(metadata.namespace, None)
         self.changed.add(metadata.namespace)
 
@@ -107,7 +107,7 @@ class Quotas:
         promised_total: collections.Counter[str] = collections.Counter()
         for amounts in promised:
             promised_total.update(amounts)
-        found = None
+        refusal = None
         for name, quota in sorted(self._quotas[namespace].items()):
             for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
                 need, promised_amount, held_amount = (
@@ -117,10 +117,10 @@ class Quotas:
                 if need > limit.hard:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
                 used = limit.used + promised_amount - held_amount
-                if need and used + need > limit.hard and found is None:
+                if need and used + need > limit.hard and refusal is None:
                     left = dataclasses.replace(limit, used=used)
-                    found = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
-        return found
+                    refusal = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
+        return refusal
 
 
 def _limits(quota: views.QuotaView) -> Iterator[QuotaLine]:
@@ -335,13 +335,13 @@ class Variety:
         )
 
     def _recount(self, namespace: str) -> _Used:
-        now_s, known = self._clock(), self._used.get(namespace)
-        if known is not None and now_s < known.at_s + RECOUNT_S:
-            return known
+        now_s, former = self._clock(), self._used.get(namespace)
+        if former is not None and now_s < former.at_s + RECOUNT_S:
+            return former
         used = self._used[namespace] = _Used(namespace, now_s)
-        if known is not None:
+        if former is not None:
             for task_class in self._waiting(namespace):
-                if task_class.id in known.shapes:
+                if task_class.id in former.shapes:
                     used.add(task_class.id, task_class.constraints)
         return used
 

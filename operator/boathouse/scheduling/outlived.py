@@ -51,8 +51,8 @@ class OutlivedPods:
         pod = change.old if isinstance(change, store.Deleted) else change.new
         if isinstance(change, store.Deleted) or not _is_due(pod):
             self._pods.pop(pod.metadata.uid, None)
-        elif (known := self._pods.get(pod.metadata.uid)) is not None:
-            known.pod = pod
+        elif (outlived := self._pods.get(pod.metadata.uid)) is not None:
+            outlived.pod = pod
         else:
             self._pods[pod.metadata.uid] = _Outlived(pod, self._clock() + PATIENCE_S)
 

@@ -82,9 +82,9 @@ class PodConditions:
         if report is None:
             report = row.report = PendingReport(_stated(pod))
         self._delayed.pop(row.id, None)
-        known = report.condition
-        if known != why:
-            is_other = known is not None and known.reason != why.reason
+        reported = report.condition
+        if reported != why:
+            is_other = reported is not None and reported.reason != why.reason
             is_time = is_other or now_s >= report.condition_at_s + MESSAGE_WINDOW_S
             report.condition_at_s = now_s if is_time else report.condition_at_s
             if is_time and self.shares.take(row.namespace):
@@ -229,9 +229,11 @@ class PodConditions:
 
 
 def _stated(pod: wire.Pod) -> PendingReason | None:
-    known = pod.condition(POD_SCHEDULED)
+    condition = pod.condition(POD_SCHEDULED)
     return (
-        None if known is None or known.status != "False" else PendingReason(reason=known.reason, message=known.message)
+        None
+        if condition is None or condition.status != "False"
+        else PendingReason(reason=condition.reason, message=condition.message)
     )
 
 
@@ -241,7 +243,7 @@ def condition_of(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
     condition |= {"reason": why.reason, "message": why.message}
     if pod.metadata.generation:
         condition["observedGeneration"] = pod.metadata.generation
-    known = pod.condition(POD_SCHEDULED)
-    if known is None or known.status != "False":
+    former = pod.condition(POD_SCHEDULED)
+    if former is None or former.status != "False":
         condition["lastTransitionTime"] = server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return condition

@@ -41,8 +41,8 @@ class Devices:
         """Add or replace a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
         self._offered[name] = frozenset({_IMPLICIT + name, *([resource] if resource else [])})
-        for each in sorted(self._offered[name]):
-            self._axis.row(each)
+        for resource_name in sorted(self._offered[name]):
+            self._axis.row(resource_name)
 
     def remove(self, name: str) -> None:
         """Remove a DeviceClass."""
@@ -107,7 +107,7 @@ class JobDiagnosis:
 
 def diagnose(
     job: model.Job,
-    found: Sequence[model.Diagnosis],
+    diagnoses: Sequence[model.Diagnosis],
     resource_holders: indexes.Holders,
     device_classes: Devices | None = None,
 ) -> JobDiagnosis:
@@ -115,15 +115,15 @@ def diagnose(
 
     Args:
         job: The job.
-        found: Diagnoses of its pending classes; at least one.
+        diagnoses: Diagnoses of its pending classes; at least one.
         resource_holders: Holders of resources, of which those in the job's namespace are named.
         device_classes: DeviceClasses; None for none.
     """
     worst = min(
-        found, key=lambda diagnosis: (_WORST_FIRST.index(diagnosis.code), -diagnosis.count, diagnosis.task_class)
+        diagnoses, key=lambda diagnosis: (_WORST_FIRST.index(diagnosis.code), -diagnosis.count, diagnosis.task_class)
     )
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else indexes.Held()
-    waiting = sum(diagnosis.count for diagnosis in found)
+    waiting = sum(diagnosis.count for diagnosis in diagnoses)
     message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
     message = _with_figures(message + _of_devices(worst, device_classes), worst, _ROUNDED_S)
     return JobDiagnosis(
@@ -132,7 +132,7 @@ def diagnose(
 
 
 def for_pod(
-    found: model.Diagnosis,
+    diagnosis: model.Diagnosis,
     namespace: str,
     resource_holders: indexes.Holders,
     device_classes: Devices | None = None,
@@ -142,19 +142,19 @@ def for_pod(
     """Return the message for a pending pod of a class, which names jobs only of the same namespace.
 
     Args:
-        found: The diagnosis of its class.
+        diagnosis: The diagnosis of its class.
         namespace: Its namespace.
         resource_holders: Holders of resources.
         device_classes: DeviceClasses; None for none.
         nodes_can_come: Whether the reason is `Unschedulable` for whatever a new node could cure.
     """
-    held = resource_holders.top(found.scarce, namespace) if found.scarce else indexes.Held()
-    of_devices = _of_devices(found, device_classes)
-    message = found.message + _scarce(found, held) + of_devices
-    code = model.Code.UNSCHEDULABLE if nodes_can_come and found.code in CURED_BY_NODES else found.code
+    held = resource_holders.top(diagnosis.scarce, namespace) if diagnosis.scarce else indexes.Held()
+    of_devices = _of_devices(diagnosis, device_classes)
+    message = diagnosis.message + _scarce(diagnosis, held) + of_devices
+    code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
     return PendingReason(
         reason=pod_conditions.UNSUPPORTED if of_devices else str(code),
-        message=_with_figures(message, found, _ROUNDED_S_OF_POD),
+        message=_with_figures(message, diagnosis, _ROUNDED_S_OF_POD),
     )
 
 
@@ -198,29 +198,29 @@ def of_too_many_constraints(constraints: int) -> PendingReason:
     )
 
 
-def _scarce(found: model.Diagnosis, held: indexes.Held) -> str:
-    if found.scarce is None:
+def _scarce(diagnosis: model.Diagnosis, held: indexes.Held) -> str:
+    if diagnosis.scarce is None:
         return ""
-    asked = f" Each requests {model.readable(found.scarce, found.asked)} {found.scarce}"
-    if 0 < found.least < found.asked:
-        asked += f" (at least {model.readable(found.scarce, found.least)})"
-    if found.code is model.Code.NEVER_FITS:
-        return f"{asked}, and the largest node has {model.readable(found.scarce, found.largest)}."
-    parts = [f"{owner} holds {model.readable(found.scarce, held_by)}" for owner, held_by in held.named]
+    requests_text = f" Each requests {model.readable(diagnosis.scarce, diagnosis.asked)} {diagnosis.scarce}"
+    if 0 < diagnosis.least < diagnosis.asked:
+        requests_text += f" (at least {model.readable(diagnosis.scarce, diagnosis.least)})"
+    if diagnosis.code is model.Code.NEVER_FITS:
+        return f"{requests_text}, and the largest node has {model.readable(diagnosis.scarce, diagnosis.largest)}."
+    parts = [f"{owner} holds {model.readable(diagnosis.scarce, held_by)}" for owner, held_by in held.named]
     if held.elsewhere > 0:
-        parts.append(f"other namespaces hold {model.readable(found.scarce, held.elsewhere)}")
-    return f"{asked}; {', '.join(parts)}." if parts else f"{asked}; no pod holds any."
+        parts.append(f"other namespaces hold {model.readable(diagnosis.scarce, held.elsewhere)}")
+    return f"{requests_text}; {', '.join(parts)}." if parts else f"{requests_text}; no pod holds any."
 
 
-def _of_devices(found: model.Diagnosis, device_classes: Devices | None) -> str:
+def _of_devices(diagnosis: model.Diagnosis, device_classes: Devices | None) -> str:
     """Return that a DeviceClass offers a resource which no node has; else an empty text."""
-    is_absent = found.code is model.Code.NEVER_FITS and not found.largest
-    return device_classes.hint(found.scarce) if device_classes is not None and is_absent else ""
+    is_absent = diagnosis.code is model.Code.NEVER_FITS and not diagnosis.largest
+    return device_classes.hint(diagnosis.scarce) if device_classes is not None and is_absent else ""
 
 
-def _with_figures(message: str, found: model.Diagnosis, step_s: int) -> str:
+def _with_figures(message: str, diagnosis: model.Diagnosis, step_s: int) -> str:
     """Return a message with what the policies computed of a pending class, and times in steps."""
-    figures = list(_figures(dict(found.figures), step_s))
+    figures = list(_figures(dict(diagnosis.figures), step_s))
     return "; ".join([message.removesuffix("."), *figures]) if figures else message
 
 
@@ -273,12 +273,14 @@ class Diagnoses:
 
     def wants(self, class_id: model.ClassId, code: model.Code) -> bool:
         """Return whether to compute the diagnosis of a class: its verdict changed, or the last one is old."""
-        known = self._classes.get(class_id)
-        return known is None or known[0].code is not code or self._clock() - known[2] >= REFRESH_S
+        last = self._classes.get(class_id)
+        return last is None or last[0].code is not code or self._clock() - last[2] >= REFRESH_S
 
     def expire(self) -> None:
         """Have all diagnoses computed again in the next cycles."""
-        self._classes = {each: (found, why, -math.inf) for each, (found, why, _) in self._classes.items()}
+        self._classes = {
+            class_id: (diagnosis, why, -math.inf) for class_id, (diagnosis, why, _) in self._classes.items()
+        }
 
     def update(self, result: cycle.CycleResult) -> int:
         """Update the diagnoses with the result of a cycle.
@@ -287,25 +289,25 @@ class Diagnoses:
             Number of tasks that are newly pending, or pending with another reason.
         """
         now_s, fresh = self._clock(), 0
-        for class_id, (found, namespace) in result.diagnoses.items():
-            known = self._classes.get(class_id)
-            if known is None or known[0].code is not found.code:
-                fresh += found.count
-            why = for_pod(found, namespace, self._holders, self._devices, nodes_can_come=self._nodes_can_come)
-            self._classes[class_id] = (found, why, now_s)
+        for class_id, (diagnosis, namespace) in result.diagnoses.items():
+            last = self._classes.get(class_id)
+            if last is None or last[0].code is not diagnosis.code:
+                fresh += diagnosis.count
+            why = for_pod(diagnosis, namespace, self._holders, self._devices, nodes_can_come=self._nodes_can_come)
+            self._classes[class_id] = (diagnosis, why, now_s)
         for class_id in result.placed - result.left.keys():
             self._classes.pop(class_id, None)  # the class has no pending tasks
         return fresh
 
     def of_class(self, class_id: model.ClassId) -> PendingReason | None:
         """Return the reason for pending pods of a class."""
-        known = self._classes.get(class_id)
-        return None if known is None else known[1]
+        last = self._classes.get(class_id)
+        return None if last is None else last[1]
 
     def code_of(self, class_id: model.ClassId) -> model.Code | None:
         """Return the reason of the pending tasks of a class; None if it is not known."""
-        known = self._classes.get(class_id)
-        return None if known is None else known[0].code
+        last = self._classes.get(class_id)
+        return None if last is None else last[0].code
 
     def of_pod(self, row: rows.PodRow) -> PendingReason | None:
         """Return the reason for a pending pod of a task; None if it is not known."""
@@ -314,8 +316,8 @@ class Diagnoses:
         backoff, entry = self._jobs.backoff_of(row), self._jobs.entry_of(row)
         if backoff is not None:
             return PendingReason(reason=backoff.reason, message=backoff.message)
-        if (known := self.of_class(row.task.task_class)) is not None or entry is None:
-            return known
+        if (class_reason := self.of_class(row.task.task_class)) is not None or entry is None:
+            return class_reason
         why = entry.pending_reason if row.is_submitted else None
         if why is not None and entry.lacks_nodes and self._nodes_can_come:
             return PendingReason(reason=str(model.Code.UNSCHEDULABLE), message=why.message)
@@ -341,10 +343,10 @@ class Diagnoses:
                 message=_and(pending_reason.message, entry.hidden),
                 waiting=len(list(self._jobs.rows(entry))),
             )
-        found = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
-        if not found:
+        diagnoses = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
+        if not diagnoses:
             return None
-        diagnosis = diagnose(entry.job, found, self._holders, self._devices)
+        diagnosis = diagnose(entry.job, diagnoses, self._holders, self._devices)
         return dataclasses.replace(diagnosis, message=_and(diagnosis.message, entry.hidden))
 
     def forget(self, class_id: model.ClassId) -> None:

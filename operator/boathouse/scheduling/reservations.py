@@ -68,20 +68,20 @@ class GangJudge(Part):
 
     def _held(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Mapping[str, int]:
         """Return what a gang that has not begun takes of the quotas already, by the pods that show it."""
-        known, limits = self._state.placeholders.of(entry.job.id), self._limits(entry, gang)
+        placeholders, limits = self._state.placeholders.of(entry.job.id), self._limits(entry, gang)
         driver = self._pods.get(gang.driver)
         has_driver = driver is not None and driver.is_submitted and driver.pending_uid is not None
-        has_driver = has_driver or gangs.of_driver(gang) in known
-        executors = sum(gangs.of_executor(task) in known for task in gang.expected)
+        has_driver = has_driver or gangs.of_driver(gang) in placeholders
+        executors = sum(gangs.of_executor(task) in placeholders for task in gang.expected)
         return gang_minimum.promised(gang, limits, executors, with_driver=has_driver)
 
     def _promised(self, but: jobs.Entry) -> Iterator[Mapping[str, int]]:
         """Yield what other drivers of a namespace may still create of their minimum."""
         for entry, gang in self._jobs.gangs_in(but.namespace):
-            found = gangs.members(gang, self._pods)
-            if entry is not but and found.driver is not None and found.has_begun:
-                is_creating = found.driver.state is PodState.CREATING
-                missing = gang_minimum.uncreated(gang, found.executors)
+            members = gangs.members(gang, self._pods)
+            if entry is not but and members.driver is not None and members.has_begun:
+                is_creating = members.driver.state is PodState.CREATING
+                missing = gang_minimum.uncreated(gang, members.executors)
                 missing = max(0, missing - len(self._state.placeholders.of(entry.job.id)))  # these are counted as used
                 yield gang_minimum.promised(gang, self._limits(entry, gang), missing, with_driver=is_creating)
 
@@ -93,10 +93,10 @@ class GangJudge(Part):
         if entry.limits is None:
             try:
                 driver = entry.factory.build(gang.driver, gang.leader.resources, None)
-                found = [
+                pod_limits = [
                     translate.manifest_limits(manifest) for manifest in (driver, entry.factory.build_expected(None))
                 ]
-                entry.limits = gang_minimum.Limits(driver=found[0], executor=found[1])
+                entry.limits = gang_minimum.Limits(driver=pod_limits[0], executor=pod_limits[1])
             except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
                 log.warning("the limits of an application are not known", job=entry.job.name, error=str(error))
                 entry.limits = gang_minimum.Limits()
@@ -202,8 +202,8 @@ class Reservations(Part):
         return operations
 
     def _ranked(self, which: Iterable[model.JobId]) -> list[jobs.Entry]:
-        found = [entry for job in which if (entry := self._jobs.entry(job)) is not None]
-        return sorted(found, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
+        entries = [entry for job in which if (entry := self._jobs.entry(job)) is not None]
+        return sorted(entries, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
 
     # A gang whose tasks changed
 
@@ -216,19 +216,19 @@ class Reservations(Part):
         self._waiting.discard(job)
         if entry is None or entry.gang is None or entry.is_aside:
             return []
-        found = gangs.members(entry.gang, self._pods, lambda row: self._jobs.backoff_of(row) is not None)
-        self._room.release(row for row in found.expected if not _is_enough(row.reserved, entry.gang.executor))
-        if not (entry.has_begun and found.has_begun) or entry.first:
+        members = gangs.members(entry.gang, self._pods, lambda row: self._jobs.backoff_of(row) is not None)
+        self._room.release(row for row in members.expected if not _is_enough(row.reserved, entry.gang.executor))
+        if not (entry.has_begun and members.has_begun) or entry.first:
             self._jobs.mark_job(job)
-        entry.has_begun = found.has_begun
-        if not found.has_begun:
+        entry.has_begun = members.has_begun
+        if not members.has_begun:
             entry.first = ()
-            if found.driver is not None:
+            if members.driver is not None:
                 self._waiting.add(job)
                 self._judge.judge(entry, entry.gang)
-            self._room.release(found.expected)
+            self._room.release(members.expected)
             return []
-        operations = self._seat(entry, entry.gang, found)
+        operations = self._seat(entry, entry.gang, members)
         if entry.first:
             self._jobs.mark_job(job)
         for operation in operations:
@@ -255,12 +255,12 @@ class Reservations(Part):
             for job in self._waiting:
                 self._jobs.touch(job)
 
-    def _seat(self, entry: jobs.Entry, gang: gang_minimum.Gang, found: gangs.Members) -> list[rows.Operation]:
+    def _seat(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> list[rows.Operation]:
         """Give executors reserved places; return the writes, and note the tasks for which there is no place yet."""
-        seating_ = gang_minimum.seat(gang, found.executors, found.places, self._pods.nodes, self._clock())
+        seating_ = gang_minimum.seat(gang, members.executors, members.places, self._pods.nodes, self._clock())
         if seating_.retry_s < math.inf:
             self._retry[entry.job.id] = seating_.retry_s
-        by_id, operations, short = {row.id: row for row in found.expected}, [], list(seating_.short)
+        by_id, operations, short = {row.id: row for row in members.expected}, [], list(seating_.short)
         for seat in seating_.seats:
             self._room.release(by_id[expected] for expected in seat.expected)
             operation = self._bind(entry, seat)
@@ -269,7 +269,7 @@ class Reservations(Part):
             else:
                 operations.append(operation)
         self._room.release(by_id[expected] for expected in seating_.released)
-        free = [row for row in found.expected if row.reserved is None]
+        free = [row for row in members.expected if row.reserved is None]
         entry.first = [row for task in short if (row := self._pods.get(task)) is not None] + free[: seating_.missing]
         return operations
 

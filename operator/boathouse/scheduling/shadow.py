@@ -88,7 +88,7 @@ def compare(real: framework.Plan, shadow: framework.Plan, now_s: float) -> list[
     ours, theirs = _placed(real.decisions), _placed(shadow.decisions)
     decisions = (*real.decisions, *shadow.decisions)
     titles = {decision.task_class.id: _title(decision) for decision in decisions if isinstance(decision, _PLACEMENTS)}
-    found = []
+    differences = []
     for class_id in dict.fromkeys((*ours, *theirs)):
         only_ours, only_theirs = ours[class_id] - theirs[class_id], theirs[class_id] - ours[class_id]
         if only_ours or only_theirs:
@@ -100,13 +100,13 @@ def compare(real: framework.Plan, shadow: framework.Plan, now_s: float) -> list[
                 real_reason=_left(real, class_id),
                 shadow_reason=_left(shadow, class_id),
             )
-            found.append(difference)
+            differences.append(difference)
     acts, shadow_acts = _acts(real.decisions), _acts(shadow.decisions)
     for task in dict.fromkeys((*acts, *shadow_acts)):
         what, shadow_what = acts.get(task, ""), shadow_acts.get(task, "")
         if what != shadow_what:
-            found.append(Difference(now_s=now_s, subject=str(task), real_reason=what, shadow_reason=shadow_what))
-    return found
+            differences.append(Difference(now_s=now_s, subject=str(task), real_reason=what, shadow_reason=shadow_what))
+    return differences
 
 
 def _placed(decisions: Iterable[model.Decision]) -> dict[model.ClassId, collections.Counter[Place]]:
@@ -251,15 +251,15 @@ class Shadow(framework.Observer):
             return
         began_s = self._cpu_s()
         try:
-            found = self._compare(kept)
+            differences = self._compare(kept)
         except Exception as error:  # noqa: BLE001 - it must not affect the real profile
             self._end(error)
             return
         finally:
             self._budget.spend(self._cpu_s() - began_s + self._frozen_cpu_s)
-        self.differed += bool(found)
-        self.agreed += not found
-        self.differences.extend(found)
+        self.differed += bool(differences)
+        self.agreed += not differences
+        self.differences.extend(differences)
 
     def _compare(self, kept: _Frozen) -> list[Difference]:
         queue, now_s = kept.queue, kept.view.now_s
@@ -268,10 +268,10 @@ class Shadow(framework.Observer):
                 queue.reserved.reserve(node, owner, now_s)
         profile = dataclasses.replace(self._profile, filters=(*self._profile.filters, *kept.filters))
         plan = framework.run_cycle(queue, profile, kept.view)
-        found = compare(kept.real, plan, now_s)
+        differences = compare(kept.real, plan, now_s)
         queue.apply(plan, now_s)
         self._reserved = list(queue.reserved.items())
-        return found
+        return differences
 
     def _end(self, error: Exception) -> None:
         self.error = f"{type(error).__name__}: {error}"[:200]

@@ -92,7 +92,7 @@ class ShownGangs(Part):
 
     def decide(self) -> dict[model.JobId, Shown]:
         """Return the gangs that show themselves; all others have no placeholders."""
-        found: dict[model.JobId, Shown] = {}
+        shown_gangs: dict[model.JobId, Shown] = {}
         waiting: list[jobs.Entry] = []
         for job in self._jobs.gangs:
             entry = self._jobs.entry(job)
@@ -102,23 +102,25 @@ class ShownGangs(Part):
                 continue
             members, entry.hidden = gangs.members(entry.gang, self._pods), ""
             if members.has_begun:
-                found[job] = self._begun(entry, entry.gang, members)
+                shown_gangs[job] = self._begun(entry, entry.gang, members)
             elif (visibility := self._visibility(entry, members)) is Visibility.UNKNOWN or not self._is_due(
                 job, visibility
             ):
-                found[job] = self._as_is(entry, entry.gang)
+                shown_gangs[job] = self._as_is(entry, entry.gang)
             elif visibility is Visibility.SHOWN:
                 waiting.append(entry)
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
-        left = self._options.autoscaling.max_placeholders - sum(len(shown.placeholders) for shown in found.values())
+        left = self._options.autoscaling.max_placeholders - sum(
+            len(shown.placeholders) for shown in shown_gangs.values()
+        )
         # namespaces take turns, each with its job of the highest priority that waits the longest
         waiting.sort(key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
         for entry in _in_turns(waiting):
             count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
             entry.hidden = self._hidden(count, left)
             if not entry.hidden:
-                found[entry.job.id], left = self._whole(entry), left - count
-        return found
+                shown_gangs[entry.job.id], left = self._whole(entry), left - count
+        return shown_gangs
 
     def _hidden(self, count: int, left: int) -> str:
         """Return why a gang with so many placeholders does not show itself; empty if it does."""
@@ -151,19 +153,19 @@ class ShownGangs(Part):
         return self._clock() >= since_s + self._options.pending_ahead_delay_s
 
     def _as_is(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Shown:
-        known = self._known.of(entry.job.id)
-        whole = self._whole(entry).placeholders if known else {}
-        return Shown(entry=entry, gang=gang, placeholders={name: whole[name] for name in whole if name in known})
+        placeholders = self._known.of(entry.job.id)
+        whole = self._whole(entry).placeholders if placeholders else {}
+        return Shown(entry=entry, gang=gang, placeholders={name: whole[name] for name in whole if name in placeholders})
 
     def _whole(self, entry: jobs.Entry) -> Shown:
         """Return all pods by which a gang shows itself."""
         gang = entry.gang
         assert gang is not None
         is_sized_late = self._is_sized_late(gang)
-        found = {gangs.of_executor(task): False for task in gang.expected}
+        placeholders = {gangs.of_executor(task): False for task in gang.expected}
         if is_sized_late:
-            found[gangs.of_driver(gang)] = True
-        return Shown(entry=entry, gang=gang, placeholders=found, creates=True, with_driver=not is_sized_late)
+            placeholders[gangs.of_driver(gang)] = True
+        return Shown(entry=entry, gang=gang, placeholders=placeholders, creates=True, with_driver=not is_sized_late)
 
     def _is_sized_late(self, gang: gang_minimum.Gang) -> bool:
         """Return whether the memory of the executors is still to be chosen: then the driver has a placeholder too.
@@ -176,11 +178,11 @@ class ShownGangs(Part):
         """Return the placeholders that stay of a gang that has begun: none if the quota has no room for both."""
         self._since_s.pop(entry.job.id, None)
         uncreated = gang_minimum.uncreated(gang, members.executors)
-        known = self._known.of(entry.job.id)
-        if known and not self._judge.has_room_for_executors(entry, gang, uncreated):
+        placeholders = self._known.of(entry.job.id)
+        if placeholders and not self._judge.has_room_for_executors(entry, gang, uncreated):
             uncreated = 0
         staying = map(gangs.of_executor, gang.expected[:uncreated])
-        return Shown(entry=entry, gang=gang, placeholders={name: False for name in staying if name in known})
+        return Shown(entry=entry, gang=gang, placeholders={name: False for name in staying if name in placeholders})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -248,7 +250,7 @@ class Showing(Part):
         self._set_driver_conditions()
         writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         turns = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(self._write(turns, each) for each in writes[:PER_ROUND]))
+        await asyncio.gather(*(self._write(turns, write) for write in writes[:PER_ROUND]))
 
     def _create_driver(self, shown: Shown) -> None:
         """Create a driver without a node; after a failure not at once."""
@@ -275,11 +277,11 @@ class Showing(Part):
     def _deletions(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the deletions of placeholders, the last ones first."""
         is_settled = self._clock() >= self._began_s + FORGET_S
-        for job, known in self._known:
+        for job, placeholders in self._known:
             if not is_settled and self._jobs.entry(job) is None:
                 continue
             stays = wanted[job].placeholders if job in wanted else {}
-            for name, pod in reversed(list(known.items())):
+            for name, pod in reversed(list(placeholders.items())):
                 if name not in stays and pod.metadata.deletion_timestamp is None:
                     yield self._deletion(job, pod)
 
@@ -296,14 +298,14 @@ class Showing(Part):
     def _conditions_of(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the writes of the condition by which an autoscaler knows that a placeholder needs a node."""
         for job, shown in wanted.items():
-            known = self._known.of(job)
+            placeholders = self._known.of(job)
             why = PendingReason(
                 reason=str(model.Code.UNSCHEDULABLE),
                 message=f"stands for a pod of {shown.entry.job.name}, whose driver and minimum of "
                 f"{len(shown.gang.expected)} executors need nodes",
             )
             for name in shown.placeholders:
-                pod = known.get(name)
+                pod = placeholders.get(name)
                 if pod is not None and pod.metadata.deletion_timestamp is None and not _has_reason(pod, why):
                     yield self._condition(job, pod, why)
 
@@ -324,10 +326,10 @@ class Showing(Part):
 
     def _creations(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         for job, shown in wanted.items():
-            known, built = self._known.of(job), dict[bool, dict[str, Any]]()
+            placeholders, built = self._known.of(job), dict[bool, dict[str, Any]]()
             creates = shown.creates and job not in self._refused
             for name, is_driver in shown.placeholders.items() if creates else ():
-                if name in known or name in self._tried:
+                if name in placeholders or name in self._tried:
                     continue
                 if is_driver not in built and (manifest := _built(shown, is_driver=is_driver)) is not None:
                     built[is_driver] = manifest
@@ -385,5 +387,5 @@ def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:
 
 
 def _has_reason(pod: wire.Pod, why: PendingReason) -> bool:
-    known = pod.condition(pod_conditions.POD_SCHEDULED)
-    return known is not None and (known.status, known.reason) == ("False", why.reason)
+    condition = pod.condition(pod_conditions.POD_SCHEDULED)
+    return condition is not None and (condition.status, condition.reason) == ("False", why.reason)

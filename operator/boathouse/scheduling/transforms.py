@@ -229,13 +229,13 @@ def _shared(labels: tuple[tuple[str, str], ...]) -> dict[str, str]:
 def _bounded(labels: dict[str, str]) -> dict[str, str]:
     if sum(map(len, labels)) + sum(map(len, labels.values())) <= MOST_LABEL_LENGTH:
         return labels
-    found, left = {}, MOST_LABEL_LENGTH
+    bounded, left = {}, MOST_LABEL_LENGTH
     for key, value in sorted(labels.items()):
         left -= len(key) + len(value)
         if left < 0:
             break
-        found[key] = value
-    return found
+        bounded[key] = value
+    return bounded
 
 
 def _anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
@@ -262,13 +262,13 @@ def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) 
     """
     if isinstance(pod, wire.UnreadablePod):
         raise requests.UnreadablePodError("it could not be decoded", is_too_complex=False)
-    asked = requests.pod_requests(pod)
+    amounts = requests.pod_requests(pod)
     if offered is None:
-        requests.check_variety(asked)
-    elif len(asked) > MOST_RESOURCES:
+        requests.check_variety(amounts)
+    elif len(amounts) > MOST_RESOURCES:
         counted = translate.COUNTED | offered()
-        asked = {name: amount for name, amount in asked.items() if name in counted}
-    return translate.resources_of(asked)
+        amounts = {name: amount for name, amount in amounts.items() if name in counted}
+    return translate.resources_of(amounts)
 
 
 def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:

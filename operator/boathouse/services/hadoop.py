@@ -140,8 +140,8 @@ class Directory:
 
     def find_all(self, namespace: str, names: Iterable[str]) -> list[ClusterFacts]:
         """Return the clusters with these names in a namespace, as far as they are listed."""
-        found = (self.find(namespace, name) for name in names)
-        return [cluster for cluster in found if cluster is not None]
+        clusters = (self.find(namespace, name) for name in names)
+        return [cluster for cluster in clusters if cluster is not None]
 
     def unlisted(self, namespace: str, names: Iterable[str]) -> list[str]:
         """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
@@ -187,8 +187,8 @@ def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str
     clusters = tuple(clusters)
     if not clusters:
         return {}
-    known = filter(None, (name.strip() for name in given.split(",")))
-    names = dict.fromkeys([*known, *(cluster.name for cluster in clusters)])
+    given_names = filter(None, (name.strip() for name in given.split(",")))
+    names = dict.fromkeys([*given_names, *(cluster.name for cluster in clusters)])
     settings = {NAMESERVICES: ",".join(names), "dfs.client.use.datanode.hostname": "true"}
     for cluster in clusters:
         settings |= {
@@ -205,7 +205,7 @@ def s3_settings(s3: S3, provider: str) -> dict[str, str]:
     The provider is the class that finds the keys, or several that S3A tries in turn. It is unused without a Secret:
     requests are unsigned.
     """
-    found = {
+    settings = {
         "fs.s3.impl": f"{_S3_PACKAGE}.S3AFileSystem",
         "fs.s3a.aws.credentials.provider": provider
         if s3.secret_ref
@@ -213,12 +213,12 @@ def s3_settings(s3: S3, provider: str) -> dict[str, str]:
         "fs.s3a.endpoint.region": s3.region,
     }
     if s3.endpoint_url:
-        found |= {
+        settings |= {
             "fs.s3a.endpoint": s3.endpoint_url,
             "fs.s3a.path.style.access": "true",
             "fs.s3a.connection.ssl.enabled": "true" if s3.endpoint_url.startswith("https://") else "false",
         }
-    return found
+    return settings
 
 
 def s3_secret_settings(s3: S3) -> dict[str, str]:
@@ -286,8 +286,8 @@ class Applications:
         if tag != tag.lower():
             message = f"the tag {tag!r} is not in lower case"
             raise ValueError(message)
-        known = self._tags.get(tag)
-        if known is not None and (known.cluster, known.job) == (cluster_uid, job_uid):
+        former = self._tags.get(tag)
+        if former is not None and (former.cluster, former.job) == (cluster_uid, job_uid):
             return
         self.drop(tag)
         self._tags[tag] = _Tag(cluster=cluster_uid, job=job_uid, since_s=self._now())
@@ -295,19 +295,19 @@ class Applications:
 
     def drop(self, tag: str) -> None:
         """Stop asking for a tag, and killing its applications; an unknown tag is ignored."""
-        known = self._tags.pop(tag, None)
-        if known is None:
+        dropped = self._tags.pop(tag, None)
+        if dropped is None:
             return
-        self._end_kills(known.cluster, known.view)
-        cluster = self._clusters[known.cluster]
+        self._end_kills(dropped.cluster, dropped.view)
+        cluster = self._clusters[dropped.cluster]
         del cluster.tags[tag]
         if not cluster.tags:
-            del self._clusters[known.cluster]
+            del self._clusters[dropped.cluster]
 
     def view(self, tag: str) -> TagView | None:
         """Return the applications of a tag; None until the agent has answered."""
-        known = self._tags.get(tag)
-        return known.view if known else None
+        followed = self._tags.get(tag)
+        return followed.view if followed else None
 
     def request_kill(self, cluster_uid: ObjectUid, application_id: str) -> None:
         """Have an application killed: the order is repeated until the application ends or its tag is dropped."""
@@ -339,17 +339,17 @@ class Applications:
         `found` has the tags that the agent asked for and got an answer about.
         """
         for tag, applications in found.items():
-            known = self._tags.get(tag)
-            if known is None or known.cluster != cluster_uid or began_s < known.since_s:
+            followed = self._tags.get(tag)
+            if followed is None or followed.cluster != cluster_uid or began_s < followed.since_s:
                 continue
             view = TagView(
                 answered_s=at_s, began_s=began_s, rm_started_s=rm_started_s, applications=tuple(applications)
             )
             running = {application.id for application in applications if not application.has_ended}
-            before, known.view = known.view, view
+            before, followed.view = followed.view, view
             self._end_kills(cluster_uid, before, running)
             if before is None or before.applications != view.applications:
-                self._mark(known.job)
+                self._mark(followed.job)
 
     def _end_kills(self, cluster_uid: ObjectUid, view: TagView | None, running: Collection[str] = ()) -> None:
         """Do not kill those applications of a former view that do not run any more."""
@@ -368,6 +368,6 @@ class Applications:
 def _next(waiting: collections.OrderedDict[str, None], most: int) -> Sequence[str]:
     """Return the first entries, and move them to the end."""
     chosen = list(waiting)[:most]
-    for each in chosen:
-        waiting.move_to_end(each)
+    for entry in chosen:
+        waiting.move_to_end(entry)
     return chosen

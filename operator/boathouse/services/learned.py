@@ -85,13 +85,13 @@ class SavedState:
             errors.ClusterError: The request failed.
         """
         try:
-            found = await self._api.get(own_objects.CONFIG_MAPS, NAME, self._namespace)
+            config_map = await self._api.get(own_objects.CONFIG_MAPS, NAME, self._namespace)
         except errors.NotFound:
             self._was_read = True
             return
         self._was_read = True
         try:
-            state = _unpacked((found.get("binaryData") or {})[KEY])
+            state = _unpacked((config_map.get("binaryData") or {})[KEY])
         except _MALFORMED as error:
             _log.warning("cannot read the saved estimates; starting without them", config_map=NAME, error=str(error))
             return
@@ -206,15 +206,15 @@ def _check(state: object) -> None:
     if not isinstance(state, dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - a malformed dump, like any other invalid value
     todo: list[object] = [state]
-    seen = 0
+    count = 0
     while todo:
         value = todo.pop()
-        seen += 1
+        count += 1
         if isinstance(value, dict):
             todo += [*value.keys(), *value.values()]
         elif isinstance(value, list):
             todo += value
         too_large = isinstance(value, int | float) and not abs(value) <= _LARGEST
         too_long = isinstance(value, str) and len(value) > _MAX_TEXT
-        if too_large or too_long or seen > MAX_VALUES or len(todo) > MAX_VALUES:
+        if too_large or too_long or count > MAX_VALUES or len(todo) > MAX_VALUES:
             raise ValueError("it has too many values, a text that is too long, or an invalid number")

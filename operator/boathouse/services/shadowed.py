@@ -76,12 +76,12 @@ class Published:
         self._written = report
 
 
-def _difference(found: shadow.Difference) -> dict[str, Any]:
+def _difference(difference: shadow.Difference) -> dict[str, Any]:
     return {
-        "time": _time(found.now_s),
-        "subject": found.subject[:_MAX_TEXT],
-        "profile": {"places": list(_places(found.real)), "reason": found.real_reason},
-        "shadow": {"places": list(_places(found.shadow)), "reason": found.shadow_reason},
+        "time": _time(difference.now_s),
+        "subject": difference.subject[:_MAX_TEXT],
+        "profile": {"places": list(_places(difference.real)), "reason": difference.real_reason},
+        "shadow": {"places": list(_places(difference.shadow)), "reason": difference.shadow_reason},
     }
 
 

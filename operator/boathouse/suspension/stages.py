@@ -144,13 +144,13 @@ def parse(text: str) -> SuspensionRecord | None:
     if len(text) > _LONGEST:
         return None
     try:
-        found = msgspec.json.decode(text, type=SuspensionRecord)
+        record = msgspec.json.decode(text, type=SuspensionRecord)
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
-    sizes_fit = 0 < found.cpu_request_milli <= _LARGEST_MILLI and 0 <= found.cpu_limit_milli <= _LARGEST_MILLI
+    sizes_fit = 0 < record.cpu_request_milli <= _LARGEST_MILLI and 0 <= record.cpu_limit_milli <= _LARGEST_MILLI
     suspended = contract.SUSPENDED_REQUEST_MILLI, contract.SUSPENDED_LIMIT_MILLI
-    sizes_fit &= (found.cpu_request_milli, found.cpu_limit_milli) != suspended
-    return found if sizes_fit and 0 <= found.since_s <= found.until_s <= _LATEST_S else None
+    sizes_fit &= (record.cpu_request_milli, record.cpu_limit_milli) != suspended
+    return record if sizes_fit and 0 <= record.since_s <= record.until_s <= _LATEST_S else None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, order=True)

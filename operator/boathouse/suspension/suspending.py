@@ -29,19 +29,19 @@ class ByHand(Part):
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._asked_s = -math.inf
+        self._checked_s = -math.inf
         self._not_before_s: dict[tuple[model.TaskId, float], float] = {}
 
     def next_s(self) -> float:
         """Return when `wanted` may name a task though nothing happened; infinity for never."""
-        return self._asked_s + stages.BY_HAND_EVERY_S if self._jobs.by_hand else math.inf
+        return self._checked_s + stages.BY_HAND_EVERY_S if self._jobs.by_hand else math.inf
 
     def wanted(self) -> Iterator[tuple[rows.PodRow, float]]:
         """Yield running reducers to suspend, and until when."""
         now_s = self._clock()
-        if not self._jobs.by_hand or now_s < self._asked_s + stages.BY_HAND_EVERY_S:
+        if not self._jobs.by_hand or now_s < self._checked_s + stages.BY_HAND_EVERY_S:
             return
-        self._asked_s = now_s
+        self._checked_s = now_s
         self._not_before_s = {key: due_s for key, due_s in self._not_before_s.items() if key[1] > now_s}
         for row in self._pods.running(PodState.CONFIRMED):
             pod, until_s = row.facts, self._until_s(row)
@@ -143,5 +143,5 @@ class Suspending(Part):
 
 def _has_size(outcome: outcomes.Elsewhere, record: SuspensionRecord) -> bool:
     """Return whether the actual pod still has the CPU of the record."""
-    found = requests.cpu_size(requests.task_container(outcome.pod))
-    return found == stages.CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
+    size = requests.cpu_size(requests.task_container(outcome.pod))
+    return size == stages.CpuSize(record.cpu_request_milli, record.cpu_limit_milli)

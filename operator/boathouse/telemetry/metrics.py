@@ -361,5 +361,5 @@ def _labels(family: core.Metric, source: registry.CollectorRegistry) -> list[str
     """Return label names, also of metrics without samples, from the library's private attributes."""
     maker = source._names_to_collectors.get(family.name)  # noqa: SLF001
     declared = {*getattr(family, "_labelnames", ()), *getattr(maker, "_labelnames", ())}
-    seen = {label for sample in family.samples for label in sample.labels}
-    return sorted((declared | seen) - {"le"})
+    sampled = {label for sample in family.samples for label in sample.labels}
+    return sorted((declared | sampled) - {"le"})

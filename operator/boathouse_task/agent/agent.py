@@ -284,7 +284,7 @@ class Agent:
 
     def _ask_applications(self, began_s: float) -> dict[str, list[ApplicationFigures]]:
         """Return the applications of each tag. Rounds start with different tags, as there may be no time for all."""
-        manager, found = self._resource_manager, dict[str, list[ApplicationFigures]]()
+        manager, figures_by_tag = self._resource_manager, dict[str, list[ApplicationFigures]]()
 
         def has_time() -> bool:
             return self._monotonic() - began_s <= QUERY_BUDGET_S
@@ -295,8 +295,8 @@ class Agent:
                 break
             applications = self._try(partial(manager.applications, tag, has_time))
             if applications is not None:
-                found[tag] = applications
-        return found
+                figures_by_tag[tag] = applications
+        return figures_by_tag
 
     def _make_folders(self, hdfs: HdfsFigures | None) -> None:
         """Make the folders in HDFS, once after each start of the NameNode."""
@@ -367,10 +367,10 @@ class Agent:
 
 def _nodes(data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> list[NodeFigures]:
     no_data, no_manager = DataNode(state=DfsState.NONE), NodeManager(state=YarnState.NONE)
-    found = []
+    node_figures = []
     for host in sorted({*data_nodes, *managers})[:MOST_NODES]:
         data_node, manager = data_nodes.get(host, no_data), managers.get(host, no_manager)
-        found.append(
+        node_figures.append(
             NodeFigures(
                 host=host,
                 dfs=data_node.state,
@@ -382,13 +382,15 @@ def _nodes(data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManage
                 used_bytes=data_node.used_bytes,
             )
         )
-    return found
+    return node_figures
 
 
 def addresses(name: str) -> list[str]:
     """Return the addresses of a domain name, sorted; none if it cannot be resolved."""
     try:
-        return sorted({str(found[4][0]) for found in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
+        return sorted(
+            {str(address_info[4][0]) for address_info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
+        )
     except OSError:
         return []
 

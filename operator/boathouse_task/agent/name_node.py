@@ -106,20 +106,20 @@ class NameNode:
     def _data_nodes(self, info: "_Info") -> dict[str, DataNode]:
         """Return the DataNodes. Of two with one name, one is dead: the former volume of the node."""
         decommissioning = _nodes(info.decommissioning)
-        found = {}
+        data_nodes = {}
         for is_live, text in ((False, info.dead), (True, info.live)):
             for address, node in _nodes(text).items():
                 name = address.rpartition(":")[0]
                 host = host_of(name, self._domain)
                 if host is not None:
-                    found[host] = DataNode(
+                    data_nodes[host] = DataNode(
                         state=_state(node, is_live=is_live),
                         name=name,
                         blocks_left=figure(decommissioning.get(address, _Node()).under_replicated_blocks),
                         free_bytes=figure(node.remaining),
                         used_bytes=figure(node.used),
                     )
-        return found
+        return data_nodes
 
 
 def _state(node: "_Node", *, is_live: bool) -> DfsState:

@@ -84,7 +84,7 @@ def run_pod(order: str, environment: Environment) -> None:
         canaries = [
             stack.enter_context(contextlib.closing(Canary(port))) for port in (spec.canary_port, spec.control_port)
         ]
-        agent.run(build(spec, environment, lambda: all(each.listens for each in canaries)), stopped.wait)
+        agent.run(build(spec, environment, lambda: all(canary.listens for canary in canaries)), stopped.wait)
 
 
 def build(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:

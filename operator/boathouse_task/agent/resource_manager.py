@@ -97,13 +97,15 @@ def _with_progress(application: ApplicationFigures, job: "_Job") -> ApplicationF
 
 def _counters(groups: "list[_Group]") -> dict[str, dict[str, int]]:
     """Return counters by the short names of their groups, within the limits of the wire."""
-    left, found = MOST_COUNTERS, {}
+    left, counters_by_group = MOST_COUNTERS, {}
     for group in groups[:MOST_GROUPS]:
-        counters = {clip(each.name, _NAME_CHARS): clamp(each.total_counter_value) for each in group.counter[:left]}
+        counters = {
+            clip(counter.name, _NAME_CHARS): clamp(counter.total_counter_value) for counter in group.counter[:left]
+        }
         left -= len(counters)
         if counters:
-            found[clip(group.counter_group_name, _NAME_CHARS)] = counters
-    return found
+            counters_by_group[clip(group.counter_group_name, _NAME_CHARS)] = counters
+    return counters_by_group
 
 
 class _Job(msgspec.Struct, rename="camel"):
@@ -232,12 +234,14 @@ class ResourceManager:
         """
         answer = self._rest.get(f"{_CLUSTER}/apps?applicationTags={quote(tag)}&deSelects={_LEFT_OUT}", _Applications)
         applications = answer.apps.app if answer.apps else []
-        found = [_figures(each) for each in applications if _APPLICATION_ID.fullmatch(each.id)]
-        found.sort(key=lambda each: (each.has_ended, -each.started_ms, each.id))
-        kinds = {each.id: each.application_type for each in applications}
+        all_figures = [
+            _figures(application) for application in applications if _APPLICATION_ID.fullmatch(application.id)
+        ]
+        all_figures.sort(key=lambda figures: (figures.has_ended, -figures.started_ms, figures.id))
+        kinds = {application.id: application.application_type for application in applications}
         return [
-            self._map_reduce.add_details(each) if kinds[each.id] == "MAPREDUCE" and has_time() else each
-            for each in found[:MOST_APPLICATIONS]
+            self._map_reduce.add_details(figures) if kinds[figures.id] == "MAPREDUCE" and has_time() else figures
+            for figures in all_figures[:MOST_APPLICATIONS]
         ]
 
     def kill(self, application_id: str) -> None:

@@ -19,6 +19,17 @@ SAFE = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
 OPERATORS_LABEL = {"labels": {"app.kubernetes.io/name": "boathouse"}}
 MINIMAL = {"name": "c", "image": "i"}
 EPOCH = 7
+KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
+SPARK_AND_QUEUES = {
+    "queues": [
+        {"name": "default"},
+        {"name": "elsewhere", "namespaces": ["another"]},
+        {"name": "nightly", "namespaces": ["demo"], "priorityClasses": ["batch-low"]},
+    ],
+    "rights": {"exempt": [KUEUE]},
+    "spark": {"namespaces": ["demo"], "priorityClasses": ["batch-low"]},
+}
+"""Values of the chart that several modules share."""
 
 
 def pod(name: str = "p", namespace: str = "demo", *, meta: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:

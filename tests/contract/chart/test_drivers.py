@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from tests.contract.chart import drivers
-from tests.contract.chart.builders import fenced, grant, object_, pod
+from tests.contract.chart.builders import SPARK_AND_QUEUES, fenced, grant, object_, pod
 
 pytestmark = pytest.mark.apiserver
 
@@ -14,7 +14,7 @@ OURS = "labels and annotations of boathouse.dev are written by Boathouse only"
 USER = f"system:serviceaccount:demo:{drivers.ACCOUNT}"
 
 
-VALUES = {"spark": {"namespaces": ["demo"]}}
+VALUES = SPARK_AND_QUEUES
 
 
 @pytest.fixture(scope="module")

@@ -4,22 +4,14 @@ from typing import Any
 
 import pytest
 
-from tests.contract.chart.builders import mrjob, object_, pod, reads
+from tests.contract.chart.builders import KUEUE, SPARK_AND_QUEUES, mrjob, object_, pod, reads
 
 pytestmark = pytest.mark.apiserver
 
-KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 CREATES_PODS = ("", ["pods"], ["create"], [])
 
 
-VALUES = {
-    "queues": [
-        {"name": "default"},
-        {"name": "elsewhere", "namespaces": ["another"]},
-        {"name": "nightly", "namespaces": ["demo"], "priorityClasses": ["batch-low"]},
-    ],
-    "rights": {"exempt": [KUEUE]},
-}
+VALUES = SPARK_AND_QUEUES
 
 
 def new_mrjob(namespace: str = "demo", **fields: Any) -> dict[str, Any]:

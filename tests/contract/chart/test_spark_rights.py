@@ -4,25 +4,16 @@ from typing import Any
 
 import pytest
 
-from tests.contract.chart.builders import binding, object_, reads, sparkapp
+from tests.contract.chart.builders import KUEUE, SPARK_AND_QUEUES, binding, object_, reads, sparkapp
 
 pytestmark = pytest.mark.apiserver
 
-KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 CREATES_PODS = ("", ["pods"], ["create"], [])
 USES_DRIVER = ("boathouse.dev", ["accounts"], ["use"], ["boathouse-spark"])
 CLASS = {"podTemplate": {"priorityClassName": "batch-low"}}
 
 
-VALUES = {
-    "queues": [
-        {"name": "default"},
-        {"name": "elsewhere", "namespaces": ["another"]},
-        {"name": "nightly", "priorityClasses": ["batch-low"]},
-    ],
-    "rights": {"exempt": [KUEUE]},
-    "spark": {"namespaces": ["demo"], "priorityClasses": ["batch-low"]},
-}
+VALUES = SPARK_AND_QUEUES
 
 
 def new_sparkapp(**fields: Any) -> dict[str, Any]:

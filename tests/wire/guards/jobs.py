@@ -233,8 +233,8 @@ async def an_api_server_that_fails_once_when_leading_begins(api, _tmp):
     api.add(manifests.pod("op-1", namespace="boathouse-system"))
     api.fail_next("list pods", status=503, reason="ServiceUnavailable")
     async with api.client() as client:
-        asked = types.SimpleNamespace(config=types.SimpleNamespace(namespace="boathouse-system"), identity="op-1")
-        itself = types.SimpleNamespace(_context=types.SimpleNamespace(api=client, asked=asked))
+        options = types.SimpleNamespace(config=types.SimpleNamespace(namespace="boathouse-system"), identity="op-1")
+        itself = types.SimpleNamespace(_context=types.SimpleNamespace(api=client, options=options))
         try:
             await leader.Leader._mark_leader(itself)
         except errors.ClusterError as error:

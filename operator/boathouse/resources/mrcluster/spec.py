@@ -167,7 +167,7 @@ class MapReduce(Model):
 
 
 def _bytes(path: str, *parents: str) -> str:
-    given = " && ".join(f"has(self.{each})" for each in (*parents, path))
+    given = " && ".join(f"has(self.{field})" for field in (*parents, path))
     return f"({given} ? self.{path}.map(key, bytes(key).size() + bytes(self.{path}[key]).size()).sum() : 0)"
 
 

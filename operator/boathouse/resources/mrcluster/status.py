@@ -26,13 +26,13 @@ _RANGE: Final = re.compile(r"(?P<first>[0-9]{1,10})(-(?P<last>[0-9]{1,10}))?")
 
 def ranges_text(numbers: Iterable[int]) -> str:
     """Return the numbers as text."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+        if ranges and number == ranges[-1][1] + 1:
+            ranges[-1] = (ranges[-1][0], number)
         else:
-            found.append((number, number))
-    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in found)
+            ranges.append((number, number))
+    return ",".join(str(first) if first == last else f"{first}-{last}" for first, last in ranges)
 
 
 def parse_ranges(ranges: str) -> tuple[int, ...]:

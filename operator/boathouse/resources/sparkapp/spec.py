@@ -135,7 +135,7 @@ _BLANK = r"[\\x00-\\x20\\x7f]"
 
 
 def _environment_rule(path: str, *parents: str) -> dict[str, str]:
-    absent = " || ".join(f"!has(self.{each})" for each in (*parents, path))
+    absent = " || ".join(f"!has(self.{field})" for field in (*parents, path))
     return rule(
         f"{absent} || self.{path}.all(e, !e.name.matches('^({RESERVED_VARIABLES})$'))",
         f"spec.{path}: the names SPARK_APPLICATION_ID, SPARK_CONF_DIR, SPARK_LOCAL_DIRS, SPARK_USER and those that "

@@ -142,10 +142,10 @@ class Nominations(framework.Filter):
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
         """Return True for nodes that have room beside their nominees."""
-        found: model.BoolVector = np.ones(len(state.view.layout), np.bool_)
+        has_room: model.BoolVector = np.ones(len(state.view.layout), np.bool_)
         for place, lacking in self._lacking(pending, state):
-            found[place] = not lacking
-        return found[where]
+            has_room[place] = not lacking
+        return has_room[where]
 
     @override
     def refusals(
@@ -165,7 +165,7 @@ class Nominations(framework.Filter):
         task_class = row.task.task_class
         placed = state.placed(task_class) - state.view.by_class.get(task_class, 0)
         return placed > 0 and placed >= sum(
-            [1 for each in self._all() if each.task is not None and each.task.task_class == task_class]
+            [1 for nominee in self._all() if nominee.task is not None and nominee.task.task_class == task_class]
         )
 
     def _lacking(self, pending: framework.PendingClass, state: framework.CycleState) -> Iterator[tuple[int, list[str]]]:

@@ -164,11 +164,11 @@ def _distinguishing_labels(
 ) -> Iterator[tuple[str, str]]:
     """Yield the labels that own selectors or those of others depend on, as far as these tell them apart."""
     for key, value in labels.items():
-        seen = value if (key, value) in own else shown(key, value)
-        if seen is None and (key, None) in own:
-            seen = framework.OTHER_VALUE
-        if seen is not None:
-            yield key, seen
+        shown_value = value if (key, value) in own else shown(key, value)
+        if shown_value is None and (key, None) in own:
+            shown_value = framework.OTHER_VALUE
+        if shown_value is not None:
+            yield key, shown_value
 
 
 def problem_of(pod: facts.PodFacts) -> requests.UnreadablePodError:

@@ -173,9 +173,9 @@ def _include_init_containers(
     start_up: Amounts = {}
     for container in pod.spec.init_containers:
         if container.restart_policy == RESTARTABLE:
-            asked = _container_requests(container, statuses.get(container.name), infeasible=infeasible)
-            _add(total, asked)
-            _add(sidecars, asked)
+            requested = _container_requests(container, statuses.get(container.name), infeasible=infeasible)
+            _add(total, requested)
+            _add(sidecars, requested)
             _raise_to(start_up, sidecars)
         else:
             needed = dict(sidecars)
@@ -193,11 +193,11 @@ def _container_requests(container: wire.Container, status: wire.ContainerStatus 
 
 
 def _override_by_pod_level(total: Amounts, pod: wire.PodView, requested: wire.Quantities, *, infeasible: bool) -> None:
-    asked = effective = _nano(requested)
+    spec_amounts = effective = _nano(requested)
     if pod.status.resources is not None:
         allocated = pod.status.allocated_resources
         effective = _effective(requested, pod.status.resources.requests, allocated, infeasible=infeasible)
-    for name in asked:
+    for name in spec_amounts:
         if name in _RESIZABLE or name.startswith(_HUGEPAGES):
             total[name] = effective.get(name, 0)
 

@@ -221,7 +221,7 @@ class PodTable:
 
     def answered(self, row: PodRow, pod: facts.PodFacts) -> list[Change]:
         """Take over what the answer to a request shows of a pod, unless the watch has shown more since."""
-        asked, row, is_older = row, self._rows.get(pod.id) or row, pod.revision < self._newest
+        requested_row, row, is_older = row, self._rows.get(pod.id) or row, pod.revision < self._newest
         if pod.is_terminal or (row.uid is None and is_older):  # the watch has shown it, and its end
             return self.end(pod)
         if row.uid is None:
@@ -229,7 +229,7 @@ class PodTable:
         elif row.uid == pod.metadata.uid:
             is_stale = row.state in {None, PodState.GONE} or row.facts is None or pod.revision < row.facts.revision
         else:
-            is_stale = is_older or asked.uid == pod.metadata.uid
+            is_stale = is_older or requested_row.uid == pod.metadata.uid
         return [] if is_stale else self.show(row, pod)
 
     def show(self, row: PodRow | None, pod: facts.PodFacts) -> list[Change]:

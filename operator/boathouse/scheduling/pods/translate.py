@@ -142,9 +142,9 @@ def spec_resources(pod: wire.PodView) -> model.Resources:
     Raises:
         ValueError: It holds something that is not a quantity, or too many different resources.
     """
-    asked = requests.pod_requests(pod)
-    requests.check_variety(asked)
-    return resources_of(asked)
+    amounts = requests.pod_requests(pod)
+    requests.check_variety(amounts)
+    return resources_of(amounts)
 
 
 def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
@@ -170,13 +170,13 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
         ValueError: It holds something that is not a quantity.
     """
     limits = [container.get("resources", {}).get("limits", {}) for container in manifest["spec"]["containers"]]
-    found = {}
+    amounts = {}
     for line in LIMITS:
         resource = line.removeprefix("limits.")
         if all(resource in container_limits for container_limits in limits):
             total = sum(requests.nano(str(container_limits[resource])) for container_limits in limits)
-            found[line] = requests.milli(total) if resource == "cpu" else requests.ones(total)
-    return found
+            amounts[line] = requests.milli(total) if resource == "cpu" else requests.ones(total)
+    return amounts
 
 
 def node(view: wire.NodeView) -> model.Node:
@@ -279,12 +279,13 @@ def _with_own_labels(
     """Return a selector with the pod's own values of labels; those that the API server has added stay as they are."""
     if counted is None or not (match or mismatch):
         return counted
-    labels, known = pod.metadata.labels, {(each.operator, each.key) for each in counted.expressions}
+    labels = pod.metadata.labels
+    existing = {(requirement.operator, requirement.key) for requirement in counted.expressions}
     keys = *((model.Operator.IN, key) for key in match), *((model.Operator.NOT_IN, key) for key in mismatch)
     own = [
         model.Expression(key=key, operator=operator, values=(labels[key],))
         for operator, key in keys
-        if key in labels and (operator, key) not in known
+        if key in labels and (operator, key) not in existing
     ]
     return model.Selector(expressions=(*counted.expressions, *own))
 
@@ -324,10 +325,10 @@ def _equals(key: str, value: str) -> model.Expression:
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted; those that no socket has keep pods and disks apart."""
-    found = {*_host_ports(pod.spec), *unshared(pod.spec)}
+    ports = {*_host_ports(pod.spec), *unshared(pod.spec)}
     if apart := pod.metadata.labels.get(names.LABEL_APART):
-        found.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
-    return tuple(sorted(found))
+        ports.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
+    return tuple(sorted(ports))
 
 
 def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:

@@ -127,8 +127,8 @@ class VolumeBook(framework.Filter):
 
     def problem(self, pod: facts.PodFacts) -> PendingReason | None:
         """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""
-        found = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
-        return next((reason for reason in found if reason is not None), None)
+        reasons = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
+        return next((reason for reason in reasons if reason is not None), None)
 
     def _problem(self, pod: facts.PodFacts, field: str, key: str) -> PendingReason | None:
         namespace, _, name = key.partition("/")
@@ -195,21 +195,21 @@ class VolumeBook(framework.Filter):
         if not claims:
             return []
         reasons = zip(self._refusals(claims, state.view.nodes), among.tolist(), strict=True)
-        counts = collections.Counter(reason for reason, asked in reasons if reason and asked)
+        counts = collections.Counter(reason for reason, is_requested in reasons if reason and is_requested)
         return [model.Refusal(reason=reason, nodes=count) for reason, count in counts.items()]
 
     def _refusals(self, claims: tuple[str, ...], nodes: Sequence[model.Node]) -> list[str | None]:
-        known, version = self._judged.get(claims), (self._version, self.mounts.version)
-        if known is not None and known[0] is nodes and known[1] == version:
-            return known[2]
+        former, version = self._judged.get(claims), (self._version, self.mounts.version)
+        if former is not None and former[0] is nodes and former[1] == version:
+            return former[2]
         if len(self._judged) >= _KEPT:
             self._judged.clear()
         if self._is_used(claims, None):
-            found: list[str | None] = [rules.IN_USE] * len(nodes)
+            refusals: list[str | None] = [rules.IN_USE] * len(nodes)
         else:
-            found = [outcome if isinstance(outcome := self._on(claims, node, None), str) else None for node in nodes]
-        self._judged[claims] = (nodes, version, found)
-        return found
+            refusals = [outcome if isinstance(outcome := self._on(claims, node, None), str) else None for node in nodes]
+        self._judged[claims] = (nodes, version, refusals)
+        return refusals
 
     def _bindings(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
         return rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
@@ -219,11 +219,11 @@ class VolumeBook(framework.Filter):
 
     def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
         index = self._index_now()
-        found = self._judge.bindings(claims, node, index)
+        bindings = self._judge.bindings(claims, node, index)
         mounted = self.mounts.on(node.name, but=task)
-        if not isinstance(found, str) and self._judge.too_many(claims, node.name, mounted, index):
+        if not isinstance(bindings, str) and self._judge.too_many(claims, node.name, mounted, index):
             return rules.TOO_MANY
-        return found
+        return bindings
 
     def _index_now(self) -> rules.Index:
         if self._index is None or self._index[0] != self._version:

@@ -154,15 +154,15 @@ class Judge:
 
     def question(self, claims: Iterable[str], index: Index) -> Question:
         """Return the requirements of claims, valid until storage or reservations change."""
-        asked = tuple(claims)
-        if asked not in index.questions:
-            index.questions[asked] = self._question(asked, index)
-        return index.questions[asked]
+        key = tuple(claims)
+        if key not in index.questions:
+            index.questions[key] = self._question(key, index)
+        return index.questions[key]
 
     def _question(self, claims: tuple[str, ...], index: Index) -> Question:
-        found = [self._objects.claims.get(key) for key in claims if translate.handle_of(key) is None]
-        existing = [claim for claim in found if claim is not None]
-        if len(existing) < len(found):
+        listed = [self._objects.claims.get(key) for key in claims if translate.handle_of(key) is None]
+        existing = [claim for claim in listed if claim is not None]
+        if len(existing) < len(listed):
             return Question(refusal=NO_SUCH_CLAIM)
         waiting = [claim for claim in existing if not claim.is_bound]
         if any(claim.spec.volume_name or not self._class_of(claim).waits_for_consumer for claim in waiting):
@@ -171,7 +171,7 @@ class Judge:
             bound=tuple(claim for claim in existing if claim.is_bound),
             waiting=tuple(
                 self._waiting(claim, index)
-                for claim in sorted(waiting, key=lambda view: (_asked(view), view.metadata.key))
+                for claim in sorted(waiting, key=lambda view: (_requested_bytes(view), view.metadata.key))
             ),
             handles=frozenset(self.handles(claims)),
         )
@@ -250,7 +250,7 @@ class Judge:
         enough = (
             capacity
             for capacity in self._objects.capacities.values()
-            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _asked(claim)
+            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _requested_bytes(claim)
         )
         return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
 
@@ -258,8 +258,8 @@ class Judge:
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
-        found = (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)
-        return {handle for handle in found if handle is not None}
+        handles = (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)
+        return {handle for handle in handles if handle is not None}
 
     def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
         claim = self._objects.claims.get(key)
@@ -348,7 +348,7 @@ def _has_shape(volume: views.VolumeView, claim: views.ClaimView) -> bool:
         volume.metadata.deletion_timestamp is None
         and volume.spec.volume_mode == claim.spec.volume_mode
         and volume.spec.volume_attributes_class_name == claim.spec.volume_attributes_class_name
-        and _capacity(volume) >= _asked(claim)
+        and _capacity(volume) >= _requested_bytes(claim)
     )
 
 
@@ -365,7 +365,7 @@ def _capacity(volume: views.VolumeView) -> int:
     return _size_bytes(volume.spec.capacity.get("storage", "0"), otherwise=0)
 
 
-def _asked(claim: views.ClaimView) -> int:
+def _requested_bytes(claim: views.ClaimView) -> int:
     return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
 
 

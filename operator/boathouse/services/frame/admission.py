@@ -55,10 +55,10 @@ class Admission:
     def put(self, key: str, body: Body, size_bytes: int = 0) -> Sequence[str]:
         """Update an unfinished object; returns the keys of objects that are admitted because this one counts less."""
         place, weight = _place(body), _Weight(0 if is_suspended(body) else 1, size_bytes)
-        known = self._known.get(place)
-        if known is not None and known[1] == weight:
+        former = self._known.get(place)
+        if former is not None and former[1] == weight:
             return ()
-        admitted = [*self.remove(key, body)] if known is not None else []
+        admitted = [*self.remove(key, body)] if former is not None else []
         queue = self._queues.setdefault(namespace_of(key), _Queue())
         index = bisect.bisect_left(queue.places, place)
         queue.places.insert(index, place)
@@ -72,14 +72,14 @@ class Admission:
     def remove(self, key: str, body: Body) -> Sequence[str]:
         """Remove an object that has ended or was deleted; returns the keys of the objects admitted in its place."""
         place = _place(body)
-        known = self._known.pop(place, None)
-        if known is None:
+        removed = self._known.pop(place, None)
+        if removed is None:
             return ()
         queue = self._queues[namespace_of(key)]
         index = bisect.bisect_left(queue.places, place)
         del queue.places[index]
         if index < queue.cut:
-            queue.take(known[1], -1)
+            queue.take(removed[1], -1)
         if not queue.places:
             del self._queues[namespace_of(key)]
         return self._extend(queue)
@@ -108,15 +108,15 @@ def _place(body: Body) -> _Place:
     return str(metadata.get("creationTimestamp") or ""), metadata["uid"]
 
 
-def admitting(config: OperatorConfig, namespace: str, *, asked: str | None, priority_class: str) -> str | Refusal:
+def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, priority_class: str) -> str | Refusal:
     """Return the name of the queue that an object belongs to, or why no queue accepts it."""
-    queue = config.queue_for(namespace, asked)
-    known = sorted(each.name for each in config.queues)
-    if queue not in known:
+    queue = config.queue_for(namespace, requested)
+    queue_names = sorted(queue_config.name for queue_config in config.queues)
+    if queue not in queue_names:
         return Refusal(
             reason=names.Reason.QUEUE_NOT_FOUND,
-            message=f'the queue "{queue}" does not exist: set spec.queue to one of {", ".join(known)}, or add it to '
-            "the chart",
+            message=f'the queue "{queue}" does not exist: set spec.queue to one of {", ".join(queue_names)}, or add it '
+            "to the chart",
         )
     return _not_accepted(config.queue(queue), namespace, priority_class) or queue
 

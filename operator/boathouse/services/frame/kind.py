@@ -69,8 +69,8 @@ def refusing(read: Callable[P, T | Refusal]) -> Callable[P, T | Refusal]:
         try:
             return read(*args, **kwargs)
         except pydantic.ValidationError as error:
-            each = (f"spec.{'.'.join(map(str, found['loc'][1:]))}: {found['msg']}" for found in error.errors())
-            return Refusal(reason=names.Reason.INVALID_SPEC, message="; ".join(each))
+            problems = (f"spec.{'.'.join(map(str, detail['loc'][1:]))}: {detail['msg']}" for detail in error.errors())
+            return Refusal(reason=names.Reason.INVALID_SPEC, message="; ".join(problems))
         except (ValueError, ArithmeticError) as error:  # ArithmeticError: quantities with exponents of a dozen digits
             return Refusal(reason=names.Reason.INVALID_SPEC, message=str(error))
 

@@ -136,7 +136,7 @@ class Template:
 def template(spec: pod_fields.TemplateFields) -> Template:
     """Return the template that a spec describes."""
     return Template(
-        image_pull_secrets=tuple(each.name for each in spec.image_pull_secrets or ()),
+        image_pull_secrets=tuple(secret.name for secret in spec.image_pull_secrets or ()),
         service_account=spec.service_account_name or "",
         env_from=tuple(spec.env_from or ()),
         pod=spec.pod_template or pod_fields.PodTemplate(),

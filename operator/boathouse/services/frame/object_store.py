@@ -119,8 +119,8 @@ class ObjectStore:
         self._gone[uid] = self._next()
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
-        known = self._entries.get(key)
-        if known is None or known.uid != uid:
+        entry = self._entries.get(key)
+        if entry is None or entry.uid != uid:
             return
         self._forget(key)
         self._on_change(key)
@@ -131,17 +131,17 @@ class ObjectStore:
         `began` is the tick at which the GET or LIST began. Versions that were stored before are older.
         """
         key, uid, version = key_of(body), ObjectUid(body["metadata"]["uid"]), revision(body)
-        known = self._entries.get(key)
+        entry = self._entries.get(key)
         if began is not None and self._gone.get(uid, began + 1) <= began:
             del self._gone[uid]
         if uid in self._gone:
             return False
-        if known is not None:
-            went_back = began is not None and known.tick <= began and version < known.revision
-            is_whole = "spec" in body and not known.has_spec and version == known.revision
-            if version <= known.revision and not (went_back or is_whole):
+        if entry is not None:
+            went_back = began is not None and entry.tick <= began and version < entry.revision
+            is_whole = "spec" in body and not entry.has_spec and version == entry.revision
+            if version <= entry.revision and not (went_back or is_whole):
                 return False
-            if known.uid != uid or went_back:
+            if entry.uid != uid or went_back:
                 self._forget(key)
         self._admit(self._store(key, uid, version, reduced(body, self.kind.annotations)))
         return True
@@ -246,12 +246,12 @@ class Resync:
 
     async def _check(self, key: str) -> None:
         namespace, _, name = key.partition("/")
-        known, began = self.objects.get(key), self.objects.begin()  # another object may have this name from now on
-        if known is None:
+        stored, began = self.objects.get(key), self.objects.begin()  # another object may have this name from now on
+        if stored is None:
             return
         try:
             body = await self._api.get(self.objects.kind.resource, name, namespace)
             self.objects.on_object(body, began)
         except errors.NotFound:
             _log.info("the deletion of an object was missed", kind=self.objects.kind.resource.kind, object=key)
-            self.objects.on_deleted(known)
+            self.objects.on_deleted(stored)

@@ -128,8 +128,8 @@ class PodEvents(Generic[P]):
 
     def knows(self, pod: P) -> bool:
         """Return whether events about a pod were published."""
-        known = self._pods.get(pod.name)
-        return known is not None and known.uid == pod.uid
+        published = self._pods.get(pod.name)
+        return published is not None and published.uid == pod.uid
 
     def update(self, pods: Iterable[P]) -> list[P]:
         """Publish what changed since the last call.
@@ -151,13 +151,13 @@ class PodEvents(Generic[P]):
         for pod in pods:
             if pod.node is not None:  # includes pods that started and ended since the last reconcile
                 self._changed(pod)
-        for known in list(self._pods.values()):
-            self._vanished(known)
+        for published in list(self._pods.values()):
+            self._vanished(published)
 
     def _changed(self, pod: P) -> bool:
         """Publish the changes of a pod that has a node; return whether it is new."""
-        known = self._pods.get(pod.name)
-        before = known if known is not None and known.uid == pod.uid else None
+        published = self._pods.get(pod.name)
+        before = published if published is not None and published.uid == pod.uid else None
         if before is not None and (before is pod or not before.state.is_live):
             return False
         self._pods[pod.name] = pod

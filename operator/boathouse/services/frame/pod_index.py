@@ -118,13 +118,13 @@ class PodIndex(Generic[P]):
 
     def _put(self, pod: facts.PodFacts, *, ended: bool) -> None:
         """Store the version of a watch. Each watch is ordered, so its last version replaces the previous one."""
-        seen = None if pod.task_of is None else self._read(pod)
-        if pod.task_of is None or seen is None:
+        pod_view = None if pod.task_of is None else self._read(pod)
+        if pod.task_of is None or pod_view is None:
             return
-        uid, entry, version = ObjectUid(pod.task_of), self._entry(pod), (pod.revision, seen)
+        uid, entry, version = ObjectUid(pod.task_of), self._entry(pod), (pod.revision, pod_view)
         before = entry.pod if entry is not None else None
         if entry is None:
-            entry = self._begin(uid, seen)
+            entry = self._begin(uid, pod_view)
         if ended:
             entry.ended = version
         else:

@@ -76,7 +76,7 @@ def with_node(pod: P, nodes: Container[str]) -> P:
 def container(pod: facts.PodFacts, name: str) -> wire.ContainerStatus | None:
     """Return the status of a container or init container."""
     statuses = (*pod.status.container_statuses, *pod.status.init_container_statuses)
-    return next((each for each in statuses if each.name == name), None)
+    return next((status for status in statuses if status.name == name), None)
 
 
 def life(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> PodLife:

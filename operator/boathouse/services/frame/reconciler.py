@@ -148,17 +148,17 @@ class Reconciler(Generic[O, S, V, M]):
 
         Returns 0, or None if the object was deleted. Raises the error to back off.
         """
-        known = self._objects.get(key)
+        stored = self._objects.get(key)
         try:
-            found = await self._read(key)
+            current = await self._read(key)
         except errors.NotFound:
             _log.info("the object is gone", kind=self._resource.kind, object=key)
-            if known is not None:
-                self._objects.on_deleted(known)
+            if stored is not None:
+                self._objects.on_deleted(stored)
             self._forget(key)
             return None
         self._memories.pop(key, None)
-        if isinstance(error, errors.NotFound) and found["metadata"]["uid"] == body["metadata"]["uid"]:
+        if isinstance(error, errors.NotFound) and current["metadata"]["uid"] == body["metadata"]["uid"]:
             raise error  # another object was not found
         conflicts = self._conflicts[key] = self._conflicts.get(key, 0) + 1
         if conflicts > CONFLICTS_AT_ONCE:
@@ -216,13 +216,13 @@ class Reconciler(Generic[O, S, V, M]):
         return memory
 
     async def _carry_out(self, key: str, body: Body, obj: O, memory: M) -> float | None:
-        wants_finalizer, known = self._kind.life(obj).wants_finalizer, self._objects.get(key)
+        wants_finalizer, stored = self._kind.life(obj).wants_finalizer, self._objects.get(key)
         if (
-            known is not None
-            and not is_deleted(known)
-            and wants_finalizer != self._kind.definition.has_finalizer(known)
+            stored is not None
+            and not is_deleted(stored)
+            and wants_finalizer != self._kind.definition.has_finalizer(stored)
         ):
-            await self._writes.finalizer(known, present=wants_finalizer)  # before a pod writes anything
+            await self._writes.finalizer(stored, present=wants_finalizer)  # before a pod writes anything
         desired = self._kind.plan(await self._kind.observe(obj, memory), memory)
         again = await self._run(desired.before_status)
         before, memory.state = memory.state, desired.state
@@ -272,9 +272,9 @@ class Reconciler(Generic[O, S, V, M]):
     async def _refuse(self, key: str, body: Body, refusal: Refusal, *, again_s: float = RESYNC_S) -> float:
         """Write why an object is refused. It is requeued, because the cause may be corrected in another object."""
         metadata, memory = body["metadata"], self._memories.get(key)
-        known: S = memory.state if memory else self._kind.load(body.get("status") or {}, None)
-        refused = self._kind.refuse(known, refusal, metadata.get("generation", 1), self._context.now())
-        if refused != known:
+        state: S = memory.state if memory else self._kind.load(body.get("status") or {}, None)
+        refused = self._kind.refuse(state, refusal, metadata.get("generation", 1), self._context.now())
+        if refused != state:
             if (wait_s := self._context.statuses.take(key, is_urgent=False)) > 0:
                 return wait_s
             refused, wire = await self._status_writer.patch(key, metadata["uid"], refused)

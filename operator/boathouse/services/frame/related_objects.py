@@ -89,9 +89,9 @@ class Answers(Generic[V]):
         """
         lock = self._reading.setdefault((namespace, key), asyncio.Lock())
         async with lock:
-            known = self._kept.get(namespace, {}).get(key)
-            if known is not None and self._monotonic() <= known.until_s:
-                return known.value
+            cached = self._kept.get(namespace, {}).get(key)
+            if cached is not None and self._monotonic() <= cached.until_s:
+                return cached.value
             self._drop(namespace, key)
             answer = await read()
             self._keep(namespace, key, answer)
@@ -184,10 +184,10 @@ class RelatedObjects:
 
         async def read() -> Answer[str | None]:
             try:
-                found = (await self._api.get(resource, name, namespace))["metadata"]["uid"]
+                uid = (await self._api.get(resource, name, namespace))["metadata"]["uid"]
             except errors.NotFound:
-                found = None
-            return Answer(value=found, ttl_s=UID_TTL_S)
+                uid = None
+            return Answer(value=uid, ttl_s=UID_TTL_S)
 
         return await self._uids.get(namespace, (resource.plural, name), read)
 
@@ -249,8 +249,8 @@ class RelatedObjects:
 
     async def missing_config_map(self, namespace: str, name: str) -> str:
         """Return that there is no such ConfigMap; empty if there is one, or if its namespace has read too much."""
-        found = await self._config_map(namespace, name)
-        return _no_config_map(name) if found.is_read and found.keys is None else ""
+        config_map = await self._config_map(namespace, name)
+        return _no_config_map(name) if config_map.is_read and config_map.keys is None else ""
 
     async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
         """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
@@ -258,9 +258,13 @@ class RelatedObjects:
         A pod that mounts a missing one would be pending without a reason. This can happen only in a namespace that has
         read too much: the ConfigMaps that are not read are taken to have all keys.
         """
-        found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
-        keys = {name: frozenset((each.keys or b"").decode().split(_END)) for name, each in found.items()}
-        return [_missing_key(name, key, found[name], keys[name]) for name, key in wanted]
+        config_maps = {
+            name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)
+        }
+        keys = {
+            name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in config_maps.items()
+        }
+        return [_missing_key(name, key, config_maps[name], keys[name]) for name, key in wanted]
 
     async def _config_map(self, namespace: str, name: str) -> _ConfigMap:
         async def read() -> Answer[_ConfigMap]:
@@ -268,10 +272,10 @@ class RelatedObjects:
                 return Answer(value=_ConfigMap(is_read=False), ttl_s=NO_CONFIG_MAP_TTL_S)
             self._budgets.charge(namespace, LEAST_READ_BYTES)
             try:
-                found = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
+                body = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
             except errors.NotFound:
                 return Answer(value=_ConfigMap(), ttl_s=NO_CONFIG_MAP_TTL_S)
-            data = {**(found.get("data") or {}), **(found.get("binaryData") or {})}
+            data = {**(body.get("data") or {}), **(body.get("binaryData") or {})}
             self._budgets.charge(namespace, sum(len(key) + len(value) for key, value in data.items()))
             text = _END.join(data).encode()
             return Answer(value=_ConfigMap(text), ttl_s=KEYS_TTL_S, size_bytes=len(text))
@@ -279,10 +283,10 @@ class RelatedObjects:
         return await self._config_maps.get(namespace, name, read)
 
 
-def _missing_key(name: str, key: str, found: _ConfigMap, keys: frozenset[str]) -> str:
-    if not found.is_read:
+def _missing_key(name: str, key: str, config_map: _ConfigMap, keys: frozenset[str]) -> str:
+    if not config_map.is_read:
         return ""
-    if found.keys is None:
+    if config_map.keys is None:
         return _no_config_map(name)
     return "" if key in keys else f'ConfigMap "{name}" has no key "{key}"'
 

@@ -42,7 +42,7 @@ class StatusCodec(Generic[S]):
                 return self._adapter.validate_python(rest)
             except pydantic.ValidationError as error:
                 rest = rest if attempt else copy.deepcopy(rest)
-                for place in _last_first({_place(rest, each["loc"]) for each in error.errors(include_url=False)}):
+                for place in _last_first({_place(rest, detail["loc"]) for detail in error.errors(include_url=False)}):
                     _remove(rest, place)
         return self._model()
 
@@ -152,4 +152,4 @@ def printable(text: str, limit: int) -> str:
     cut = text if len(text) <= limit else f"{text[: limit - 1]}…"
     if cut.isprintable():
         return cut
-    return "".join(each if each.isprintable() or each in "\n\t" else " " for each in cut)
+    return "".join(character if character.isprintable() or character in "\n\t" else " " for character in cut)

@@ -162,7 +162,9 @@ def _without_messages(wire: Mapping[str, Any]) -> Mapping[str, Any]:
     conditions = [condition for condition in wire.get("conditions") or () if isinstance(condition, Mapping)]
     return {
         **wire,
-        "conditions": [{name: value for name, value in each.items() if name != "message"} for each in conditions],
+        "conditions": [
+            {name: value for name, value in condition.items() if name != "message"} for condition in conditions
+        ],
     }
 
 

@@ -128,7 +128,7 @@ class WorkQueue:
         self._not_before[key] = max(until, self._not_before.get(key, 0.0))
         if len(self._not_before) > _DELAYS_KEPT + 2 * (len(self._due) + len(self._busy)):
             now = asyncio.get_running_loop().time()
-            self._not_before = {known: rest for known, rest in self._not_before.items() if rest > now}
+            self._not_before = {delayed_key: rest for delayed_key, rest in self._not_before.items() if rest > now}
 
     async def _reconcile_key(self, key: str) -> float | None:
         loop = asyncio.get_running_loop()

@@ -116,18 +116,18 @@ class Writes:
         Returns:
             An object of this name that belongs to another; None if there is none.
         """
-        found = await self._create(resource, manifest, what)
-        return None if found is None or _belongs(found, manifest) else found
+        existing = await self._create(resource, manifest, what)
+        return None if existing is None or _belongs(existing, manifest) else existing
 
     async def apply(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
     ) -> wire.Manifest | None:
         """Create an object as `ensure` does, or give the one that exists the spec of the manifest."""
-        found = await self._create(resource, manifest, what)
-        if found is None or not _belongs(found, manifest):
-            return found
-        if found["spec"] != manifest["spec"]:
-            metadata = found["metadata"]
+        existing = await self._create(resource, manifest, what)
+        if existing is None or not _belongs(existing, manifest):
+            return existing
+        if existing["spec"] != manifest["spec"]:
+            metadata = existing["metadata"]
             with self._write(what):
                 await self.api.patch(
                     resource, metadata["name"], {"spec": manifest["spec"]}, metadata["namespace"], uid=metadata["uid"]
@@ -138,12 +138,14 @@ class Writes:
         """Delete an object with this name, if it belongs to the same object as the manifest."""
         metadata = manifest["metadata"]
         try:
-            found = await self.api.get(resource, metadata["name"], metadata["namespace"])
+            existing = await self.api.get(resource, metadata["name"], metadata["namespace"])
         except errors.NotFound:
             return
-        if _belongs(found, manifest):
+        if _belongs(existing, manifest):
             with contextlib.suppress(*_GONE), self._write(what):
-                await self.api.delete(resource, metadata["name"], metadata["namespace"], uid=found["metadata"]["uid"])
+                await self.api.delete(
+                    resource, metadata["name"], metadata["namespace"], uid=existing["metadata"]["uid"]
+                )
 
     async def _create(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
@@ -190,9 +192,11 @@ class Writes:
         failpoints.hit(f"after-{self.kind.resource.kind.lower()}.{name}")
 
 
-def _belongs(found: wire.Manifest, manifest: wire.Manifest) -> bool:
+def _belongs(existing: wire.Manifest, manifest: wire.Manifest) -> bool:
     """Return whether an object belongs to the same object as a manifest."""
-    return _owner(found) == _owner(manifest) and (_owner(manifest) != "" or _label(found) == _label(manifest) != "")
+    return _owner(existing) == _owner(manifest) and (
+        _owner(manifest) != "" or _label(existing) == _label(manifest) != ""
+    )
 
 
 def _owner(manifest: wire.Manifest) -> str:

@@ -72,8 +72,8 @@ class DiskSample:
 def node_usage(body: bytes) -> NodeSample | None:
     """Return the CPU seconds in an answer of `/metrics/resource`, or None if the node's are missing or invalid."""
     start, end = _block(body, _NODE_CPU)
-    found = _NUMBERS.match(body, start + len(_NODE_CPU), end)
-    cpu = None if found is None else _counter(*found.groups())
+    match = _NUMBERS.match(body, start + len(_NODE_CPU), end)
+    cpu = None if match is None else _counter(*match.groups())
     if cpu is None:
         return None
     pods, seconds, times = array.array("q"), array.array("d"), array.array("q")
@@ -115,8 +115,8 @@ def _of_root(body: bytes, metric: str) -> Iterator[tuple[bytes, Counter]]:
             return
         line = body[body.rfind(b"\n", start - 1, at) + 1 : line_end]
         start = line_end + 1
-        found = _VALUE.search(line[-60:])
-        sample = None if found is None else _counter(*found.groups())
+        match = _VALUE.search(line[-60:])
+        sample = None if match is None else _counter(*match.groups())
         if sample is not None:
             yield line, sample
 

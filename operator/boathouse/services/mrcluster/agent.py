@@ -198,9 +198,9 @@ class OrderBook:
         The state is that of the status as it was written, not as it is planned. `revision` is the resource version of
         the object with this status.
         """
-        known = self._written.get(uid)
-        is_same = known is not None and _hosts(known.leaving) == _hosts(state.leaving)
-        since = known.since if known is not None and is_same else revision
+        former = self._written.get(uid)
+        is_same = former is not None and _hosts(former.leaving) == _hosts(state.leaving)
+        since = former.since if former is not None and is_same else revision
         self._written[uid] = Written(leaving=state.leaving, revision=revision, since=since)
 
     def holds(self, uid: ObjectUid, held: Version) -> bool:

@@ -98,22 +98,24 @@ class ClusterMetrics:
 
     def _nodes(self) -> metrics.Reading:
         return {
-            (*known.labels, role.value, state): float(getattr(counts, state))
-            for _, known in self._known.listed()
-            for role, counts in _counts(known.state)
+            (*cluster.labels, role.value, state): float(getattr(counts, state))
+            for _, cluster in self._known.listed()
+            for role, counts in _counts(cluster.state)
             for state in wire.NodeCounts.model_fields
         }
 
     def _load(self) -> metrics.Reading:
         return {
-            known.labels: known.state.load_percent / 100
-            for _, known in self._known.listed()
-            if known.state.load_percent is not None
+            cluster.labels: cluster.state.load_percent / 100
+            for _, cluster in self._known.listed()
+            if cluster.state.load_percent is not None
         }
 
     def _slots(self) -> metrics.Reading:
         return {
-            known.labels: float(known.state.slots) for _, known in self._known.listed() if known.state.slots is not None
+            cluster.labels: float(cluster.state.slots)
+            for _, cluster in self._known.listed()
+            if cluster.state.slots is not None
         }
 
     def _hdfs_bytes(self) -> metrics.Reading:
@@ -127,10 +129,14 @@ class ClusterMetrics:
         return {labels: float(hdfs.missing_blocks) for labels, hdfs in self._hdfs()}
 
     def _hdfs(self) -> Iterator[tuple[tuple[str, str], wire.HdfsUsage]]:
-        return ((known.labels, known.state.hdfs) for _, known in self._known.listed() if known.state.hdfs is not None)
+        return (
+            (cluster.labels, cluster.state.hdfs)
+            for _, cluster in self._known.listed()
+            if cluster.state.hdfs is not None
+        )
 
     def _report_ages(self) -> metrics.Reading:
-        ages = ((known.labels, self._report_age_s(uid)) for uid, known in self._known.listed())
+        ages = ((cluster.labels, self._report_age_s(uid)) for uid, cluster in self._known.listed())
         return {labels: age_s for labels, age_s in ages if age_s is not None}
 
 

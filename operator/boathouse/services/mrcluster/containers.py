@@ -34,13 +34,13 @@ def data_volume(cluster: Cluster, host: str) -> Manifest:
     Raises:
         ValueError: The host stores nothing.
     """
-    found = objects.volume(cluster, host)
-    if found is None:
+    volume = objects.volume(cluster, host)
+    if volume is None:
         raise ValueError(f"{host} of the cluster {cluster.name} has no volume")
-    if not found.empty_dir:
+    if not volume.empty_dir:
         return {"name": _DATA, "persistentVolumeClaim": {"claimName": Names(cluster).claim(host)}}
-    medium = {"medium": found.medium} if found.medium else {}
-    return {"name": _DATA, "emptyDir": {**medium, "sizeLimit": quantity.format_bytes(quantity.units(found.size))}}
+    medium = {"medium": volume.medium} if volume.medium else {}
+    return {"name": _DATA, "emptyDir": {**medium, "sizeLimit": quantity.format_bytes(quantity.units(volume.size))}}
 
 
 def empty_volume(name: str, size: str | int | None = None) -> Manifest:

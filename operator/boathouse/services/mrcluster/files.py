@@ -281,7 +281,7 @@ def mapred_defaults(cluster: Cluster) -> dict[str, str]:
 
     Streaming runs a program beside each task's JVM, so the heap is 0.6 of the container instead of Hadoop's 0.8.
     """
-    found = sizes.of(cluster)
+    memory = sizes.of(cluster)
     first, last = daemons.APPLICATION_MASTER_PORTS
     return {
         "mapreduce.am.max-attempts": APPLICATION_MASTER_ATTEMPTS,
@@ -289,13 +289,13 @@ def mapred_defaults(cluster: Cluster) -> dict[str, str]:
         "mapreduce.admin.reduce.child.java.opts": ADD_OPENS,
         "mapreduce.client.submit.file.replication": str(min(_MOST_COPIES, cluster.replication)),
         "mapreduce.job.heap.memory-mb.ratio": "0.6",
-        sizes.MAP_MEMORY: str(found.map_mb),
-        "mapreduce.reduce.memory.mb": str(found.map_mb),
-        "mapreduce.task.io.sort.mb": str(min(_MOST_SORT_MB, found.map_mb // 4)),
+        sizes.MAP_MEMORY: str(memory.map_mb),
+        "mapreduce.reduce.memory.mb": str(memory.map_mb),
+        "mapreduce.task.io.sort.mb": str(min(_MOST_SORT_MB, memory.map_mb // 4)),
         "yarn.app.mapreduce.am.admin-command-opts": ADD_OPENS,
-        "yarn.app.mapreduce.am.command-opts": f"-Xmx{found.am_mb * 3 // 4}m",
+        "yarn.app.mapreduce.am.command-opts": f"-Xmx{memory.am_mb * 3 // 4}m",
         "yarn.app.mapreduce.am.job.client.port-range": f"{first}-{last}",
-        sizes.AM_MEMORY: str(found.am_mb),
+        sizes.AM_MEMORY: str(memory.am_mb),
     }
 
 
@@ -382,7 +382,7 @@ def _group(cluster: Cluster) -> str:
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:
     """A default of `core.scratch` is not in it: clusters of versions without this field need not roll."""
-    resources = [dataclasses.astuple(each) for each in (cluster.master, cluster.core, cluster.transient)]
+    resources = [dataclasses.astuple(requests) for requests in (cluster.master, cluster.core, cluster.transient)]
     spec = cluster.spec
     pods = spec.model_dump(mode="json", include=set(_IN_PODS), exclude_none=True)
     core = spec.core.model_dump(mode="json", include={"scratch"}, exclude_defaults=True)

@@ -240,16 +240,16 @@ class MRClusterKind:
 
     def plan(self, observation: Observation, memory: ClusterMemory) -> protocols.Desired[ClusterState]:
         """Return the desired state of a cluster, with the effects of the frame's order."""
-        found = planner.plan(observation)
-        memory.marks = found.marks
-        then = self._withdraw if found.state.is_finished else self._go_on
+        plan = planner.plan(observation)
+        memory.marks = plan.marks
+        then = self._withdraw if plan.state.is_finished else self._go_on
         return protocols.Desired(
-            before_status=[partial(self._remove_settings, memory, memory.state.settings, found, observation)],
-            state=found.state,
-            after_status=[partial(self._publish, memory, memory.state, found, observation)],
-            delete=[(pod.name, pod.uid) for pod in found.delete],
-            after=[partial(self._order, observation), partial(then, memory, found, observation)],
-            recheck_at_s=found.requeue_s,
+            before_status=[partial(self._remove_settings, memory, memory.state.settings, plan, observation)],
+            state=plan.state,
+            after_status=[partial(self._publish, memory, memory.state, plan, observation)],
+            delete=[(pod.name, pod.uid) for pod in plan.delete],
+            after=[partial(self._order, observation), partial(then, memory, plan, observation)],
+            recheck_at_s=plan.requeue_s,
         )
 
     # Observing
@@ -263,12 +263,12 @@ class MRClusterKind:
         """Return the facts of the claims of hosts that have no Kubernetes node."""
         cluster, state = observation.cluster, self._scheduler.state
         hosts = [host for host in observation.state.wanted_hosts if objects.has_claim(cluster, host)]
-        found = {
+        claims = {
             host: objects.claim_facts(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
             for host in hosts
             if observation.is_unplaced(host)
         }
-        return {host: facts for host, facts in found.items() if facts is not None}
+        return {host: facts for host, facts in claims.items() if facts is not None}
 
     def _canaries(self) -> dict[ObjectUid, str]:
         """Return the addresses of masters whose agents listen on the ports for the test of the network."""
@@ -305,12 +305,12 @@ class MRClusterKind:
         self._clusters.put(conditions.cluster_facts(observation, plan.state))
         if _is_written(memory):
             self.scaling.use(cluster.uid, plan.consumed)
-        known = sizing.for_policy(observation, Draft(state=plan.state, marks=plan.marks))
-        if known is None or observation.report is not memory.reported:
+        sized = sizing.for_policy(observation, Draft(state=plan.state, marks=plan.marks))
+        if sized is None or observation.report is not memory.reported:
             memory.reported = observation.report
             master = observation.pod(model.MASTER)
             task = policy.TaskId(f"{cluster.namespace}/{Names(cluster).pod(model.MASTER)}")
-            self.scaling.report(cluster.uid, known, master=task, node=master.node if master else None)
+            self.scaling.report(cluster.uid, sized, master=task, node=master.node if master else None)
 
     async def _order(self, observation: Observation, writes: Writes) -> None:
         """Have the agent carry out what the written status says of nodes that leave."""
@@ -329,8 +329,8 @@ class MRClusterKind:
     async def _go_on(self, memory: ClusterMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
         """Create what the nodes need, and have those scheduled that the written status has."""
         written, former = model.from_status(memory.written), memory.obstacle
-        memory.held = frozenset(each.host for each in plan.submit)
-        due = [each for each in planner.wanted(written, observation) if each in plan.submit]
+        memory.held = frozenset(node.host for node in plan.submit)
+        due = [node for node in planner.wanted(written, observation) if node in plan.submit]
         wanted = await self._prepare(memory, due, observation, writes)
         unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
         submission = _Submission(
@@ -345,7 +345,7 @@ class MRClusterKind:
             priority=await self._related.priority(observation.cluster.priority_class),
         )
         self._submit(memory, submission, observation, writes)
-        memory.held -= {each.host for each in wanted}
+        memory.held -= {node.host for node in wanted}
         if memory.obstacle is None:
             return None
         return OBSTACLE_REQUEUE_S if former and former.reason == memory.obstacle.reason else 0.0
@@ -367,7 +367,7 @@ class MRClusterKind:
             memory.ensured = "" if memory.obstacle else rendered.digest
         if memory.obstacle is not None:
             return []
-        return [each for each in wanted if await self._has_claim(memory, cluster, each.host, writes)]
+        return [node for node in wanted if await self._has_claim(memory, cluster, node.host, writes)]
 
     async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""

@@ -92,7 +92,9 @@ def from_resource(body: Body, config: OperatorConfig, defaults: HadoopDefaults) 
 
 def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
     metadata = body["metadata"]
-    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=_priority_class(spec))
+    queue = admission.admitting(
+        config, metadata["namespace"], requested=spec.queue, priority_class=_priority_class(spec)
+    )
     if isinstance(queue, Refusal):
         return queue
     image = spec.image or defaults.image

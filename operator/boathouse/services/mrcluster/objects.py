@@ -100,8 +100,8 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
 def removed_policies(cluster: Cluster) -> Sequence[Manifest]:
     """Return the NetworkPolicies that a cluster with another `networkPolicy` had, and this one has not."""
     kept = {policy["metadata"]["name"] for policy in network_policies(cluster)}
-    found = [_network_policy(cluster, part, []) for part in _POLICIES]
-    return [policy for policy in found if policy["metadata"]["name"] not in kept]
+    policies = [_network_policy(cluster, part, []) for part in _POLICIES]
+    return [policy for policy in policies if policy["metadata"]["name"] not in kept]
 
 
 def _clients(cluster: Cluster) -> Manifest:
@@ -145,8 +145,8 @@ def volume(cluster: Cluster, host: str) -> Volume | None:
 
 def has_claim(cluster: Cluster, host: str) -> bool:
     """Return whether a host has a claim: all with data, but those with an emptyDir."""
-    found = volume(cluster, host)
-    return found is not None and not found.empty_dir
+    data_volume = volume(cluster, host)
+    return data_volume is not None and not data_volume.empty_dir
 
 
 def claim(cluster: Cluster, host: str) -> dict[str, Any]:
@@ -155,17 +155,17 @@ def claim(cluster: Cluster, host: str) -> dict[str, Any]:
     Raises:
         ValueError: The host has none.
     """
-    found = volume(cluster, host)
-    if found is None or found.empty_dir:
+    data_volume = volume(cluster, host)
+    if data_volume is None or data_volume.empty_dir:
         raise ValueError(f"{host} of the cluster {cluster.name} has no claim")
     owned = cluster.spec.data_policy == "Delete"
     described = metadata(cluster, Names(cluster).claim(host), owned=owned)
     spec: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": quantity.format_bytes(quantity.units(found.size))}},
+        "resources": {"requests": {"storage": quantity.format_bytes(quantity.units(data_volume.size))}},
     }
-    if found.storage_class_name is not None:
-        spec["storageClassName"] = found.storage_class_name
+    if data_volume.storage_class_name is not None:
+        spec["storageClassName"] = data_volume.storage_class_name
     return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": described, "spec": spec}
 
 
@@ -174,13 +174,13 @@ def claim_facts(objects: rules.Storage, nodes: Iterable[model.Node], claim: str)
 
     A volume is tied if its node affinity names nodes, as that of a local volume does.
     """
-    found = objects.claims.get(claim)
-    if found is None:
+    claim_view = objects.claims.get(claim)
+    if claim_view is None:
         return None
-    volume = objects.volumes.get(found.spec.volume_name) if found.is_bound else None
+    volume = objects.volumes.get(claim_view.spec.volume_name) if claim_view.is_bound else None
     affinity = volume.spec.node_affinity if volume else None
     if volume is None or affinity is None or affinity.required is None:
-        return ClaimFacts(is_bound=found.is_bound)
+        return ClaimFacts(is_bound=claim_view.is_bound)
     return ClaimFacts(is_bound=True, is_tied=True, node_exists=any(rules.reaches(volume, node) for node in nodes))
 
 
@@ -214,13 +214,13 @@ async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Wr
 
 async def _checked(write: Awaitable[wire.Manifest | None]) -> Problem | None:
     try:
-        found = await write
+        existing = await write
     except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy
         return Problem(reason=Reason.WRITE_REFUSED, message=error.message)
-    return None if found is None else _taken(found)
+    return None if existing is None else _taken(existing)
 
 
-def _taken(found: wire.Manifest) -> Problem:
-    kind, name = found.get("kind", "object"), found["metadata"]["name"]
+def _taken(existing: wire.Manifest) -> Problem:
+    kind, name = existing.get("kind", "object"), existing["metadata"]["name"]
     message = f'there is a {kind} "{name}" that does not belong to this cluster: delete it'
     return Problem(reason=Reason.NAME_TAKEN, message=message)

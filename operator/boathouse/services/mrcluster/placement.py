@@ -134,7 +134,7 @@ def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), 
     cluster = pods.cluster
     roles = {role: _class(pods, role) for role in _ROLES if cluster.spec.compute or role is not Role.TRANSIENT}
     unplaced = {pod.host: pod.uid for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}
-    hosts = sorted({each.host for each in wanted} | unplaced.keys(), key=_order)
+    hosts = sorted({node.host for node in wanted} | unplaced.keys(), key=_order)
     classes = {host: _with_claim(cluster, roles[_role(host)], host) for host in hosts}
     tasks = tuple(
         model.Task(
@@ -179,14 +179,14 @@ def _job(cluster: Cluster, priority: int) -> model.Job:
 
 
 def _class(pods: NodePods, role: Role) -> model.TaskClass:
-    found = manifests.pod_class(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
-    found["constraints"] = dataclasses.replace(found["constraints"], claims=())
+    class_fields = manifests.pod_class(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
+    class_fields["constraints"] = dataclasses.replace(class_fields["constraints"], claims=())
     return model.TaskClass(
         id=model.ClassId(f"{pods.cluster.uid}/{role}"),
         job=model.JobId(pods.cluster.uid),
         stage=model.Stage.NODE,
         estimates=model.Fixed(seconds=NODE_S),
-        **found,
+        **class_fields,
     )
 
 

@@ -150,7 +150,7 @@ def master_pod(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, m
     containers.with_cpu(spec["containers"], cluster.master, weights)
     present = spec.get("imagePullSecrets", [])
     ours = [{"name": name} for name in settings.image_pull_secrets]
-    if secrets := [*present, *(each for each in ours if each not in present)]:
+    if secrets := [*present, *(secret for secret in ours if secret not in present)]:
         spec["imagePullSecrets"] = secrets
     return manifest
 
@@ -291,7 +291,7 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
     if role is None or labels.get(LABEL_TASK_TYPE) != role:
         return None
     statuses = pod.status.container_statuses
-    has_started = any(each.state.running or each.state.terminated for each in statuses)
+    has_started = any(status.state.running or status.state.terminated for status in statuses)
     life, created = pod_life.life_by_phase(pod, has_started=has_started), pod.metadata.creation_timestamp
     return NodePod(
         name=pod.metadata.name,
@@ -302,13 +302,13 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
         node=pod.node_name or None,
         address=pod.status.pod_ip,
         life=life,
-        is_ready=life is PodLife.RUNNING and all(each.ready for each in statuses),
+        is_ready=life is PodLife.RUNNING and all(status.ready for status in statuses),
         settings=pod.metadata.annotations.get(ANNOTATION_SETTINGS, ""),
         created_s=created.timestamp() if created else 0.0,
         placed_s=pod_life.placed_s(pod) if pod.node_name else None,
         deleting_since_s=pod_life.deleting_since_s(pod),
         problem=_problem(pod) if life.is_live else None,
-        restarts=min(_MAX_RESTARTS, sum(each.restart_count for each in statuses)),
+        restarts=min(_MAX_RESTARTS, sum(status.restart_count for status in statuses)),
         resources=pod.resources,
     )
 
@@ -316,8 +316,8 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
 def _problem(pod: facts.PodFacts) -> Problem | None:
     """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
     refusal = _refusal(pod_life.container(pod, daemons.NAME_NODE.container))
-    found = (pod_life.problem(each) or _crash(each) for each in pod.status.container_statuses)
-    return refusal or next(filter(None, found), None)
+    problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
+    return refusal or next(filter(None, problems), None)
 
 
 def _crash(status: wire.ContainerStatus) -> Problem | None:

@@ -179,8 +179,8 @@ def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
     """
     if pod_life.is_over_its_limit(pod):
         return contract.Reason.OUT_OF_DISK, f"{pod.status.message} (raise resources.requests.ephemeral-storage)", True
-    found = pod_life.disruption(pod)
-    return None if found is None else (found.reason, found.message, False)
+    disruption = pod_life.disruption(pod)
+    return None if disruption is None else (disruption.reason, disruption.message, False)
 
 
 def _out_of_memory(
@@ -198,10 +198,10 @@ def _out_of_memory(
     limit, ideal = memory_limit_bytes(pod), ideal_memory_bytes(pod)
     had = quantity.format_bytes(limit)
     if limit < ideal:
-        asked = quantity.format_bytes(ideal)
+        ideal_size = quantity.format_bytes(ideal)
         return (
             Reason.OOM_KILLED,
-            f"out of memory with {had} instead of {asked}: the next attempt gets {asked}",
+            f"out of memory with {had} instead of {ideal_size}: the next attempt gets {ideal_size}",
             False,
         )
     stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), str(task_type))

@@ -43,32 +43,32 @@ def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState
     """Return the state of a job that has failed, or whose output is complete if there is no verdict."""
     reason, message = (verdict.reason, verdict.message) if verdict else (Reason.SUCCEEDED, "the output is complete")
     reason = Reason.TASK_FAILED if reason == contract.Reason.USER_COMMAND_FAILED else reason
-    known = table(state, now_s)
-    known.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
-    known.set(ConditionType.SUCCEEDED, verdict is None, reason, message)
-    known.set(ConditionType.FAILED, verdict is not None, reason, message if verdict else "")
+    conditions = table(state, now_s)
+    conditions.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
+    conditions.set(ConditionType.SUCCEEDED, verdict is None, reason, message)
+    conditions.set(ConditionType.FAILED, verdict is not None, reason, message if verdict else "")
     return dataclasses.replace(
         state,
         phase="Failed" if verdict else "Succeeded",
         reason=str(reason) if verdict else "",
         completion_s=now_s,
         active={},
-        conditions=known.conditions,
+        conditions=conditions.conditions,
     )
 
 
 def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
     """Return the state of a suspended job. Finished tasks count after a resume."""
-    known = table(state, now_s)
-    known.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    conditions = table(state, now_s)
+    conditions.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
     ending = f"; {live} of its pods have not ended yet" if live else ""
-    known.set(
+    conditions.set(
         ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to resume{ending}"
     )
-    known.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
-    known.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
+    conditions.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
+    conditions.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
     return dataclasses.replace(
-        state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=known.conditions
+        state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=conditions.conditions
     )
 
 
@@ -83,29 +83,31 @@ def in_progress(
     less: int = 0,
 ) -> JobState:
     """Return the conditions of a job in progress, with the reason if it is pending."""
-    known = table(state, now_s)
-    known.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    conditions = table(state, now_s)
+    conditions.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
     if state.condition(ConditionType.SUSPENDED) is not None:
-        known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
+        conditions.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
     reason = ""
     squeezed = (
         f" ({less} run with less memory than they requested, because no node had more free memory)" if less else ""
     )
     if waiting and diagnosis is not None:
         reason = diagnosis[0]
-        known.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
+        conditions.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
     elif not waiting:
-        known.set(ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"all runnable tasks have a node{squeezed}")
+        conditions.set(
+            ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"all runnable tasks have a node{squeezed}"
+        )
     elif state.condition(ConditionType.SCHEDULED) is None:
-        known.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
+        conditions.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
     if problem is not None:
         reason = problem.reason
-        known.set(ConditionType.RUNNING, False, problem.reason, problem.message)
+        conditions.set(ConditionType.RUNNING, False, problem.reason, problem.message)
     elif running:
-        known.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
+        conditions.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
     elif state.condition(ConditionType.RUNNING) is None:
-        known.set(ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet")
-    return dataclasses.replace(state, reason=reason, conditions=known.conditions)
+        conditions.set(ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet")
+    return dataclasses.replace(state, reason=reason, conditions=conditions.conditions)
 
 
 def with_measurements(state: JobState, problem: missing.Problem | None, now_s: float) -> JobState:
@@ -113,19 +115,19 @@ def with_measurements(state: JobState, problem: missing.Problem | None, now_s: f
     if state.finished or (problem is None and state.condition(ConditionType.SIGNALS_AVAILABLE) is None):
         return state
     reason, message = (Reason.KUBELETS_READ, "") if problem is None else (problem.reason, problem.message)
-    known = table(state, now_s)
-    known.set(ConditionType.SIGNALS_AVAILABLE, problem is None, reason, message)
-    return dataclasses.replace(state, conditions=known.conditions)
+    conditions = table(state, now_s)
+    conditions.set(ConditionType.SIGNALS_AVAILABLE, problem is None, reason, message)
+    return dataclasses.replace(state, conditions=conditions.conditions)
 
 
 def with_parts_off(state: JobState, off: Sequence[Off], now_s: float) -> JobState:
     """Return the state with the condition `PoliciesActive`, which a job has once a part has been off for it."""
     if state.finished or (not off and state.condition(ConditionType.POLICIES_ACTIVE) is None):
         return state
-    known = table(state, now_s)
+    conditions = table(state, now_s)
     reason, message = (Reason.HARMFUL, "; ".join(map(_effect_text, off))) if off else (Reason.TRIED_AGAIN, "")
-    known.set(ConditionType.POLICIES_ACTIVE, not off, reason, message)
-    return dataclasses.replace(state, conditions=known.conditions)
+    conditions.set(ConditionType.POLICIES_ACTIVE, not off, reason, message)
+    return dataclasses.replace(state, conditions=conditions.conditions)
 
 
 def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None:
@@ -148,11 +150,11 @@ def _effect_text(off: Off) -> str:
 
 def suspended_until_s(job: Job, now_s: float) -> float | None:
     """Return until when the job's author suspends its reduces; None if not, or if the time is over or invalid."""
-    wanted_s = _asked_s(job)
+    wanted_s = _requested_until_s(job)
     return wanted_s if wanted_s is not None and now_s < wanted_s <= now_s + contract.MOST_SUSPENDED_S else None
 
 
-def _asked_s(job: Job) -> float | None:
+def _requested_until_s(job: Job) -> float | None:
     return status_codec.value(lambda: statuses.epoch(job.suspend_reducers_until), None)
 
 
@@ -161,14 +163,14 @@ def with_suspensions(state: JobState, observation: Observation, pods: Sequence[A
     now_s = observation.now_s
     reduces = [pod for pod in pods if pod.task_type is TaskType.REDUCE and pod.state.is_live and not state.finished]
     paused, owed = [pod for pod in reduces if pod.is_suspended], [pod for pod in reduces if pod.is_owed_cpu]
-    known = table(state, now_s)
+    conditions = table(state, now_s)
     if paused or owed:
-        known.set(ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s))
+        conditions.set(ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s))
     elif (problem := _problem(observation)) is not None and not state.finished:
-        known.set(ConditionType.REDUCERS_SUSPENDED, False, *problem)
+        conditions.set(ConditionType.REDUCERS_SUSPENDED, False, *problem)
     elif state.condition(ConditionType.REDUCERS_SUSPENDED) is not None:
-        known.set(ConditionType.REDUCERS_SUSPENDED, False, Reason.RESUMED, "")
-    return dataclasses.replace(state, suspended_reduces=len(paused), conditions=known.conditions)
+        conditions.set(ConditionType.REDUCERS_SUSPENDED, False, Reason.RESUMED, "")
+    return dataclasses.replace(state, suspended_reduces=len(paused), conditions=conditions.conditions)
 
 
 def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: float) -> tuple[str, str]:
@@ -179,8 +181,8 @@ def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: flo
         return Reason.RESUME_REFUSED, f"{_named(late)} could not be resumed in time: see the events of the pods"
     if not records:
         return Reason.REQUEST_OWED, f"{_named(owed)} runs without its CPU request, until its node or its quota has room"
-    end = statuses.rfc3339(max(each.until_s for each in records))
-    if any(each.by == BY_USER for each in records):
+    end = statuses.rfc3339(max(record.until_s for record in records))
+    if any(record.by == BY_USER for record in records):
         return Reason.BY_HAND, f"{_named(paused)} suspended until {end}, by the annotation {ANNOTATION_SUSPEND_UNTIL}"
     return Reason.WAITING_FOR_MAPS, f"{_named(paused)} suspended until {end} at the latest: map output is missing"
 
@@ -193,8 +195,10 @@ def _named(pods: Sequence[AttemptPod]) -> str:
 def _problem(observation: Observation) -> tuple[str, str] | None:
     """Return reason and message if the author's annotation has no effect; None if it has one, or is absent or over."""
     job, now_s = observation.job, observation.now_s
-    asked_s, ignored = _asked_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
-    if job.suspend_reducers_until is not None and (asked_s is None or asked_s > now_s + contract.MOST_SUSPENDED_S):
+    requested_until_s, ignored = _requested_until_s(job), f"the annotation {ANNOTATION_SUSPEND_UNTIL} has no effect"
+    if job.suspend_reducers_until is not None and (
+        requested_until_s is None or requested_until_s > now_s + contract.MOST_SUSPENDED_S
+    ):
         example = statuses.rfc3339(now_s + contract.MOST_SUSPENDED_S / 2)
         return Reason.INVALID_TIME, f"{ignored}: its value must be a time such as {example}, at most an hour ahead"
     if suspended_until_s(job, now_s) is not None and not observation.may_suspend:

@@ -34,8 +34,8 @@ def used(job: Job, clusters: Directory) -> list[ObjectUid]:
 
 def unknown(job: Job, clusters: Directory) -> list[str]:
     """Return names in the job's URLs of clusters that do not exist, or that a new leader has not reconciled yet."""
-    found = sorted({name for name in names(job) if is_name(name)})
-    return clusters.unlisted(job.namespace, found)[:_MOST_UNKNOWN]
+    cluster_names = sorted({name for name in names(job) if is_name(name)})
+    return clusters.unlisted(job.namespace, cluster_names)[:_MOST_UNKNOWN]
 
 
 def is_name(text: str) -> bool:
@@ -74,7 +74,7 @@ def distance(
     here, there = nodes.get(node), [nodes[name] for name in stored_on if name in nodes]
     if here is None or not there:
         return model.Distance.ANYWHERE
-    if here.server is not None and any(here.server == each.server for each in there):
+    if here.server is not None and any(here.server == other.server for other in there):
         return model.Distance.SERVER
-    is_in_rack = here.rack is not None and any(here.rack == each.rack for each in there)
+    is_in_rack = here.rack is not None and any(here.rack == other.rack for other in there)
     return model.Distance.RACK if is_in_rack else model.Distance.ANYWHERE

@@ -180,7 +180,7 @@ class JobState(JobFields):
     steps: int = 1
     past_failures: tuple[int, int] = (0, 0)
     stages: Mapping[TaskType, StageState] = dataclasses.field(
-        default_factory=lambda: {each: StageState.empty(1) for each in _SINGLE}
+        default_factory=lambda: {task_type: StageState.empty(1) for task_type in _SINGLE}
     )
     active: Mapping[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     suspended_reduces: int = 0
@@ -236,7 +236,7 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
     """
     read = _CODEC.read(status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
-    stages = {each: _stage(read, each, 1) for each in _SINGLE}
+    stages = {task_type: _stage(read, task_type, 1) for task_type in _SINGLE}
     if plan:
         stages[TaskType.MAP] = _stage(read, TaskType.MAP, plan.splits, read.succeeded_maps)
         stages[TaskType.REDUCE] = _stage(read, TaskType.REDUCE, reduces, read.succeeded_reduces)

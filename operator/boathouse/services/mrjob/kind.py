@@ -101,9 +101,11 @@ class Submitted:
             return False
         if now.waiting - self.waiting:
             return False
-        known = _attempts(pod for pod in placed if pod.node is not None)
+        placed_attempts = _attempts(pod for pod in placed if pod.node is not None)
         gone = self.waiting - now.waiting
-        return all((each.step, each.task_type, each.index, each.number) in known for each in gone)
+        return all(
+            (attempt.step, attempt.task_type, attempt.index, attempt.number) in placed_attempts for attempt in gone
+        )
 
 
 @dataclasses.dataclass(slots=True)
@@ -246,28 +248,28 @@ class MRJobKind:
         """Collect the input of the planner."""
         if job.on_cluster is not None:
             return await self._observe_on_cluster(job, memory)
-        known, now_s = memory.state, self._context.now
-        pods_seen = steps.existing(self.pods.of(job.uid), known, job)
-        over = known.finished or job.deleting_since_s is not None
-        stored = None if over else await self._stored(job, known, pods_seen)
+        state, now_s = memory.state, self._context.now
+        existing_pods = steps.existing(self.pods.of(job.uid), state, job)
+        over = state.finished or job.deleting_since_s is not None
+        stored = None if over else await self._stored(job, state, existing_pods)
         posted = self.plans.posted(job.uid)
-        if known.plan is not None and not over and stored is None:
-            known = cleanup.begin(job, _without_plan(known, now_s()), now_s())
+        if state.plan is not None and not over and stored is None:
+            state = cleanup.begin(job, _without_plan(state, now_s()), now_s())
         return Observation(
             job=job,
-            state=known,
-            pods=pods_seen,
+            state=state,
+            pods=existing_pods,
             now_s=now_s(),
             limits=settle.Limits.of(self._settings.task),
             stored=stored.status_entry if stored else None,
             posted=posted.status_entry if posted else None,
-            missing=await self._missing_files(job) if known.plan is None and not (pods_seen or over) else (),
+            missing=await self._missing_files(job) if state.plan is None and not (existing_pods or over) else (),
             namespace_terminating=job.deleting_since_s is not None
             and await self._related_objects.is_terminating(job.namespace),
             diagnosis=self._scheduler.diagnosis(policy.JobId(job.uid)),
             failed_s=memory.failed_s,
             seconds=self.seconds.pending(job.uid),
-            size=self._probes.view(job, known) if self._probes else None,
+            size=self._probes.view(job, state) if self._probes else None,
             lends_cpu=self._lends_cpu,
             may_suspend=self._settings.actuators.suspend,
         )
@@ -276,14 +278,14 @@ class MRJobKind:
         """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
         name = self.hadoop.unknown(job, memory.state)
         unknown = {} if name is None else {name: await self._cluster_uid(job, name)}
-        found, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
+        observation, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
         is_over = memory.state.finished or job.deleting_since_s is not None
-        is_due = not (found.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
-        pods = found.pods
+        is_due = not (observation.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
+        pods = observation.pods
         if any(file.config_map_key_ref for file in job.spec.files or ()):
-            pods = [await self._related_objects.with_mounts(pod, job.namespace, found.now_s) for pod in pods]
+            pods = [await self._related_objects.with_mounts(pod, job.namespace, observation.now_s) for pod in pods]
         missing = await self._missing_files(job) if is_due else ()
-        return dataclasses.replace(found, pods=pods, missing=missing)
+        return dataclasses.replace(observation, pods=pods, missing=missing)
 
     async def _cluster_uid(self, job: Job, name: str) -> str | None:
         """Return the UID of a cluster that the API server has; None if there is none of this name."""
@@ -357,7 +359,7 @@ class MRJobKind:
 
     def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
         """Publish an event if reduces of a job have just been suspended or resumed."""
-        last, now = (each.condition(names.ConditionType.REDUCERS_SUSPENDED) for each in (before, state))
+        last, now = (snapshot.condition(names.ConditionType.REDUCERS_SUSPENDED) for snapshot in (before, state))
         if now is None or now.status == (last.status if last is not None else "False"):
             return
         reason, note = ("ReducerSuspended", now.message) if now.status == "True" else ("ReducerResumed", "all continue")
@@ -473,9 +475,13 @@ class MRJobKind:
             suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
         )
         failpoints.hit("after-mrjob.submit")
-        known = _attempts(self.pods.of(job.uid)) if over else ()
+        existing_attempts = _attempts(self.pods.of(job.uid)) if over else ()
         lost = (factory.attempts[task] for task in over)
-        unseen = [each for each in lost if (each.step, each.task_type, each.index, each.number) not in known]
+        unseen = [
+            attempt
+            for attempt in lost
+            if (attempt.step, attempt.task_type, attempt.index, attempt.number) not in existing_attempts
+        ]
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)

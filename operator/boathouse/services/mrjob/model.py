@@ -227,7 +227,7 @@ def _job(
 ) -> Job | Refusal:
     template = spec.pod_template or pod_fields.PodTemplate()
     queue = admission.admitting(
-        config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class_name or ""
+        config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class_name or ""
     )
     if isinstance(queue, Refusal):
         return queue
@@ -255,7 +255,7 @@ def _job(
         uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
         steps=(_PROGRAM,)
         if hadoop is not None and hadoop.jar is not None
-        else tuple(_step(each, config.task.ephemeral_storage) for each in spec.steps or (spec,)),
+        else tuple(_step(step, config.task.ephemeral_storage) for step in spec.steps or (spec,)),
         housekeeping=dataclasses.replace(
             HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
         ),
@@ -285,10 +285,10 @@ def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step
 
 
 def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
-    asked = spec.partitioner or mrjob_steps.Partitioner()
+    partitioner = spec.partitioner or mrjob_steps.Partitioner()
     return contract.Partitioner(
-        type=asked.type,
-        options=asked.options or "",
+        type=partitioner.type,
+        options=partitioner.options or "",
         key_field_separator=spec.map_output_key_field_separator or "\t",
         num_key_fields=spec.num_map_output_key_fields or 1,
         field_separator=spec.map_output_field_separator or "\t",
@@ -308,11 +308,11 @@ def _stage(template: mrjob_steps.TaskTemplate, storage: EphemeralStorageConfig) 
     )
 
 
-def _resources(asked: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
-    requests = {"cpu": "1", "memory": "512Mi"} | asked.requests
+def _resources(requirements: mrjob_steps.ResourceRequirements, storage: EphemeralStorageConfig) -> Resources:
+    requests = {"cpu": "1", "memory": "512Mi"} | requirements.requests
     cpu = quantity.milli(requests.pop("cpu"))
     memory = quantity.units(requests.pop("memory"))
-    limit = quantity.milli((asked.limits or {}).get("cpu", 0))
+    limit = quantity.milli((requirements.limits or {}).get("cpu", 0))
     scratch_bytes = quantity.units(requests.pop("ephemeral-storage", 0))
     resources = Resources(
         cpu_milli=cpu,

@@ -40,13 +40,13 @@ def read(spec: Mapping[str, Any]) -> OnCluster | None:
     Raises:
         pydantic.ValidationError: A field is invalid.
     """
-    found = hadoop.HadoopFields.model_validate(spec)
-    if found.cluster_ref is None:
+    fields = hadoop.HadoopFields.model_validate(spec)
+    if fields.cluster_ref is None:
         return None
-    options = found.hadoop or hadoop.HadoopOptions()
+    options = fields.hadoop or hadoop.HadoopOptions()
     return OnCluster(
-        cluster=found.cluster_ref.name,
-        jar=found.jar,
+        cluster=fields.cluster_ref.name,
+        jar=fields.jar,
         settings=dict(options.settings or {}),
         archives=tuple(options.archives or ()),
     )
@@ -75,7 +75,9 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     """Return why a job cannot run on a cluster, or an empty text."""
     if on_cluster.jar is not None:
         return _problem_of_arguments(on_cluster.jar.arguments or ())
-    secrets = [each.name for each in spec.env or () if each.value_from and each.value_from.secret_key_ref]
+    secrets = [
+        variable.name for variable in spec.env or () if variable.value_from and variable.value_from.secret_key_ref
+    ]
     if secrets or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
@@ -106,6 +108,6 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
 
 def _problem_of_arguments(arguments: Sequence[str]) -> str:
     """Return why a program must not have its arguments: without our tag its applications would not be found."""
-    if any(each.removeprefix("-D").startswith(f"{TAGS}=") for each in arguments):
+    if any(argument.removeprefix("-D").startswith(f"{TAGS}=") for argument in arguments):
         return f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
     return ""

@@ -73,7 +73,7 @@ class PodBuilder:
         shared = self._stages.get(key) or self._stages.setdefault(key, self.stage(*key))
         (container,) = shared["spec"]["containers"]
         task = {"name": contract.TASK_ENV, "value": literal(msgspec.json.encode(self.task_spec(attempt)).decode())}
-        env = [task if each["name"] == contract.TASK_ENV else each for each in container["env"]]
+        env = [task if variable["name"] == contract.TASK_ENV else variable for variable in container["env"]]
         spec = shared["spec"] | {"containers": [container | {"env": env}]}
         if node is not None:
             spec["nodeName"] = node
@@ -207,15 +207,17 @@ class PodBuilder:
             split_max_bytes=job.split_max_bytes,
             output_compression=job.spec.output_compression or "",
             max_record_bytes=job.max_record_bytes,
-            files=[file_source(each) for each in self._files(attempt.task_type)],
-            archives=[_archive(each) for each in job.spec.archives or ()],
+            files=[file_source(file) for file in self._files(attempt.task_type)],
+            archives=[_archive(archive) for archive in job.spec.archives or ()],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             hdfs=dict(self.hdfs),
             cluster=self.settings.cluster,
             progress_url=None if attempt.task_type is TaskType.PROBE else self.settings.progress_url,
             task_timeout_s=job.spec.task_timeout_seconds,
             secret_variables=[
-                each.name for each in job.spec.env or () if each.value_from and each.value_from.secret_key_ref
+                variable.name
+                for variable in job.spec.env or ()
+                if variable.value_from and variable.value_from.secret_key_ref
             ],
         )
 
@@ -225,7 +227,7 @@ class PodBuilder:
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - inside the pod
             *manifests.endpoint_mounts(),
         ]
-        if any(each.config_map_key_ref for each in self._files(task_type)):
+        if any(file.config_map_key_ref for file in self._files(task_type)):
             mounts.append({"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True})
         if self.job.volume:
             mounts.append({"name": "storage", "mountPath": self.job.volume.mount_path})
@@ -247,12 +249,12 @@ class PodBuilder:
 
 def s3_keys(job: Job) -> list[Manifest]:
     """Return the variables with the keys of the job's object storage."""
-    return job.s3.variables([each.name for each in job.spec.env or ()]) if job.s3 else []
+    return job.s3.variables([variable.name for variable in job.spec.env or ()]) if job.s3 else []
 
 
 def file_volumes(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
     """Return the volume with the files that come from ConfigMaps."""
-    sources = [_config_map(each) for each in files if each.config_map_key_ref]
+    sources = [_config_map(file) for file in files if file.config_map_key_ref]
     return [{"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}}] if sources else []
 
 

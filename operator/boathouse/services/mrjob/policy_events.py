@@ -98,16 +98,16 @@ class PolicyEvents:
     def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
         """Publish the report of a running task."""
         reported = self._jobs.get(uid)
-        known = reported.pods.find(pod_name) if reported else None
-        if reported is None or known is None or not known.state.is_live:
+        pod = reported.pods.find(pod_name) if reported else None
+        if reported is None or pod is None or not pod.state.is_live:
             return
         signal = signals.of_report(
-            known.task_type,
+            pod.task_type,
             report,
-            cpu_milli=known.resources.cpu_milli,
-            split_bytes=_split_bytes(reported.plan, known),
+            cpu_milli=pod.resources.cpu_milli,
+            split_bytes=_split_bytes(reported.plan, pod),
         )
-        about = self._about(reported.job, known)
+        about = self._about(reported.job, pod)
         progress = model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters)
         self._publisher.publish(progress)
 
@@ -172,8 +172,8 @@ def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
     """Return the previous attempt of a task if that still runs."""
     for number in range(pod.attempt - 1, max(0, pod.attempt - _LOOKED_BACK), -1):
         attempt = Attempt(task_type=pod.task_type, index=pod.index, number=number, step=pod.step)
-        known = reported.pods.find(pod_builder.pod_name(reported.job, attempt))
-        if known is not None and known.state.is_live:
+        former_pod = reported.pods.find(pod_builder.pod_name(reported.job, attempt))
+        if former_pod is not None and former_pod.state.is_live:
             return submission.task_id(reported.job, attempt)
     return None
 

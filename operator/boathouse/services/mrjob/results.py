@@ -42,23 +42,25 @@ def read(text: str) -> contract.TaskResult | None:
     if not text or len(text) > MAX_CHARS:
         return None
     try:
-        found = _decoder.decode(text)
+        result = _decoder.decode(text)
     except (msgspec.MsgspecError, ValueError, RecursionError):  # RecursionError: thousands of nested arrays
         return None
-    if found.outcome not in _OUTCOMES:
+    if result.outcome not in _OUTCOMES:
         return None
     return msgspec.structs.replace(
-        found,
-        reason=_reason(found),
-        message=printable(found.message, MAX_MESSAGE),
-        winner_attempt=amount(found.winner_attempt),
-        digest=found.digest if _DIGEST.fullmatch(found.digest) else "",
-        splits=amount(found.splits),
-        bytes_total=amount(found.bytes_total),
-        counters=_counters(found.counters),
-        timings=[_timing(each) for each in found.timings[:MAX_TIMINGS]],
-        stderr_tail=printable(found.stderr_tail[-MAX_TAIL:], MAX_TAIL),
-        exit_code=found.exit_code if found.exit_code is not None and abs(found.exit_code) <= _MAX_EXIT_CODE else None,
+        result,
+        reason=_reason(result),
+        message=printable(result.message, MAX_MESSAGE),
+        winner_attempt=amount(result.winner_attempt),
+        digest=result.digest if _DIGEST.fullmatch(result.digest) else "",
+        splits=amount(result.splits),
+        bytes_total=amount(result.bytes_total),
+        counters=_counters(result.counters),
+        timings=[_timing(timing) for timing in result.timings[:MAX_TIMINGS]],
+        stderr_tail=printable(result.stderr_tail[-MAX_TAIL:], MAX_TAIL),
+        exit_code=result.exit_code
+        if result.exit_code is not None and abs(result.exit_code) <= _MAX_EXIT_CODE
+        else None,
     )
 
 
@@ -98,18 +100,18 @@ def _seconds(duration_s: float) -> float:
 def worked_s(result: contract.TaskResult) -> float:
     """Return the run time of a task, without its waits. A reduce is suspended only while it waits."""
     spans = [timing for timing in result.timings if timing.phase not in _WAITING_PHASES]
-    return sum(max(0, each.end_ms - each.start_ms) for each in spans) / 1000
+    return sum(max(0, span.end_ms - span.start_ms) for span in spans) / 1000
 
 
 def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
     """Add the counters of one task to `sums`, in place. Counters beyond the bound are counted as dropped."""
-    known = sum(map(len, sums.values()))
+    count = sum(map(len, sums.values()))
     for group, values in sorted(more.items()):
         for name, value in sorted(values.items()):
             place, amount_ = (group, name), value
             if name not in sums.get(group, {}):
-                known += 1
-                if known > MAX_COUNTERS:
+                count += 1
+                if count > MAX_COUNTERS:
                     place, amount_ = (GROUP, DROPPED), 1
             contract.accumulate(sums, *place, amount_)
 
@@ -130,5 +132,5 @@ def _counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
 
 
 def _timing(untrusted: Timing) -> Timing:
-    start_ms, end_ms = (max(0, min(_MAX_MS, each)) for each in (untrusted.start_ms, untrusted.end_ms))
+    start_ms, end_ms = (max(0, min(_MAX_MS, moment_ms)) for moment_ms in (untrusted.start_ms, untrusted.end_ms))
     return Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)

@@ -66,25 +66,26 @@ class SecondAttempts:
             return ()
         begun, now_s = {_key(pod, pod.attempt): pod for pod in self._pods.of(uid)}, self._clock()
         entry.requests = {
-            each: request
-            for each, request in entry.requests.items()
-            if (begun[each].state is PodLife.UNPLACED if each in begun else now_s - request.at_s < PENDING_S)
+            attempt: request
+            for attempt, request in entry.requests.items()
+            if (begun[attempt].state is PodLife.UNPLACED if attempt in begun else now_s - request.at_s < PENDING_S)
         }
-        return tuple(each for each in entry.requests if each not in begun)
+        return tuple(attempt for attempt in entry.requests if attempt not in begun)
 
     def avoided(self, uid: JobUid, waiting: Iterable[Attempt]) -> dict[Attempt, frozenset[model.NodeName]]:
         """Return the nodes on which second attempts must not run: that of the first, and those of their requests."""
-        entry, retried = self._jobs.get(uid), [each for each in waiting if each.number > 1]
+        entry, retried = self._jobs.get(uid), [attempt for attempt in waiting if attempt.number > 1]
         requests = {} if entry is None else entry.requests
-        found = {each: _of(requests.get(dataclasses.replace(each, pod_uid=None))) for each in retried}
+        avoided_nodes = {attempt: _of(requests.get(dataclasses.replace(attempt, pod_uid=None))) for attempt in retried}
         used: dict[tuple[int, TaskType, int], set[model.NodeName]] = {}
         for pod in self._pods.of(uid) if retried else ():
             if pod.state.is_live and pod.node is not None:
                 used.setdefault((pod.step, pod.task_type, pod.index), set()).add(model.NodeName(pod.node))
-        found = {
-            each: nodes | used.get((each.step, each.task_type, each.index), set()) for each, nodes in found.items()
+        avoided_nodes = {
+            attempt: nodes | used.get((attempt.step, attempt.task_type, attempt.index), set())
+            for attempt, nodes in avoided_nodes.items()
         }
-        return {each: nodes for each, nodes in found.items() if nodes}
+        return {attempt: nodes for attempt, nodes in avoided_nodes.items() if nodes}
 
     def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
         """Request a second attempt of a running task.
@@ -119,9 +120,9 @@ class SecondAttempts:
             return False  # if both failed, the job would fail sooner than without the second attempt
         here = (pod.step, pod.task_type, pod.index)
         return not any(
-            (each.step, each.task_type, each.index) == here and (each.attempt > pod.attempt or each.state.is_live)
-            for each in self._pods.of(job.uid)
-            if each.uid != pod.uid
+            (other.step, other.task_type, other.index) == here and (other.attempt > pod.attempt or other.state.is_live)
+            for other in self._pods.of(job.uid)
+            if other.uid != pod.uid
         )
 
 

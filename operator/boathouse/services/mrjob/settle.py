@@ -147,7 +147,7 @@ class Settlement:
         self.running += other.running
         self.used_byte_s += other.used_byte_s
         self.verdict = self.verdict or other.verdict
-        moments = [each for each in (self.recheck_at_s, other.recheck_at_s) if each is not None]
+        moments = [moment for moment in (self.recheck_at_s, other.recheck_at_s) if moment is not None]
         self.recheck_at_s = min(moments, default=None)
 
 
@@ -174,7 +174,7 @@ def settle(
         over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
         if not over:  # most pods of a large job belong to tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
-    requested = {each.index: each for each in seconds if each.task_type is task_type}
+    requested = {attempt.index: attempt for attempt in seconds if attempt.task_type is task_type}
     settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s, requested)
     for index, attempts in sorted(by_index.items()):
         settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
@@ -219,7 +219,7 @@ class _Settler:
     def task(self, index: int, pods: Sequence[AttemptPod]) -> None:
         for pod in pods:
             if pod.state is PodLife.SUCCEEDED and not self._stage.winner[index]:
-                self._won(index, pod, max(each.attempt for each in pods))
+                self._won(index, pod, max(other.attempt for other in pods))
         if self._stage.winner[index]:
             self._outcome.obsolete += [pod for pod in pods if pod.is_active]
             return
@@ -370,7 +370,7 @@ class _Settler:
     def _may_give_up(self, index: int) -> bool:
         """Return whether the job goes on after a user error of this task, because few tasks of the stage may fail."""
         failures, limits = self._stage.user_failures, self._limits
-        given_up = sum(each >= limits.max_attempts for each in failures)
+        given_up = sum(task_failures >= limits.max_attempts for task_failures in failures)
         allowed = limits.failures_max_percent * self._stage.total
         return allowed > 0 and given_up * 100 <= allowed and failures[index] <= limits.max_attempts
 
@@ -392,8 +392,8 @@ class _Settler:
         self._outcome.waiting.append(self._attempt(index, number))
 
     def _recheck(self, at_s: float) -> None:
-        known = self._outcome.recheck_at_s
-        self._outcome.recheck_at_s = at_s if known is None else min(known, at_s)
+        earliest_s = self._outcome.recheck_at_s
+        self._outcome.recheck_at_s = at_s if earliest_s is None else min(earliest_s, at_s)
 
 
 _NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="check the pod's events for FailedMount")

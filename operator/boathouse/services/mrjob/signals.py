@@ -88,9 +88,9 @@ def flat(counters: Mapping[str, Mapping[str, int]]) -> dict[str, float]:
 
 def _memory(spilled_bytes: float, spill_s: float, peak_bytes: float) -> dict[str, float]:
     """Return what a task says of its memory, and the disk's rate if it spilled enough: spills are written and read."""
-    found = {"spilled_bytes": float(spilled_bytes)}
+    signals = {"spilled_bytes": float(spilled_bytes)}
     if peak_bytes > 0:
-        found["peak_memory_bytes"] = float(peak_bytes)
+        signals["peak_memory_bytes"] = float(peak_bytes)
     if spilled_bytes >= LEAST_SPILLED_BYTES and spill_s > 0:
-        found["spill_bytes_per_s"] = 2 * spilled_bytes / spill_s
-    return found
+        signals["spill_bytes_per_s"] = 2 * spilled_bytes / spill_s
+    return signals

@@ -117,7 +117,7 @@ class Plans:
     def has_room(self, uid: JobUid, namespace: str, plan: StoredPlan) -> bool:
         """Return whether a job's plan fits into the namespace's limit."""
         stored_bytes = (
-            each.size_bytes for job, each in self._jobs.items() if each.namespace == namespace and job != uid
+            plans.size_bytes for job, plans in self._jobs.items() if plans.namespace == namespace and job != uid
         )
         return sum(stored_bytes) + plan.json_bytes <= self._limit_bytes
 
@@ -151,12 +151,12 @@ class Plans:
             return None
         if not accepted and plans.posted is not None and plans.posted.digest in digests:
             return None  # it will be written next
-        found = await self._read(job, step, sought[1])
-        if found is None:
+        plan = await self._read(job, step, sought[1])
+        if plan is None:
             plans.absent = sought
-        elif accepted or self.has_room(job.uid, job.namespace, found):
-            self._keep(job, step, found)
-            return found
+        elif accepted or self.has_room(job.uid, job.namespace, plan):
+            self._keep(job, step, plan)
+            return plan
         return None
 
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
@@ -197,8 +197,8 @@ class Plans:
             if digest not in digests:
                 return None
             for index in range(count):
-                found = first if index == 0 else await self._get(job, step, index)
-                piece = splits.piece(found, job, digest)
+                shard = first if index == 0 else await self._get(job, step, index)
+                piece = splits.piece(shard, job, digest)
                 if piece is None:
                     _log.warning("a ConfigMap is not a shard of the expected plan", job=job.name, index=index)
                     return None
@@ -217,11 +217,11 @@ class Plans:
         try:
             await self._api.create(_PLANS, manifest, namespace)
         except errors.AlreadyExists:
-            found = await self._api.get(_PLANS, name, namespace)
-            if splits.same(manifest, found):
+            existing = await self._api.get(_PLANS, name, namespace)
+            if splits.same(manifest, existing):
                 return
             check_lead()
-            await self._api.delete(_PLANS, name, namespace, uid=found["metadata"]["uid"])
+            await self._api.delete(_PLANS, name, namespace, uid=existing["metadata"]["uid"])
             check_lead()
             await self._api.create(_PLANS, manifest, namespace)
 

@@ -127,14 +127,14 @@ def config_maps(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]
     ]
 
 
-def same(manifest: Mapping[str, Any], found: Mapping[str, Any]) -> bool:
+def same(manifest: Mapping[str, Any], existing: Mapping[str, Any]) -> bool:
     """Return whether an existing ConfigMap equals the shard."""
     return (
-        digest_of(found) == digest_of(manifest)
-        and found.get("binaryData") == manifest["binaryData"]
-        and found.get("immutable") is True
-        and [each["uid"] for each in found["metadata"].get("ownerReferences", ())]
-        == [each["uid"] for each in manifest["metadata"]["ownerReferences"]]
+        digest_of(existing) == digest_of(manifest)
+        and existing.get("binaryData") == manifest["binaryData"]
+        and existing.get("immutable") is True
+        and [owner["uid"] for owner in existing["metadata"].get("ownerReferences", ())]
+        == [owner["uid"] for owner in manifest["metadata"]["ownerReferences"]]
     )
 
 
@@ -153,7 +153,7 @@ def count_of(first: Mapping[str, Any]) -> int:
 
 def piece(config_map: Mapping[str, Any], job: Job, digest: str) -> bytes | None:
     """Return the content of a shard; None unless it is immutable, owned by the job, of this plan and of valid size."""
-    owners = [each.get("uid") for each in config_map["metadata"].get("ownerReferences") or ()]
+    owners = [owner.get("uid") for owner in config_map["metadata"].get("ownerReferences") or ()]
     text = (config_map.get("binaryData") or {}).get(KEY, "")
     ours = job.uid in owners and config_map.get("immutable") is True and digest_of(config_map) == digest
     return base64.b64decode(text) if ours and 0 < len(text) <= _SHARD_CHARS else None

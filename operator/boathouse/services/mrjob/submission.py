@@ -90,15 +90,15 @@ def program(job: Job) -> str:
 
 def run_times_stage(job: Job, task_type: TaskType, step: int) -> run_times.Stage:
     """Return a job's stage in the model of the run time learner."""
-    asked = job.stage(task_type, step)
+    stage = job.stage(task_type, step)
     return run_times.Stage(
         job=model.JobId(job.uid),
         program=program(job),
         step=step,
         stage=model.Stage(task_type.value),
-        ideal_bytes=asked.resources.memory_request_bytes,
-        least_bytes=asked.min_memory_bytes - MIB if asked.min_memory_bytes else None,
-        slowdown=asked.slowdown,
+        ideal_bytes=stage.resources.memory_request_bytes,
+        least_bytes=stage.min_memory_bytes - MIB if stage.min_memory_bytes else None,
+        slowdown=stage.slowdown,
     )
 
 
@@ -113,12 +113,17 @@ def classes_in_use(
     Classes are those of `current_classes`, or without estimates. Policies know classes whose tasks all run, too.
     Attempts that must avoid nodes have classes of their own, which follow those of all stages.
     """
-    stages = sorted({(each.step, each.task_type) for each in attempts}, key=lambda each: (each[0], _ORDER[each[1]]))
+    stages = sorted(
+        {(attempt.step, attempt.task_type) for attempt in attempts}, key=lambda stage: (stage[0], _ORDER[stage[1]])
+    )
     by_id = {task_class.id: task_class for task_class in current_classes}
-    found = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
-    known = {task_class.id: task_class for task_class in found}
-    apart = (_apart(known[class_id(job, each.task_type, each.step)], nodes) for each, nodes in avoided.items())
-    return [*found, *{task_class.id: task_class for task_class in apart}.values()]
+    classes = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
+    classes_by_id = {task_class.id: task_class for task_class in classes}
+    apart = (
+        _apart(classes_by_id[class_id(job, attempt.task_type, attempt.step)], nodes)
+        for attempt, nodes in avoided.items()
+    )
+    return [*classes, *{task_class.id: task_class for task_class in apart}.values()]
 
 
 def _apart(task_class: model.TaskClass, avoided: frozenset[model.NodeName]) -> model.TaskClass:
@@ -137,8 +142,8 @@ def step_classes(
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
     return [
-        _class(job, each, step, learner.estimates(run_times_stage(job, each, step), _reads(each, plan)))
-        for each in stages
+        _class(job, stage, step, learner.estimates(run_times_stage(job, stage, step), _reads(stage, plan)))
+        for stage in stages
     ]
 
 

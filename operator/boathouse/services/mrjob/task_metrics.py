@@ -53,10 +53,10 @@ class TaskMetrics:
         )
         for result in _PROBE_RESULTS:
             self._probes.labels(result)
-        for each in TaskType:
-            self._elastic.labels(each)
-            self._tasks.labels(each, "succeeded", "")
-            self._bytes.labels(each)
+        for task_type in TaskType:
+            self._elastic.labels(task_type)
+            self._tasks.labels(task_type, "succeeded", "")
+            self._bytes.labels(task_type)
 
     def attempts(
         self,

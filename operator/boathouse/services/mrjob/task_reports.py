@@ -70,7 +70,7 @@ def _percent(state: JobState, job: Job, running: _Running) -> int:
     """Return the percentage: all tasks of a step and all steps have equal weight; 100 only for complete output."""
     if state.phase == "Succeeded":
         return ALL
-    stages = [state.stages[each] for each in _WORK if each in state.stages]
+    stages = [state.stages[task_type] for task_type in _WORK if task_type in state.stages]
     total = sum(stage.total for stage in stages)
     parts: dict[tuple[TaskType, int], float] = {}
     for pod, report in running.values():
@@ -93,9 +93,9 @@ def _sums(running: _Running) -> mrjob_status.RunningSums | None:
     reports = [report for _, report in running.values()]
     return mrjob_status.RunningSums(
         tasks=len(reports),
-        records_in=contract.clamp(sum(each.records_in for each in reports)),
-        records_out=contract.clamp(sum(each.records_out for each in reports)),
-        bytes_in=contract.clamp(sum(each.bytes_in for each in reports)),
-        bytes_out=contract.clamp(sum(each.bytes_out for each in reports)),
-        spilled_records=contract.clamp(sum(each.spilled_records for each in reports)),
+        records_in=contract.clamp(sum(report.records_in for report in reports)),
+        records_out=contract.clamp(sum(report.records_out for report in reports)),
+        bytes_in=contract.clamp(sum(report.bytes_in for report in reports)),
+        bytes_out=contract.clamp(sum(report.bytes_out for report in reports)),
+        spilled_records=contract.clamp(sum(report.spilled_records for report in reports)),
     )

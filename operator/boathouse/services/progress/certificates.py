@@ -222,23 +222,23 @@ class Bundles:
 
     async def _read(self) -> None:
         try:
-            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+            config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
         except errors.NotFound:  # the ConfigMap was deleted; each replica publishes its own authority again
             await self._add(self._pem)
-            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
-        data = found.get("data") or {}
+            config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+        data = config_map.get("data") or {}
         self._bundle = "".join(pem for key, pem in sorted(data.items()) if key != names.PROGRESS_CA_KEY)
 
     async def _restore(self, namespace: str) -> None:
         """Publish the bundle if it is missing or was edited, as users who may edit the namespace can do."""
         async with self._publishing:
             try:
-                found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
+                config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
             except errors.NotFound:
-                found = {}
+                config_map = {}
             if namespace not in self._published:  # its last job went meanwhile
                 return
-            if (found.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
+            if (config_map.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
                 self._published[namespace] = self._bundle
                 return
             await self._publish(namespace, self._bundle)
@@ -273,13 +273,15 @@ class Bundles:
     async def _add(self, pem: str) -> None:
         key = f"{self._replica}.crt"
         try:
-            found = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+            config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
         except errors.NotFound:
             await self._api.create(_CONFIG_MAPS, _manifest(self._namespace, {key: pem}), self._namespace)
             return
-        data = _pruned((found.get("data") or {}) | {key: pem}, key, self._now())
-        if data != found.get("data"):
-            await self._api.replace(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, found | {"data": data}, self._namespace)
+        data = _pruned((config_map.get("data") or {}) | {key: pem}, key, self._now())
+        if data != config_map.get("data"):
+            await self._api.replace(
+                _CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, config_map | {"data": data}, self._namespace
+            )
 
 
 def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:

@@ -49,8 +49,8 @@ class AppMetrics:
         """Count what a reconcile changed."""
         if after.attempt > before.attempt:
             self._begun.inc()
-        known = {each.number for each in before.past_attempts}
+        counted = {attempt.number for attempt in before.past_attempts}
         for attempt in after.past_attempts:
-            if attempt.number not in known:
+            if attempt.number not in counted:
                 reason = attempt.reason if attempt.reason in _REASONS or not attempt.reason else "other"
                 self._ended.labels((attempt.cause or "none").lower(), reason).inc()

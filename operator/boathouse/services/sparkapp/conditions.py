@@ -122,8 +122,8 @@ def suspended(state: AppState, now_s: float, *, live: int) -> AppState:
         names.Reason.SUSPENDED,
         f"spec.suspend is true: set it to false to resume{ending}",
     )
-    for each in (ConditionType.SCHEDULED, ConditionType.RUNNING, ConditionType.EXECUTORS_READY):
-        conditions.set(each, False, names.Reason.SUSPENDED, "")
+    for condition_type in (ConditionType.SCHEDULED, ConditionType.RUNNING, ConditionType.EXECUTORS_READY):
+        conditions.set(condition_type, False, names.Reason.SUSPENDED, "")
     return dataclasses.replace(
         state,
         phase="Suspended",

@@ -62,7 +62,7 @@ def counted(observation: Observation, state: AppState, ended: Attempt) -> AppSta
         and observation.now_s - ended.start_s >= observation.app.spec.restart_policy.reset_after_seconds
     )
     failures = wire.FailureCounts(retry_s=state.failures.retry_s) if reset else state.failures
-    others = (each for each in state.past_attempts if each.number != ended.number)
+    others = (attempt for attempt in state.past_attempts if attempt.number != ended.number)
     return dataclasses.replace(
         state,
         executors=wire.ExecutorCounts(

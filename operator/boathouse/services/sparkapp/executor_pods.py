@@ -74,12 +74,12 @@ class ExecutorPods:
                 owner = _owner(pod)
                 if owner is not None:
                     executor = pod_reader.of_executor(pod)
-                    known = _Executor(
+                    entry = _Executor(
                         executor,
                         pod.status.phase == "Running" and executor.state.is_live,
                         pod.metadata.deletion_timestamp is not None,
                     )
-                    self._put(owner, pod.metadata.name, known)
+                    self._put(owner, pod.metadata.name, entry)
             case store.Deleted(old=pod):
                 owner = _owner(pod)
                 if owner is not None:
@@ -129,23 +129,24 @@ class ExecutorPods:
 
     def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
         """Return how many executors of a driver are pending, and how many run."""
-        found = self._by_driver.get((namespace, driver_uid))
-        return (found.counts[False], found.counts[True]) if found else (0, 0)
+        children = self._by_driver.get((namespace, driver_uid))
+        return (children.counts[False], children.counts[True]) if children else (0, 0)
 
     def take(self, namespace: str, driver_uid: str) -> Sequence[AppPod]:
         """Return the executors of a driver that exist, and once each that is gone."""
-        found = self._by_driver.get((namespace, driver_uid))
-        if found is None:
+        children = self._by_driver.get((namespace, driver_uid))
+        if children is None:
             return ()
-        gone, found.gone = found.gone, {}
-        if not found.pods:
+        gone, children.gone = children.gone, {}
+        if not children.pods:
             del self._by_driver[namespace, driver_uid]
-        return [*(each.pod for each in found.pods.values()), *gone.values()]
+        return [*(executor.pod for executor in children.pods.values()), *gone.values()]
 
     def some(self, namespace: str, driver_uid: str, most: int) -> Sequence[tuple[str, str]]:
         """Return names and UIDs of a driver's executors that are not being deleted, at most so many."""
-        found = self._by_driver.get((namespace, driver_uid))
-        live = ((name, each.pod.uid) for name, each in found.pods.items() if not each.is_deleted) if found else ()
+        children = self._by_driver.get((namespace, driver_uid))
+        pods = children.pods if children else {}
+        live = ((name, executor.pod.uid) for name, executor in pods.items() if not executor.is_deleted)
         return tuple(itertools.islice(live, most))
 
     def _put(self, owner: _Owner, name: str, pod: _Executor | None) -> None:

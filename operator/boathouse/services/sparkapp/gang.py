@@ -87,7 +87,7 @@ def placeholder(manifest: Manifest) -> Manifest:
             **{field: value for field, value in spec.items() if field in _KEPT},
             "automountServiceAccountToken": False,
             "terminationGracePeriodSeconds": 0,
-            "containers": [_placeholder_container(each) for each in spec["containers"]],
+            "containers": [_placeholder_container(container) for container in spec["containers"]],
             **({"volumes": claims} if claims else {}),
         },
     }

@@ -185,24 +185,24 @@ class SparkAppKind:
 
     def plan(self, observation: Observation, memory: AppMemory) -> protocols.Desired[AppState]:
         """Return the desired state of an application, with the effects of the frame's order."""
-        found = planner.plan(observation)
+        plan = planner.plan(observation)
         orphans = [
             pod
-            for driver in found.orphaned
+            for driver in plan.orphaned
             for pod in self.executors.some(observation.app.namespace, driver.uid, DELETED_AT_ONCE)
         ]
         then = (
-            partial(self._withdraw, memory, found, observation)
-            if found.submit is None
-            else partial(self._go_on, memory, found, observation)
+            partial(self._withdraw, memory, plan, observation)
+            if plan.submit is None
+            else partial(self._go_on, memory, plan, observation)
         )
         return protocols.Desired(
-            state=found.state,
-            after_status=[partial(self._count, observation.app, memory.state, found.state)],
-            delete=[*((pod.name, pod.uid) for pod in found.delete), *orphans],
+            state=plan.state,
+            after_status=[partial(self._count, observation.app, memory.state, plan.state)],
+            delete=[*((pod.name, pod.uid) for pod in plan.delete), *orphans],
             after=[then],
-            recheck_at_s=found.requeue_s,
-            is_at_rest=found.state.phase == "Suspended" and not (observation.drivers or observation.is_in_flight),
+            recheck_at_s=plan.requeue_s,
+            is_at_rest=plan.state.phase == "Suspended" and not (observation.drivers or observation.is_in_flight),
         )
 
     def _mark_owner(self, namespace: str, driver_uid: str) -> None:
@@ -227,10 +227,10 @@ class SparkAppKind:
         """Read a driver's pod that no watch shows; None if there is none."""
         name = AttemptNames(application=app.name, uid=app.uid, attempt=attempt).driver_pod
         try:
-            found = self._scheduler.transform_pod(await self._context.api.get(catalogue.PODS, name, app.namespace))
+            pod = self._scheduler.transform_pod(await self._context.api.get(catalogue.PODS, name, app.namespace))
         except errors.NotFound:
             return None
-        return pod_reader.driver_pod(found) if found.task_of == app.uid else None
+        return pod_reader.driver_pod(pod) if pod.task_of == app.uid else None
 
     async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
         """Return what is missing before an attempt can be submitted."""
@@ -291,18 +291,18 @@ class SparkAppKind:
 
     def _pods(self, observation: Observation) -> list[AppPod]:
         """Return the drivers and executors of all attempts. A driver that failed takes its executors with it."""
-        found = []
+        pods = []
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
             if driver.state is PodLife.FAILED:
                 executors = [pod_reader.ended(pod, pod_reader.DRIVER_FAILED) for pod in executors]
-            found += [pod_reader.of_driver(driver), *executors]
-        return found
+            pods += [pod_reader.of_driver(driver), *executors]
+        return pods
 
-    async def _withdraw(self, memory: AppMemory, found: Plan, observation: Observation, _writes: Writes) -> None:
+    async def _withdraw(self, memory: AppMemory, plan: Plan, observation: Observation, _writes: Writes) -> None:
         uid, pods = observation.app.uid, self._pods(observation)
-        if found.state.is_finished or observation.app.spec.suspend:
-            self.policy_events.ended(uid, succeeded=found.state.phase == "Succeeded", pods=pods)
+        if plan.state.is_finished or observation.app.spec.suspend:
+            self.policy_events.ended(uid, succeeded=plan.state.phase == "Succeeded", pods=pods)
         else:
             self.policy_events.update_pods(uid, pods)
         self.reports.forget(observation.app.uid)

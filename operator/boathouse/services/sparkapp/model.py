@@ -113,7 +113,9 @@ def _app(
     metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
 ) -> App | Refusal:
     template = manifests.template(spec)
-    queue = admission.admitting(config, metadata["namespace"], asked=spec.queue, priority_class=template.priority_class)
+    queue = admission.admitting(
+        config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class
+    )
     if isinstance(queue, Refusal):
         return queue
     image = spec.image or config.spark.image
@@ -154,14 +156,16 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str], executor: sizing.Reque
     Raises:
         ValueError: The least heap is more than the heap.
     """
-    asked = spec.executor.elastic_memory if spec.executor else None
-    if asked is None:
+    elastic_memory = spec.executor.elastic_memory if spec.executor else None
+    if elastic_memory is None:
         return None
-    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(asked.min)}
-    found = Elastic(least=sizing.executor(least, is_python=is_python), slowdown=1 + asked.slowdown_percent / 100)
-    if found.least.memory_mib > executor.memory_mib:
+    is_python, least = spec.type == "Python", {**conf, sizing.HEAP: sizing.spark_size(elastic_memory.min)}
+    elastic = Elastic(
+        least=sizing.executor(least, is_python=is_python), slowdown=1 + elastic_memory.slowdown_percent / 100
+    )
+    if elastic.least.memory_mib > executor.memory_mib:
         raise ValueError(f"executor.elasticMemory.min is more than {sizing.HEAP} (absent: 1g): lower it")
-    return found
+    return elastic
 
 
 def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
@@ -243,7 +247,7 @@ class AppState(SparkAppStatus):
     @property
     def is_settled(self) -> bool:
         """Whether the last attempt has ended and is counted, or there was none."""
-        return self.attempt == 0 or any(each.number == self.attempt for each in self.past_attempts)
+        return self.attempt == 0 or any(attempt.number == self.attempt for attempt in self.past_attempts)
 
 
 _CODEC: Final = StatusCodec(AppState)
@@ -252,7 +256,7 @@ _CODEC: Final = StatusCodec(AppState)
 def from_status(status: Mapping[str, Any] | None) -> AppState:
     """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
     state = _CODEC.read(status)
-    last = max((state.attempt, *(each.number for each in state.past_attempts)))
+    last = max((state.attempt, *(attempt.number for attempt in state.past_attempts)))
     return dataclasses.replace(state, attempt=last)
 
 
@@ -263,5 +267,5 @@ def to_status(state: AppState) -> dict[str, Any]:
 
 def without_free_parts(state: AppState) -> AppState:
     """Return the state without what only informs people and comes from drivers: the rest of a status is ours alone."""
-    ended = tuple(dataclasses.replace(each, message="") for each in state.past_attempts)
+    ended = tuple(dataclasses.replace(attempt, message="") for attempt in state.past_attempts)
     return dataclasses.replace(state, last_log="", past_attempts=ended, stages=None, tasks=None, progress_percent=None)

@@ -170,10 +170,10 @@ def _metadata(app: App, name: str) -> dict[str, Any]:
 async def ensure(submission: Submission, writes: Writes) -> Problem | None:
     """Create what does not exist; returns why the driver's pod must not be created yet, or None."""
     try:
-        found = await writes.ensure(catalogue.CONFIG_MAPS, submission.config_map, "config-map")
+        existing = await writes.ensure(catalogue.CONFIG_MAPS, submission.config_map, "config-map")
     except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy
         return Problem(reason=Reason.CONFIG_MAP_REFUSED, message=error.message)
-    return None if found is None else taken("ConfigMap", found["metadata"]["name"])
+    return None if existing is None else taken("ConfigMap", existing["metadata"]["name"])
 
 
 async def ensure_service(submission: Submission, writes: Writes) -> str:
@@ -181,10 +181,14 @@ async def ensure_service(submission: Submission, writes: Writes) -> str:
     if submission.service is None:
         return ""
     try:
-        found = await writes.ensure(catalogue.SERVICES, submission.service, "service")
+        existing = await writes.ensure(catalogue.SERVICES, submission.service, "service")
     except (errors.Forbidden, errors.Invalid) as error:
         return f"Spark's UI has no Service: {error.message}"
-    return "" if found is None else f"Spark's UI has no Service: {taken('Service', found['metadata']['name']).message}"
+    return (
+        ""
+        if existing is None
+        else f"Spark's UI has no Service: {taken('Service', existing['metadata']['name']).message}"
+    )
 
 
 def taken(kind: str, name: str) -> Problem:

@@ -37,14 +37,14 @@ REFUSED_REQUEUE_S: Final = 15.0
 
 def plan(observation: Observation) -> Plan:
     """Return what to do next; the same for the same observation."""
-    found = _plan(observation)
-    over = found.state.is_settled
+    planned = _plan(observation)
+    over = planned.state.is_settled
     orphaned = [
         pod
         for pod in observation.drivers
-        if over or pod.attempt != found.state.attempt or endings.is_over(observation, pod)
+        if over or pod.attempt != planned.state.attempt or endings.is_over(observation, pod)
     ]
-    return dataclasses.replace(found, orphaned=orphaned)
+    return dataclasses.replace(planned, orphaned=orphaned)
 
 
 def _plan(observation: Observation) -> Plan:
@@ -208,16 +208,16 @@ def _phase(pod: DriverPod | None) -> wire.Phase:
 
 
 def _driver(observation: Observation, state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
-    known = state.driver
+    driver = state.driver
     if pod is not None:
-        known = known or wire.DriverStatus(pod_name=pod.name)
-        known = known.model_copy(update={"pod_name": pod.name, "node": pod.node})
-    if known is None or observation.has_service is None:
-        return known
+        driver = driver or wire.DriverStatus(pod_name=pod.name)
+        driver = driver.model_copy(update={"pod_name": pod.name, "node": pod.node})
+    if driver is None or observation.has_service is None:
+        return driver
     name = AttemptNames(application=observation.app.name, uid=observation.app.uid, attempt=state.attempt).service
     address = f"http://{name}.{observation.app.namespace}.svc:{user_properties.UI_PORT}"
     service = {"service_name": name, "ui_address": address} if observation.has_service else NO_SERVICE
-    return known.model_copy(update=service)
+    return driver.model_copy(update=service)
 
 
 def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
@@ -228,8 +228,8 @@ def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
 
 def _requests(app: App) -> wire.Requests:
     driver, executor = (
-        wire.RoleRequests(cpu=each.cpu, memory=quantity.format_bytes(each.memory_bytes))
-        for each in (app.driver, app.executor)
+        wire.RoleRequests(cpu=requests.cpu, memory=quantity.format_bytes(requests.memory_bytes))
+        for requests in (app.driver, app.executor)
     )
     return wire.Requests(driver=driver, executor=executor)
 
@@ -277,7 +277,9 @@ def _deadline_s(observation: Observation, state: AppState) -> float | None:
 
 def _deadline_or(observation: Observation, state: AppState, moment_s: float | None) -> float | None:
     moments = [
-        each for each in (moment_s, _deadline_s(observation, state)) if each is not None and each > observation.now_s
+        moment
+        for moment in (moment_s, _deadline_s(observation, state))
+        if moment is not None and moment > observation.now_s
     ]
     return min(moments, default=None)
 
@@ -299,4 +301,4 @@ def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None)
         since_s = pod.started_s
         limits_s = (timeouts.executor_start_seconds, endings.NO_REQUEST_S, endings.PROMISE_S)
     moments = (since_s + limit_s for limit_s in limits_s if limit_s)
-    return min((each for each in moments if each > observation.now_s), default=None)
+    return min((moment for moment in moments if moment > observation.now_s), default=None)

@@ -94,13 +94,15 @@ def users(app: App) -> str:
 
 def _environment(app: App, role: Role) -> list[Manifest]:
     """Return the variables of the application and of the role, the user of Hadoop, and the keys of the storage."""
-    variables = {each.name: each for each in (*(app.spec.env or ()), *(role.env or ()))}
-    found = {name: manifests.as_json(each) for name, each in variables.items()}
+    variables = {variable.name: variable for variable in (*(app.spec.env or ()), *(role.env or ()))}
+    manifests_by_name = {name: manifests.as_json(variable) for name, variable in variables.items()}
     if app.hadoop_clusters:
-        found.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
+        manifests_by_name.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
     if app.spec.storage and app.spec.storage.s3:
-        found |= {each["name"]: each for each in app.spec.storage.s3.variables(found)}
-    return list(found.values())
+        manifests_by_name |= {
+            variable["name"]: variable for variable in app.spec.storage.s3.variables(manifests_by_name)
+        }
+    return list(manifests_by_name.values())
 
 
 def _resources(app: App, role: Role, requests: sizing.Requests | None = None) -> Manifest:
@@ -159,7 +161,7 @@ def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
     if app.spec.storage and app.spec.storage.volume:
         claim = {"claimName": app.spec.storage.volume.claim_name}
         volumes.append({"name": _STORAGE_VOLUME, "persistentVolumeClaim": claim})
-    return [*volumes, *({"name": each.name, **_source(each)} for each in app.spec.volumes or ())]
+    return [*volumes, *({"name": volume.name, **_source(volume)} for volume in app.spec.volumes or ())]
 
 
 def _source(volume: Volume) -> Manifest:
@@ -234,7 +236,7 @@ def _scraping(conf: Mapping[str, str]) -> dict[str, str]:
 
 def _chosen(executor: sizing.Requests, ideal: sizing.Requests) -> dict[str, str]:
     """Return the annotations that say how much memory was chosen for executors, and why."""
-    less, all_ = (quantity.format_bytes(each.memory_bytes) for each in (executor, ideal))
+    less, all_ = (quantity.format_bytes(requests.memory_bytes) for requests in (executor, ideal))
     return {
         names.ANNOTATION_EXECUTOR_MEMORY: str(executor.memory_bytes),
         names.ANNOTATION_DECISION: f"executors have {less} of memory instead of {all_}: no nodes had more free memory "
@@ -259,8 +261,8 @@ def _arguments(app: App) -> list[str]:
 
 
 def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
-    found = user_properties.ports(conf)
-    numbers = {"driver-rpc-port": found.driver, "blockmanager": found.block_manager, "spark-ui": found.ui}
+    ports = user_properties.ports(conf)
+    numbers = {"driver-rpc-port": ports.driver, "blockmanager": ports.block_manager, "spark-ui": ports.ui}
     return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in numbers.items() if port]
 
 
@@ -272,12 +274,12 @@ def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[dic
     """
     address = {"valueFrom": {"fieldRef": {"fieldPath": "status.podIP"}}}
     given = _environment(app, role)
-    of_hadoop = [each for each in given if each["name"] == hadoop.USER_ENV]
+    of_hadoop = [variable for variable in given if variable["name"] == hadoop.USER_ENV]
     return [
         *of_hadoop,
         {"name": "SPARK_USER", "value": f"$({hadoop.USER_ENV})" if of_hadoop else "spark"},
         {"name": "SPARK_APPLICATION_ID", "value": attempt.application_id},
-        *(each for each in given if each not in of_hadoop),
+        *(variable for variable in given if variable not in of_hadoop),
         {"name": "SPARK_DRIVER_BIND_ADDRESS", **address},
         {"name": "SPARK_LOCAL_HOSTNAME", **address},
         {"name": "SPARK_LOCAL_DIRS", "value": _LOCAL_DIR},

@@ -85,10 +85,10 @@ class PolicyEvents:
     def _submit(self, reported: _ReportedApp, pods: Sequence[AppPod]) -> None:
         """Publish the application with the tasks that have no published placement, those of `pods` included."""
         gang, events = reported.gang, reported.pods
-        known = [pod for pod in pods if events.knows(pod) and pod.state.is_live]
-        executors = sum(pod.stage is model.Stage.EXECUTOR for pod in known)
+        published = [pod for pod in pods if events.knows(pod) and pod.state.is_live]
+        executors = sum(pod.stage is model.Stage.EXECUTOR for pod in published)
         tasks = {
-            gang.driver.id: int(len(known) == executors),
+            gang.driver.id: int(len(published) == executors),
             gang.executor.id: max(0, reported.executors - executors),
         }
         self._publisher.submitted(gang.job, (gang.driver, gang.executor), tasks)
@@ -99,10 +99,10 @@ class PolicyEvents:
 
     def _end(self, reported: _ReportedApp, pod: AppPod) -> Ended:
         ended_s = self._epoch_s() if pod.ended_s is None else pod.ended_s
-        found = Ended(duration_s=max(0.0, ended_s - pod.placed_s), reason=pod.reason)
+        ended = Ended(duration_s=max(0.0, ended_s - pod.placed_s), reason=pod.reason)
         if pod.stage is model.Stage.EXECUTOR and reported.gang.stage is not None:
-            self._learn(reported, reported.gang.stage, pod, found)
-        return found
+            self._learn(reported, reported.gang.stage, pod, ended)
+        return ended
 
     def _learn(self, reported: _ReportedApp, stage: run_times.Stage, pod: AppPod, ended: Ended) -> None:
         """Learn from an executor of the default resource profile."""

@@ -138,16 +138,16 @@ def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | No
     The answer is that of `ENVIRONMENT_PATH`.
     """
     try:
-        found = dict(_environment.decode(answer).spark_properties)
+        actual = dict(_environment.decode(answer).spark_properties)
     except (msgspec.MsgspecError, ValueError, RecursionError):
         return None
-    return sorted(key for key, value in expected.items() if _differs(key, value, found.get(key)))
+    return sorted(key for key, value in expected.items() if _differs(key, value, actual.get(key)))
 
 
-def _differs(key: str, expected: str, found: str | None) -> bool:
+def _differs(key: str, expected: str, actual: str | None) -> bool:
     if key == MASTER:
-        return found is not None and not found.startswith("k8s://")
-    return found is None or (found.strip() != expected.strip() and not found.endswith(_REDACTED))
+        return actual is not None and not actual.startswith("k8s://")
+    return actual is None or (actual.strip() != expected.strip() and not actual.endswith(_REDACTED))
 
 
 class DriverClient:
@@ -279,8 +279,8 @@ class Reports:
 
     def follows(self, uid: ObjectUid, pod_uid: str, address: str) -> bool:
         """Return whether this driver is read at this address, which changes if the kubelet makes a new sandbox."""
-        known = self._followed.get(uid)
-        return known is not None and (known.target.pod_uid, known.target.address) == (pod_uid, address)
+        followed = self._followed.get(uid)
+        return followed is not None and (followed.target.pod_uid, followed.target.address) == (pod_uid, address)
 
     def forget(self, uid: ObjectUid) -> None:
         """Read the driver of an application no more."""
@@ -288,8 +288,8 @@ class Reports:
 
     def of(self, uid: ObjectUid, pod_uid: str) -> Report:
         """Return what the driver said last; an empty report if it said nothing."""
-        known = self._followed.get(uid)
-        return known.report if known is not None and known.target.pod_uid == pod_uid else Report()
+        followed = self._followed.get(uid)
+        return followed.report if followed is not None and followed.target.pod_uid == pod_uid else Report()
 
     async def run(self) -> None:
         """Read reports until cancelled."""
@@ -310,20 +310,20 @@ class Reports:
 
     def _queue_due(self) -> None:
         now_s = self._monotonic()
-        for uid, known in self._followed.items():
-            if known.due_s <= now_s and not known.is_queued:
-                known.is_queued = True
-                self._queue.put(known.target.namespace, uid)
+        for uid, followed in self._followed.items():
+            if followed.due_s <= now_s and not followed.is_queued:
+                followed.is_queued = True
+                self._queue.put(followed.target.namespace, uid)
 
     async def _read(self, client: Client, namespace: str, uid: ObjectUid) -> None:
-        known = self._followed.get(uid)
+        followed = self._followed.get(uid)
         try:
-            if known is None or not known.is_queued:
+            if followed is None or not followed.is_queued:
                 return
-            report = await _report(client, known)
-            known.is_queued, known.due_s = False, self._monotonic() + EVERY_S
-            if report != known.report:
-                known.report = report
+            report = await _report(client, followed)
+            followed.is_queued, followed.due_s = False, self._monotonic() + EVERY_S
+            if report != followed.report:
+                followed.report = report
                 self._on_change(uid)
         finally:
             self._queue.done(namespace)

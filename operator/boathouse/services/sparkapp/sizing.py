@@ -249,7 +249,7 @@ def _quantity(text: str) -> str:
 def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
     """The resources that Spark requests for its own discovery: `spark.executor.resource.gpu.{amount,vendor}`."""
     prefix, suffix = f"spark.{role}.resource.", ".amount"
-    found = []
+    amounts = []
     for key in properties:
         if not (key.startswith(prefix) and key.endswith(suffix)):
             continue
@@ -257,8 +257,8 @@ def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
         vendor = properties.get(f"{prefix}{name}.vendor")
         if not vendor:
             raise ValueError(f"{key} needs {prefix}{name}.vendor, such as nvidia.com: add it")
-        found.append((f"{vendor}/{name}", _whole(key, properties, 0)))
-    return tuple(sorted(found))
+        amounts.append((f"{vendor}/{name}", _whole(key, properties, 0)))
+    return tuple(sorted(amounts))
 
 
 def _whole(key: str, properties: Properties, default: int) -> int:

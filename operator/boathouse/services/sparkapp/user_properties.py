@@ -86,10 +86,10 @@ def of(spec: SparkAppSpec) -> dict[str, str]:
 
 def _fields(spec: SparkAppSpec) -> dict[str, str]:
     given = spec.model_dump(by_alias=True, exclude_none=True)
-    found = {key: _text(path, value) for path, key in FIELDS.items() if (value := _at(given, path)) is not None}
-    if "spark.memory.offHeap.size" in found:
-        found["spark.memory.offHeap.enabled"] = "true"
-    return found
+    properties = {key: _text(path, value) for path, key in FIELDS.items() if (value := _at(given, path)) is not None}
+    if "spark.memory.offHeap.size" in properties:
+        properties["spark.memory.offHeap.enabled"] = "true"
+    return properties
 
 
 def _at(given: Mapping[str, Any], path: str) -> Any:
@@ -141,15 +141,17 @@ def _monitoring(spec: SparkAppSpec) -> dict[str, str]:
     monitoring = spec.monitoring
     if monitoring is None:
         return {}
-    found = {}
+    properties = {}
     if monitoring.prometheus:
-        found["spark.ui.prometheus.enabled"] = "true"
-        found["spark.metrics.conf.*.sink.prometheusServlet.class"] = "org.apache.spark.metrics.sink.PrometheusServlet"
-        found["spark.metrics.conf.*.sink.prometheusServlet.path"] = "/metrics/prometheus"
+        properties["spark.ui.prometheus.enabled"] = "true"
+        properties["spark.metrics.conf.*.sink.prometheusServlet.class"] = (
+            "org.apache.spark.metrics.sink.PrometheusServlet"
+        )
+        properties["spark.metrics.conf.*.sink.prometheusServlet.path"] = "/metrics/prometheus"
     if monitoring.event_log_dir:
-        found["spark.eventLog.enabled"] = "true"
-        found["spark.eventLog.rolling.enabled"] = "true"
-    return found
+        properties["spark.eventLog.enabled"] = "true"
+        properties["spark.eventLog.rolling.enabled"] = "true"
+    return properties
 
 
 def render(properties: Mapping[str, str]) -> str:

@@ -150,10 +150,10 @@ def _set_resizing(observation: Observation, draft: Draft, conditions: ConditionT
 def _blocked_shrink(observation: Observation, draft: Draft) -> Problem | None:
     """Return why a core node stays that is not wanted; None if all are wanted, or one may leave."""
     staying, wanted = len(membership.staying(draft.state, Role.CORE)), membership.wanted(draft.state, Role.CORE)
-    found = draining.core_candidate(observation, draft) if staying > wanted else None
-    if not isinstance(found, Problem):
+    candidate = draining.core_candidate(observation, draft) if staying > wanted else None
+    if not isinstance(candidate, Problem):
         return None
-    return dataclasses.replace(found, message=f"{staying} core nodes, {wanted} wanted: {found.message}")
+    return dataclasses.replace(candidate, message=f"{staying} core nodes, {wanted} wanted: {candidate.message}")
 
 
 def _failed_orders(observation: Observation) -> str:
@@ -175,14 +175,14 @@ def _set_settings(observation: Observation, conditions: ConditionTable) -> None:
 def _set_network(observation: Observation, conditions: ConditionTable) -> None:
     """Set what the last test of the network has shown; it holds until the next one, also for a new leader."""
     unverified = ConditionType.NETWORK_UNVERIFIED
-    known = observation.state.condition(unverified)
+    condition = observation.state.condition(unverified)
     if observation.cluster.spec.network_policy == "None":
         message = (
             "spec.networkPolicy is None: a client that reaches the cluster's ports can run code as any Hadoop user"
         )
         conditions.set(unverified, True, Reason.DISABLED, message)
-    elif observation.probe is None and known is not None and known.reason in _TESTED:
-        conditions.set(unverified, known.status == "True", known.reason, known.message)
+    elif observation.probe is None and condition is not None and condition.reason in _TESTED:
+        conditions.set(unverified, condition.status == "True", condition.reason, condition.message)
     elif observation.probe is None:
         conditions.set(unverified, None, Reason.CANNOT_TELL, "no connection was tried yet, or none can be")
     elif observation.probe is Reason.CANNOT_TELL:
@@ -230,8 +230,8 @@ def _counts(observation: Observation, draft: Draft, role: Role) -> wire.NodeCoun
     if report is None:
         ready = sum(pod is not None and pod.is_ready for pod in map(observation.pod, hosts))
     else:
-        known = figures(report)
-        nodes = [known.get(host, ABSENT) for host in hosts]
+        reported = figures(report)
+        nodes = [reported.get(host, ABSENT) for host in hosts]
         if role is Role.CORE:
             ready = sum(node.dfs is DfsState.LIVE for node in nodes)
         else:
@@ -289,7 +289,7 @@ def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts
     """
     cluster, spec = observation.cluster, observation.cluster.spec
     names = Names(cluster)
-    secrets = (*cluster.defaults.image_pull_secrets, *(each.name for each in spec.image_pull_secrets or ()))
+    secrets = (*cluster.defaults.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
     return ClusterFacts(
         uid=cluster.uid,
         namespace=cluster.namespace,

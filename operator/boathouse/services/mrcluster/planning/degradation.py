@@ -59,29 +59,29 @@ def _persistent(observation: Observation, draft: Draft, failing: Failing | None,
     return failing.problem if lasts else None
 
 
-def _container(observation: Observation, known: Failing | None) -> Failing | None:
+def _container(observation: Observation, last: Failing | None) -> Failing | None:
     """It is over when the pod has been ready without a problem for a time: a container runs between two failures."""
     master, now_s = observation.pod(model.MASTER), observation.now_s
     if master is None or master.is_over:
         return None
     if master.problem is not None:
-        return _again(master.problem, known, now_s)
-    is_over = known is None or (master.is_ready and now_s - known.seen_s >= FAILING_S)
-    return None if is_over else known
+        return _again(master.problem, last, now_s)
+    is_over = last is None or (master.is_ready and now_s - last.seen_s >= FAILING_S)
+    return None if is_over else last
 
 
-def _agent(observation: Observation, known: Failing | None) -> Failing | None:
+def _agent(observation: Observation, last: Failing | None) -> Failing | None:
     """It is over with a report that has no error. Conditions of their own say that a daemon does not respond."""
     report = observation.report_within(LATE_S)
     responds = report is not None and report.hdfs and (report.yarn or not observation.cluster.spec.compute)
     if report is None or not responds or not report.error:
         return None
     problem = Problem(reason=Reason.AGENT_FAILING, message=f"the agent fails in each round: {report.error}")
-    return _again(problem, known, observation.now_s)
+    return _again(problem, last, observation.now_s)
 
 
-def _again(problem: Problem, known: Failing | None, now_s: float) -> Failing:
-    return Failing(problem=problem, since_s=known.since_s if known else now_s, seen_s=now_s)
+def _again(problem: Problem, last: Failing | None, now_s: float) -> Failing:
+    return Failing(problem=problem, since_s=last.since_s if last else now_s, seen_s=now_s)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,9 +95,9 @@ class Service:
 
 def degradation(observation: Observation, draft: Draft) -> Problem | None:
     """Return what is wrong with a cluster, the worst first; None for nothing."""
-    found = observation.halt or _silence(observation, draft) or replacing.lost_core_node(observation, draft)
-    if found is not None:
-        return found
+    worst = observation.halt or _silence(observation, draft) or replacing.lost_core_node(observation, draft)
+    if worst is not None:
+        return worst
     hdfs = observation.hdfs_within(LATE_S)
     if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
@@ -136,10 +136,15 @@ def _silence(observation: Observation, draft: Draft) -> Problem | None:
 
 def _still_available(observation: Observation, draft: Draft, condition_type: ConditionType) -> Service | None:
     """Return that a service is available, if the status says so and a new leader may not have been reported to yet."""
-    known = draft.state.condition(condition_type)
-    if known is None or known.status != "True" or observation.report or draft.silence_s(observation.now_s) > READY_S:
+    condition = draft.state.condition(condition_type)
+    if (
+        condition is None
+        or condition.status != "True"
+        or observation.report
+        or draft.silence_s(observation.now_s) > READY_S
+    ):
         return None
-    return Service(is_available=True, reason=Reason.AVAILABLE, message=known.message)
+    return Service(is_available=True, reason=Reason.AVAILABLE, message=condition.message)
 
 
 def hdfs(observation: Observation, draft: Draft) -> Service:
@@ -179,8 +184,8 @@ def yarn(observation: Observation, draft: Draft) -> Service:
     if report is None or report.yarn is None:
         message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
         return Service(is_available=False, reason=Reason.STARTING, message=message)
-    known, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
-    states = collections.Counter(known.get(host, ABSENT).yarn for host in hosts)
+    reported, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
+    states = collections.Counter(reported.get(host, ABSENT).yarn for host in hosts)
     running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
     if running < _least_nodes(draft):
         note = f"; {unhealthy} are unhealthy, as with disks that are nearly full" if unhealthy else ""

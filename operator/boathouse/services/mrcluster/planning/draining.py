@@ -103,17 +103,17 @@ def transient_candidates(observation: Observation, draft: Draft) -> list[str]:
     report = observation.report_within(FRESH_S)
     if report is None or report.yarn is None:
         return []
-    known = figures(report)
-    found = [
-        (known.get(host, ABSENT).containers, -number, host)
+    reported = figures(report)
+    candidates = [
+        (reported.get(host, ABSENT).containers, -number, host)
         for number, host in zip(
             membership.staying(draft.state, Role.TRANSIENT),
             membership.staying_hosts(draft.state, Role.TRANSIENT),
             strict=True,
         )
-        if known.get(host, ABSENT).yarn in _IN_SERVICE
+        if reported.get(host, ABSENT).yarn in _IN_SERVICE
     ]
-    return [host for _, _, host in sorted(found)]
+    return [host for _, _, host in sorted(candidates)]
 
 
 def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
@@ -128,8 +128,8 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
         why = "a decommission was undone: see the events, and change the spec to retry it"
     if report is None or why:
         return Problem(reason=Reason.SHRINK_BLOCKED, message=why)
-    known, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
-    nodes = {host: known.get(host, ABSENT) for host in hosts}
+    reported, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
+    nodes = {host: reported.get(host, ABSENT) for host in hosts}
     live = {host: node.free_bytes for host, node in nodes.items() if node.dfs is DfsState.LIVE}
     least, free_bytes = _least_live(state), sum(live.values())
     obstacles = {
@@ -242,10 +242,10 @@ def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
 
 
 def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingNode) -> bool:
-    found = figures(report).get(node.host)
-    if found is not None and found.yarn is not YarnState.NONE:
-        return found.yarn in _OUT_OF_YARN
-    if report.yarn is None or report.yarn.up_s < RECOVERY_S or (found is None and report.idle_nodes):
+    node_figures = figures(report).get(node.host)
+    if node_figures is not None and node_figures.yarn is not YarnState.NONE:
+        return node_figures.yarn in _OUT_OF_YARN
+    if report.yarn is None or report.yarn.up_s < RECOVERY_S or (node_figures is None and report.idle_nodes):
         return False
     return observation.is_excluded and observation.now_s - node.since_s >= SETTLED_S
 
@@ -272,9 +272,9 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         return draft.with_marks(stalls={})
     if report is None or report.hdfs is None:
         return draft
-    known = figures(report)
+    reported = figures(report)
     for node in leaving:
-        draft = _watched(draft, node.host, _stall(observation, report.hdfs, known.get(node.host, ABSENT)))
+        draft = _watched(draft, node.host, _stall(observation, report.hdfs, reported.get(node.host, ABSENT)))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
             draft = _undone(draft, node.host, _stalled(stall))
@@ -294,18 +294,18 @@ def _watched(draft: Draft, host: str, now: Stall) -> Draft:
     return draft.with_marks(stalls=stalls)
 
 
-def _stall(observation: Observation, hdfs: HdfsFigures, found: NodeFigures) -> Stall:
-    return Stall(step=_STEPS[found.dfs], left=_left(hdfs, found), since_s=observation.now_s)
+def _stall(observation: Observation, hdfs: HdfsFigures, node_figures: NodeFigures) -> Stall:
+    return Stall(step=_STEPS[node_figures.dfs], left=_left(hdfs, node_figures), since_s=observation.now_s)
 
 
-def _left(hdfs: HdfsFigures, found: NodeFigures) -> int:
-    match _STEPS[found.dfs]:
+def _left(hdfs: HdfsFigures, node_figures: NodeFigures) -> int:
+    match _STEPS[node_figures.dfs]:
         case Step.COPIED:
             return hdfs.missing + hdfs.corrupt
         case Step.NO_DATA_NODE:
             return hdfs.missing + hdfs.corrupt + hdfs.under_replicated
         case _:
-            return found.blocks_left
+            return node_figures.blocks_left
 
 
 def _stalled(stall: Stall) -> str:
@@ -333,37 +333,37 @@ def _stalled(stall: Stall) -> str:
 def awaited(observation: Observation, state: ClusterState) -> str:
     """Return what a core node waits for that has nothing to copy, with a separator before it; empty for none."""
     report = observation.report_within(LATE_S)
-    known = figures(report) if report else {}
+    reported = figures(report) if report else {}
     for node in state.leaving:
-        found = known.get(node.host, ABSENT)
+        node_figures = reported.get(node.host, ABSENT)
         if report is None or has_ended(node) or model.role_of(node.host) is not Role.CORE:
             continue
-        if found.dfs is DfsState.DECOMMISSIONED:
-            return f"; {node.host}: copied; waits for {_awaited(report, found)}"
-        if found.dfs is DfsState.DEAD:
-            return f"; {node.host}: its DataNode is dead; waits for {_awaited(report, found)}"
+        if node_figures.dfs is DfsState.DECOMMISSIONED:
+            return f"; {node.host}: copied; waits for {_awaited(report, node_figures)}"
+        if node_figures.dfs is DfsState.DEAD:
+            return f"; {node.host}: its DataNode is dead; waits for {_awaited(report, node_figures)}"
     return ""
 
 
-def _awaited(report: AgentReport, found: NodeFigures) -> str:
+def _awaited(report: AgentReport, node_figures: NodeFigures) -> str:
     hdfs = report.hdfs
     if hdfs is None or hdfs.safe_mode:
         return "the NameNode"
     if hdfs.missing or hdfs.corrupt:
         return "HDFS, which has missing or corrupt blocks"
-    if found.dfs is DfsState.DEAD and hdfs.under_replicated:
+    if node_figures.dfs is DfsState.DEAD and hdfs.under_replicated:
         return "HDFS, which has under-replicated blocks"
-    if found.containers:
-        return f"{found.containers} containers"
+    if node_figures.containers:
+        return f"{node_figures.containers} containers"
     return "YARN, which keeps a node while running jobs need its map output"
 
 
 def _too_few(observation: Observation, draft: Draft, report: AgentReport) -> str:
     if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
-    known, least = figures(report), _least_live(draft.state)
+    reported, least = figures(report), _least_live(draft.state)
     hosts = membership.staying_hosts(draft.state, Role.CORE)
-    live = sum(known.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
+    live = sum(reported.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 
@@ -382,10 +382,10 @@ def _staying(draft: Draft, host: str) -> Draft:
 
 def undoable(observation: Observation, draft: Draft, role: Role) -> list[str]:
     """Return the nodes that leave to shrink the cluster and could stay, the last to leave first."""
-    found = []
+    hosts = []
     for node in reversed(draft.state.leaving):
         pod = observation.pod(node.host)
         is_alive = pod is not None and not pod.is_over and pod not in draft.delete
         if node.reason == Leave.SHRINKING and model.role_of(node.host) is role and is_alive:
-            found.append(node.host)
-    return found
+            hosts.append(node.host)
+    return hosts

@@ -56,9 +56,9 @@ def removed(draft: Draft, host: str) -> Draft:
     role, number = model.role_of(host), model.number_of(host)
     leaving = tuple(node for node in draft.state.leaving if node.host != host)
     if role is Role.CORE:
-        left = tuple(each for each in draft.state.wanted_core if each != number)
+        left = tuple(node_number for node_number in draft.state.wanted_core if node_number != number)
         return draft.with_state(wanted_core=left, leaving=leaving)
-    left = tuple(each for each in draft.state.wanted_transient if each != number)
+    left = tuple(node_number for node_number in draft.state.wanted_transient if node_number != number)
     return draft.with_state(wanted_transient=left, leaving=leaving)
 
 
@@ -79,9 +79,9 @@ def record(observation: Observation, draft: Draft) -> Draft:
         )
         draft = with_wanted(added(draft, Role.CORE, range(first)), Role.CORE, first)
         draft = with_wanted(draft, Role.TRANSIENT, cluster.spec.transient.minimum)
-    found = observation.report.hdfs if observation.report else None
-    if found is not None and not draft.state.cluster_id:
-        draft = draft.with_state(cluster_id=found.cluster_id)
+    hdfs = observation.report.hdfs if observation.report else None
+    if hdfs is not None and not draft.state.cluster_id:
+        draft = draft.with_state(cluster_id=hdfs.cluster_id)
     return draft
 
 

@@ -257,8 +257,8 @@ class Observation:
     @property
     def is_foreign(self) -> bool:
         """Return whether the NameNode reports the ID of another HDFS than the status."""
-        known, found = self.state.cluster_id, self.report.hdfs if self.report else None
-        return bool(known and found and found.cluster_id != known)
+        cluster_id, hdfs = self.state.cluster_id, self.report.hdfs if self.report else None
+        return bool(cluster_id and hdfs and hdfs.cluster_id != cluster_id)
 
     @property
     def halt(self) -> Problem | None:

@@ -29,7 +29,7 @@ def replace(observation: Observation, draft: Draft) -> Draft:
     for pod in observation.nodes:
         is_known = pod.role is Role.MASTER or pod.number in membership.numbers(draft.state, pod.role)
         if not is_known:
-            draft = _found(observation, draft, pod)
+            draft = _adopted(observation, draft, pod)
         elif pod.is_over and pod.host not in draft.state.leaving_hosts:
             draft = _lost(draft, pod)
         elif pod.is_over and pod.role is Role.CORE:
@@ -55,7 +55,7 @@ def _why(pod: NodePod) -> str:
     return "its pod was deleted" if pod.deleting_since_s is not None else "its pod has ended"
 
 
-def _found(observation: Observation, draft: Draft, pod: NodePod) -> Draft:
+def _adopted(observation: Observation, draft: Draft, pod: NodePod) -> Draft:
     """Take in a pod that the status does not have, because an older status was restored.
 
     A core node may have blocks, so that it stays. A transient node leaves.

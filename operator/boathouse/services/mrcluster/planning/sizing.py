@@ -44,10 +44,12 @@ def slots(observation: Observation, draft: Draft, report: AgentReport) -> int:
 
     YARN counts a lost node as running for minutes, when the cluster has given up its name.
     """
-    known, slot_mb = figures(report), max(1, observation.slot_mb)
+    reported, slot_mb = figures(report), max(1, observation.slot_mb)
     staying = frozenset(draft.state.wanted_hosts) - draft.state.leaving_hosts
     offered = sum(
-        node.memory_mb // slot_mb for host, node in known.items() if node.yarn is YarnState.RUNNING and host in staying
+        node.memory_mb // slot_mb
+        for host, node in reported.items()
+        if node.yarn is YarnState.RUNNING and host in staying
     )
     return min(offered + report.idle_nodes * (observation.transient_mb // slot_mb), MOST_TASKS)
 
@@ -56,8 +58,8 @@ def load_percent(observation: Observation, draft: Draft, report: AgentReport) ->
     """Return F in percent, without the nodes on their way; None where tasks find no slot at all."""
     if report.yarn is None:
         return None
-    count, found = sum(tasks(report.yarn)), slots(observation, draft, report)
-    return round(100 * count / found) if found else None if count else 0
+    count, slot_count = sum(tasks(report.yarn)), slots(observation, draft, report)
+    return round(100 * count / slot_count) if slot_count else None if count else 0
 
 
 def for_policy(observation: Observation, draft: Draft) -> koala.Cluster | None:
@@ -98,8 +100,8 @@ def _waits_for_room(observation: Observation, draft: Draft) -> bool:
 
 
 def _registered(report: AgentReport, hosts: tuple[str, ...], idle_nodes: int) -> int:
-    known = figures(report)
-    running = sum(known.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
+    reported = figures(report)
+    running = sum(reported.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
     return min(len(hosts), running + idle_nodes)
 
 
@@ -154,20 +156,20 @@ def _wanted_core(observation: Observation, draft: Draft) -> int:
     spec, state, target = observation.cluster.spec, draft.state, observation.target
     if spec.resizing.policy != "GGDP":
         return max(spec.core.count, state.first_core_nodes)
-    found = max(spec.core.count, membership.wanted(state, Role.CORE))
+    wanted = max(spec.core.count, membership.wanted(state, Role.CORE))
     if target is not None and target.stores:
-        found = max(found, target.nodes - len(membership.staying(state, Role.TRANSIENT)))
-    return max(state.first_core_nodes, spec.core.count, min(found, observation.cluster.most_core_nodes))
+        wanted = max(wanted, target.nodes - len(membership.staying(state, Role.TRANSIENT)))
+    return max(state.first_core_nodes, spec.core.count, min(wanted, observation.cluster.most_core_nodes))
 
 
 def _wanted_transient(observation: Observation, draft: Draft) -> int:
     spec, state, target = observation.cluster.spec, draft.state, observation.target
     if spec.resizing.policy in {"Static", "GGDP"}:
         return spec.transient.minimum
-    found = membership.wanted(state, Role.TRANSIENT)
+    wanted = membership.wanted(state, Role.TRANSIENT)
     if target is not None and not target.stores:
-        found = target.nodes - len(membership.staying(state, Role.CORE))
-    return max(spec.transient.minimum, min(found, spec.transient.maximum))
+        wanted = target.nodes - len(membership.staying(state, Role.CORE))
+    return max(spec.transient.minimum, min(wanted, spec.transient.maximum))
 
 
 def _more(observation: Observation, draft: Draft, role: Role, missing: int) -> Draft:
@@ -190,8 +192,12 @@ def _fewer(observation: Observation, draft: Draft, role: Role, spare: int) -> Dr
     if not spare or not draining.places(draft.state):
         return draft
     if role is Role.CORE:
-        found = draining.core_candidate(observation, draft)
-        return draft if isinstance(found, Problem) else draining.begin(observation, draft, [found], Leave.SHRINKING)
+        candidate = draining.core_candidate(observation, draft)
+        return (
+            draft
+            if isinstance(candidate, Problem)
+            else draining.begin(observation, draft, [candidate], Leave.SHRINKING)
+        )
     return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
 
 

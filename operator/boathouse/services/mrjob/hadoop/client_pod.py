@@ -202,8 +202,8 @@ class ClientBuilder:
         spec = self.job.spec
         has_secrets = (
             bool(self.job.s3 and self.job.s3.secret_ref)
-            or any(each.value_from and each.value_from.secret_key_ref for each in spec.env or ())
-            or any(each.secret_ref for each in spec.env_from or ())
+            or any(variable.value_from and variable.value_from.secret_key_ref for variable in spec.env or ())
+            or any(source.secret_ref for source in spec.env_from or ())
         )
         return self.on_cluster.jar is not None and has_secrets
 
@@ -223,12 +223,14 @@ class ClientBuilder:
             settings=options.hadoop_settings(job, self.on_cluster, tag, self.clusters),
             secret_settings=hadoop.s3_secret_settings(job.s3) if job.s3 else {},
             scripts=options.scripts(job) if is_streaming else {},
-            exported=[each.name for each in job.spec.env or ()] if is_streaming else [],
+            exported=[variable.name for variable in job.spec.env or ()] if is_streaming else [],
             files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(self.on_cluster)],
             s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
             hdfs=dict(self.hdfs),
             secret_variables=[
-                each.name for each in job.spec.env or () if each.value_from and each.value_from.secret_key_ref
+                variable.name
+                for variable in job.spec.env or ()
+                if variable.value_from and variable.value_from.secret_key_ref
             ],
         )
 

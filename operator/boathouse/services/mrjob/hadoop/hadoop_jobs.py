@@ -28,13 +28,13 @@ class HadoopMemory:
 
     Attributes:
         begun: The attempt that this process began and has not submitted.
-        seen: The last attempt whose client's pod this process saw, or knows to have ended.
+        observed: The last attempt whose client's pod this process saw, or knows to have ended.
         clientless_s: Since when no client can submit; None: one can.
         all_ended_s: Since when all known applications of the attempt have ended.
     """
 
     begun: int = 0
-    seen: int = 0
+    observed: int = 0
     clientless_s: float | None = None
     all_ended_s: float | None = None
 
@@ -105,14 +105,18 @@ class HadoopJobs:
         may_create = self._scheduler.may_create(model.JobId(job.uid))
         attempt = memory.state.hadoop
         views = {tag: self._applications.view(tag) for tag in mirror.tags(job.uid, attempt.attempt)} if attempt else {}
-        known = memory.hadoop
+        hadoop_memory = memory.hadoop
         if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
-            known.seen = attempt.attempt
+            hadoop_memory.observed = attempt.attempt
         can_submit = may_create or any(pod.state.is_live for pod in pods)
-        known.clientless_s = _since(known.clientless_s, now_s, holds=not can_submit)
+        hadoop_memory.clientless_s = _since(hadoop_memory.clientless_s, now_s, holds=not can_submit)
         view = views.get(attempt.tag) if attempt else None
-        ended = view is not None and bool(view.applications) and all(each.has_ended for each in view.applications)
-        known.all_ended_s = _since(known.all_ended_s, now_s, holds=ended)
+        ended = (
+            view is not None
+            and bool(view.applications)
+            and all(application.has_ended for application in view.applications)
+        )
+        hadoop_memory.all_ended_s = _since(hadoop_memory.all_ended_s, now_s, holds=ended)
         return HadoopObservation(
             job=job,
             state=memory.state,
@@ -122,23 +126,23 @@ class HadoopJobs:
             unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
             views=views,
-            submission=_submission(known, attempt),
+            submission=_submission(hadoop_memory, attempt),
             may_create=may_create,
-            clientless_s=known.clientless_s,
-            all_ended_s=known.all_ended_s,
+            clientless_s=hadoop_memory.clientless_s,
+            all_ended_s=hadoop_memory.all_ended_s,
             diagnosis=self._scheduler.diagnosis(model.JobId(job.uid)),
         )
 
     def _names(self, job: Job) -> list[str]:
         """Return the names of other clusters in the job's URLs and arguments."""
         assert job.on_cluster is not None
-        found = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
-        return sorted(found - {job.on_cluster.cluster})
+        cluster_names = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
+        return sorted(cluster_names - {job.on_cluster.cluster})
 
     def _used(self, job: Job) -> list[ObjectUid]:
         """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
         named = (_cluster_of(job), *self._names(job))
-        return [each.uid for each in self._clusters.find_all(job.namespace, named)]
+        return [cluster.uid for cluster in self._clusters.find_all(job.namespace, named)]
 
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -159,7 +163,7 @@ class HadoopJobs:
 
     async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
         """Publish an event if applications of a job may still run that is over."""
-        last, now = (each.condition(names.ConditionType.CLEANED_UP) for each in (before, state))
+        last, now = (snapshot.condition(names.ConditionType.CLEANED_UP) for snapshot in (before, state))
         if now is not None and last is None:
             self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
 
@@ -234,7 +238,7 @@ class HadoopJobs:
         failpoints.hit("after-mrjob.submit")
         if not over:
             return None
-        memory.hadoop.seen = attempt.attempt
+        memory.hadoop.observed = attempt.attempt
         self._scheduler.withdraw(model.JobId(job.uid))
         return 0.0
 
@@ -299,11 +303,11 @@ def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
     return None if not holds else now_s if known_s is None else known_s
 
 
-def _submission(known: HadoopMemory, attempt: HadoopState | None) -> Submission:
+def _submission(memory: HadoopMemory, attempt: HadoopState | None) -> Submission:
     number = attempt.attempt if attempt is not None else 0
-    if number and known.seen == number:
+    if number and memory.observed == number:
         return Submission.MADE
-    return Submission.NONE if number and known.begun == number else Submission.UNKNOWN
+    return Submission.NONE if number and memory.begun == number else Submission.UNKNOWN
 
 
 def _is_written(state: JobState, memory: Memory) -> bool:

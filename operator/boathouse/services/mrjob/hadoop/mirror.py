@@ -47,7 +47,11 @@ def are_sure(views: Views, clientless_s: float | None) -> bool:
 def running(views: Views, *, but: str = "") -> Sequence[ApplicationFigures]:
     """Return the applications that have not ended, except those of one tag."""
     return [
-        each for tag, view in views.items() if view and tag != but for each in view.applications if not each.has_ended
+        application
+        for tag, view in views.items()
+        if view and tag != but
+        for application in view.applications
+        if not application.has_ended
     ]
 
 
@@ -70,19 +74,21 @@ def of(state: JobState, applications: Sequence[ApplicationFigures]) -> JobState:
     hadoop = dataclasses.replace(
         state.hadoop,
         applications=tuple(map(_application, ordered)),
-        maps=_tasks([each.maps for each in ordered]) or state.hadoop.maps,
-        reduces=_tasks([each.reduces for each in ordered]) or state.hadoop.reduces,
+        maps=_tasks([application.maps for application in ordered]) or state.hadoop.maps,
+        reduces=_tasks([application.reduces for application in ordered]) or state.hadoop.reduces,
     )
     counters: contract.Counters = {}
-    for each in ordered:
-        results.add_counters(counters, _printable(each))
+    for application in ordered:
+        results.add_counters(counters, _printable(application))
     percent = max(_percent(hadoop, ordered), state.percent or 0)
     return dataclasses.replace(state, hadoop=hadoop, percent=percent, counters=counters or state.counters)
 
 
 def phase(hadoop: HadoopState) -> mrjob_status.Phase | None:
     """Return the phase that the applications are in; None if none runs yet."""
-    if not any(each.state == "RUNNING" or each.final_status == "SUCCEEDED" for each in hadoop.applications):
+    if not any(
+        application.state == "RUNNING" or application.final_status == "SUCCEEDED" for application in hadoop.applications
+    ):
         return "Setup" if hadoop.applications else None
     maps, reduces = hadoop.maps or Tasks(), hadoop.reduces or Tasks()
     return "Reduce" if maps.total and maps.done >= maps.total and reduces.total else "Map"

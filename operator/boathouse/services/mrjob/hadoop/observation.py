@@ -114,8 +114,12 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
     if ended is not None and ended.reason == pod_life.OOM_KILLED:
         return Reason.OOM_KILLED, "the client ran out of memory: let tasks do what the program does before", True
     if ended is None or pod_life.was_killed(ended):
-        found = pod_life.disruption(pod)
-        return found.reason if found else Reason.POD_LOST, found.message if found else "the client was killed", False
+        disruption = pod_life.disruption(pod)
+        return (
+            disruption.reason if disruption else Reason.POD_LOST,
+            disruption.message if disruption else "the client was killed",
+            False,
+        )
     if pod_life.has_not_started(ended):
         return Reason.RUNTIME_NOT_FOUND, f"{ended.message} (the cluster's image must have sh)", True
     prepared = results.read(ended.message)

@@ -77,10 +77,10 @@ def _codec(job: Job) -> str | None:
 
 
 def _ignores_key(job: Job) -> str | None:
-    asked = job.spec.map_input_ignore_key
-    if asked is None:
+    ignores_key = job.spec.map_input_ignore_key
+    if ignores_key is None:
         return "true" if job.spec.input_format == "CombineTextInputFormat" else None
-    return _boolean(asked)
+    return _boolean(ignores_key)
 
 
 def _boolean(value: bool) -> str:
@@ -256,7 +256,7 @@ def scripts(job: Job) -> dict[str, list[str]]:
 def arguments(job: Job, on_cluster: OnCluster) -> list[str]:
     """Return the arguments of Hadoop Streaming; its generic options come first."""
     step = job.steps[0]
-    settings = {each.key: each.value(job, step) for each in SETTINGS}
+    settings = {setting.key: setting.value(job, step) for setting in SETTINGS}
     names = [*scripts(job), *(file.name for file in job.spec.files or ())]
     words = [word for key, value in settings.items() if value is not None for word in ("-D", f"{key}={value}")]
     words += ["-files", ",".join(f"file://{FILES}/{name}" for name in names)]

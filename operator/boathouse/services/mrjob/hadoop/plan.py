@@ -148,7 +148,7 @@ def _held(o: HadoopObservation, state: JobState) -> Desired | None:
 
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     name = _cluster_name(o)
-    absent = [each for each, uid in o.unknown.items() if uid is None]
+    absent = [cluster_name for cluster_name, uid in o.unknown.items() if uid is None]
     if absent:
         return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(o.job.namespace, absent[0]))
     if o.cluster is None or o.unknown:
@@ -176,20 +176,20 @@ def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
     """Return the plan for a job that waits for its cluster, or for a ConfigMap."""
-    known = conditions.table(state, o.now_s)
+    table = conditions.table(state, o.now_s)
     exists = problem.reason not in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND)
-    known.set(
+    table.set(
         ConditionType.ADMITTED,
         exists,
         Reason.ADMITTED if exists else problem.reason,
         f"in queue {state.queue}" if exists else problem.message,
     )
     if state.condition(ConditionType.SUSPENDED) is not None:
-        known.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
-    known.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
+        table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
+    table.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
     if state.condition(ConditionType.RUNNING) is not None:
-        known.set(ConditionType.RUNNING, False, problem.reason, "")
-    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=known.conditions)
+        table.set(ConditionType.RUNNING, False, problem.reason, "")
+    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=table.conditions)
     return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
 
 
@@ -198,7 +198,7 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     hadoop, live = state.hadoop, [pod for pod in o.pods if pod.is_active]
     if hadoop is None or not hadoop.is_open:
         return Desired(state=state, delete=live)
-    kill = [each.id for each in mirror.running(o.views)]
+    kill = [application.id for application in mirror.running(o.views)]
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
     is_sure = _cannot_have_submitted(o) or _is_cluster_gone(o, hadoop)
     if not kill and not _can_submit(o) and is_sure:
@@ -249,11 +249,11 @@ def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
 def _given_up(o: HadoopObservation, desired: Desired) -> JobState:
     """Return the state of a job whose applications may still run."""
     state = _closed(desired.state, o.now_s)
-    known = conditions.table(state, o.now_s, o.job.generation)
+    table = conditions.table(state, o.now_s, o.job.generation)
     tag = state.hadoop.tag if state.hadoop is not None else ""
     message = f"applications with the tag {tag} may still run: kill them, or delete the cluster"
-    known.set(ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
-    return dataclasses.replace(state, conditions=known.conditions)
+    table.set(ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
+    return dataclasses.replace(state, conditions=table.conditions)
 
 
 def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
@@ -262,7 +262,7 @@ def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
         hadoop is not None
         and _is_streaming(o)
         and (hadoop.is_stopping or not hadoop.is_open or _is_cluster_gone(o, hadoop))
-        and any(each.final_status == "SUCCEEDED" for each in hadoop.applications)
+        and any(application.final_status == "SUCCEEDED" for application in hadoop.applications)
     )
 
 
@@ -272,7 +272,7 @@ def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
 def _streaming(o: HadoopObservation, state: JobState) -> Desired:
     """Follow a job of Hadoop Streaming: a client submits one application, whose end decides."""
     applications = _applications(o)
-    if any(not each.has_ended for each in applications):
+    if any(not application.has_ended for application in applications):
         return _running(o, state)
     if applications:
         return _settle(o, state, mirror.newest(applications))
@@ -327,16 +327,16 @@ def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
     for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - mirror.MOST_TAGS), -1):
         tag = job_state.hadoop_tag(o.job.uid, number)
         view = o.views.get(tag)
-        if view is None or not any(_counts(o, each) for each in view.applications):
+        if view is None or not any(_counts(o, application) for application in view.applications):
             continue
-        found = HadoopState(
+        hadoop_state = HadoopState(
             attempt=number,
             tag=tag,
             cluster=state.hadoop.cluster,
             since_s=state.hadoop.since_s,
             is_stopping=not _is_streaming(o),
         )
-        return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=found)), recheck_at_s=o.now_s)
+        return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=hadoop_state)), recheck_at_s=o.now_s)
     return None
 
 
@@ -412,7 +412,10 @@ def _clients_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequenc
 
 def _applications_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequence[str]:
     """Return running applications of other attempts."""
-    return [each.id for each in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")]
+    return [
+        application.id
+        for application in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")
+    ]
 
 
 def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigures) -> Desired:
@@ -476,7 +479,7 @@ def _in_progress(
         dataclasses.replace(state, phase=phase),
         now_s=o.now_s,
         running=int(pod is not None and pod.state is PodLife.RUNNING)
-        + sum(not each.has_ended for each in _applications(o)),
+        + sum(not application.has_ended for application in _applications(o)),
         problem=problem,
         waiting=waiting,
         diagnosis=(o.diagnosis.reason, o.diagnosis.message) if o.diagnosis and waiting else None,
@@ -488,9 +491,9 @@ def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
     keys = on_cluster.closed_keys(o.job.spec, o.job.on_cluster) if o.job.on_cluster is not None else ()
     if not keys or o.state.finished:
         return state
-    known = conditions.table(state, o.now_s)
-    known.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
-    return dataclasses.replace(state, conditions=known.conditions)
+    table = conditions.table(state, o.now_s)
+    table.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
+    return dataclasses.replace(state, conditions=table.conditions)
 
 
 def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:

@@ -37,13 +37,13 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
     return _noted(job, state, now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
-def plan(all_steps: Observation, observation: Observation, known: JobState) -> Desired:
+def plan(all_steps: Observation, observation: Observation, job_state: JobState) -> Desired:
     """Return the next actions of the clean-up.
 
-    `all_steps` has the pods of all steps, `observation` those of the current one. `known` is the state of a job that
-    has ended or is being deleted.
+    `all_steps` has the pods of all steps, `observation` those of the current one. `job_state` is the state of a job
+    that has ended or is being deleted.
     """
-    state = _begun(all_steps, known)
+    state = _begun(all_steps, job_state)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
     others = [pod for pod in all_steps.pods if pod.task_type is not TaskType.CLEANUP]
@@ -55,7 +55,7 @@ def plan(all_steps: Observation, observation: Observation, known: JobState) -> D
         return Desired(
             state=state,
             delete=[pod for pod in all_steps.pods if pod.is_active],
-            results=[(TaskType.CLEANUP, each) for each in settlement.results],
+            results=[(TaskType.CLEANUP, result) for result in settlement.results],
             failures=settlement.failures,
         )
     moments = (settlement.recheck_at_s, _deadline_s(state))
@@ -63,8 +63,8 @@ def plan(all_steps: Observation, observation: Observation, known: JobState) -> D
         state=state,
         cleaning=True,
         delete=[*(pod for pod in others if pod.is_active), *settlement.obsolete],
-        waiting=[dataclasses.replace(each, step=state.step) for each in settlement.waiting],
-        recheck_at_s=min((each for each in moments if each is not None), default=None),
+        waiting=[dataclasses.replace(attempt, step=state.step) for attempt in settlement.waiting],
+        recheck_at_s=min((moment for moment in moments if moment is not None), default=None),
         failures=settlement.failures,
     )
 

@@ -61,11 +61,11 @@ def plan(observation: Observation) -> Desired:
     if suspend:
         settlement.waiting.clear()
     done = _advance(observation, dataclasses.replace(state, active={}), stage_type, settlement)
-    results = [(stage_type, each) for each in settlement.results]
+    results = [(stage_type, result) for result in settlement.results]
     if stage_type is TaskType.MAP:
         early = _settle(observation, done, TaskType.REDUCE, steps.early_reduces(observation, done, settlement.waiting))
         done = _advance(observation, done, TaskType.REDUCE, early)
-        results += [(TaskType.REDUCE, each) for each in early.results]
+        results += [(TaskType.REDUCE, result) for result in early.results]
         settlement.absorb(early)
     used_byte_s = settlement.used_byte_s if stage_type in _SIZED else 0.0
     state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
@@ -104,15 +104,15 @@ def plan(observation: Observation) -> Desired:
 def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
     """Return the state with these attempts, whose pods ended unobserved. The next reconcile settles them as lost."""
     stages = {kind: stage.copy() for kind, stage in state.stages.items()}
-    for each in unseen:
-        if each.step == state.step:
-            last = stages[each.task_type].last
-            last[each.index] = max(last[each.index], each.number)
+    for attempt in unseen:
+        if attempt.step == state.step:
+            last = stages[attempt.task_type].last
+            last[attempt.index] = max(last[attempt.index], attempt.number)
     return dataclasses.replace(state, stages=stages)
 
 
 def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
-    return [dataclasses.replace(each, step=step) for each in waiting] if step else waiting
+    return [dataclasses.replace(attempt, step=step) for attempt in waiting] if step else waiting
 
 
 def _accept_plan(observation: Observation) -> JobState:
@@ -200,7 +200,7 @@ def _advance(observation: Observation, state: JobState, stage_type: TaskType, se
     if stage_type is TaskType.SETUP:
         stage.winner[0] = 0
     step = state.step if len(observation.job.steps) > 1 else None
-    failures = (each.model_copy(update={"step": step}) for each in settlement.failures)
+    failures = (failure.model_copy(update={"step": step}) for failure in settlement.failures)
     return dataclasses.replace(
         _common(observation, state),
         stages={**state.stages, stage_type: stage},
@@ -257,10 +257,10 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
 
 
 def _problem(pod: AttemptPod) -> Problem | None:
-    found = pod.problem
-    if found is None:
+    problem = pod.problem
+    if problem is None:
         return None
-    return Problem(reason=found.reason, message=f"{pod.task_name} on node {pod.node}: {found.message}")
+    return Problem(reason=problem.reason, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
 
 
 def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:

@@ -37,72 +37,74 @@ def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now
 
     `used_byte_s` is what the attempts used that were settled in this reconcile.
     """
-    known = state.prediction or Prediction()
-    changes = _size(known, view.prediction, state) if view.prediction is not None else {}
+    former = state.prediction or Prediction()
+    changes = _size(former, view.prediction, state) if view.prediction is not None else {}
     if used_byte_s:
-        changes["used_memory_seconds"] = round((known.used_memory_seconds or 0.0) + used_byte_s / _GIB, 6)
-    changes["probe"], changes["reason"] = _probe(known, state, job, view, now_s)
+        changes["used_memory_seconds"] = round((former.used_memory_seconds or 0.0) + used_byte_s / _GIB, 6)
+    changes["probe"], changes["reason"] = _probe(former, state, job, view, now_s)
     if changes["probe"] == "Succeeded" and view.probe is not None and state.plan is not None:
         changes["sampled_fraction"] = _sampled(view.probe, state.plan.bytes)
-    found = known.model_copy(update=changes)
-    if state.phase == "Succeeded" and found.memory_seconds and found.used_memory_seconds:
-        found = found.model_copy(update={"error": round(found.memory_seconds / found.used_memory_seconds - 1, 3)})
-    if found == Prediction():
+    prediction = former.model_copy(update=changes)
+    if state.phase == "Succeeded" and prediction.memory_seconds and prediction.used_memory_seconds:
+        prediction = prediction.model_copy(
+            update={"error": round(prediction.memory_seconds / prediction.used_memory_seconds - 1, 3)}
+        )
+    if prediction == Prediction():
         return state
-    return _with_condition(dataclasses.replace(state, prediction=found), found, now_s)
+    return _with_condition(dataclasses.replace(state, prediction=prediction), prediction, now_s)
 
 
 def withdrawn(state: JobState, now_s: float) -> JobState:
     """Return the state without the probe that is under way: the profile does not order jobs by size any more."""
     if state.prediction is None or state.prediction.probe not in UNDER_WAY:
         return state
-    found = state.prediction.model_copy(update={"probe": "Withdrawn"})
-    return _with_condition(dataclasses.replace(state, prediction=found), found, now_s)
+    prediction = state.prediction.model_copy(update={"probe": "Withdrawn"})
+    return _with_condition(dataclasses.replace(state, prediction=prediction), prediction, now_s)
 
 
-def _size(known: Prediction, found: fspy.Prediction, state: JobState) -> dict[str, Any]:
+def _size(former: Prediction, predicted_size: fspy.Prediction, state: JobState) -> dict[str, Any]:
     """Return the size as it was first predicted. Run times of tasks of the job itself predict nothing."""
     ended = any(state.stages[stage].succeeded for stage in _WORK if stage in state.stages)
-    if known.source is not None or (ended and found.source is fspy.Source.STATED):
+    if former.source is not None or (ended and predicted_size.source is fspy.Source.STATED):
         return {}
-    each = {
-        stage: round(found.seconds.get(policy.Stage(stage.value), 0.0) / max(1, state.stages[stage].total), 3)
+    seconds_per_task = {
+        stage: round(predicted_size.seconds.get(policy.Stage(stage.value), 0.0) / max(1, state.stages[stage].total), 3)
         for stage in (TaskType.MAP, TaskType.REDUCE)
         if stage in state.stages
     }
     return {
-        "source": found.source.value,
-        "map_seconds": each.get(TaskType.MAP),
-        "reduce_seconds": each.get(TaskType.REDUCE) or None,
-        "memory_seconds": round(found.byte_seconds / _GIB, 3),
+        "source": predicted_size.source.value,
+        "map_seconds": seconds_per_task.get(TaskType.MAP),
+        "reduce_seconds": seconds_per_task.get(TaskType.REDUCE) or None,
+        "memory_seconds": round(predicted_size.byte_seconds / _GIB, 3),
     }
 
 
 def _probe(
-    known: Prediction, state: JobState, job: Job, view: SizeView, now_s: float
+    former: Prediction, state: JobState, job: Job, view: SizeView, now_s: float
 ) -> tuple[ProbePhase | None, str | None]:
     """Return the phase of the probe, and why it failed."""
     is_over = state.finished or job.deleting_since_s is not None or job.spec.suspend or not view.may_probe
-    if known.probe is None:
+    if former.probe is None:
         return ("Pending" if view.wants_probe and not is_over else None), None
-    if known.probe not in UNDER_WAY:
-        return known.probe, known.reason
+    if former.probe not in UNDER_WAY:
+        return former.probe, former.reason
     pod = view.probe
     if pod is not None and pod.state is PodLife.SUCCEEDED:
         return "Succeeded", None
     if is_over:
         return "Withdrawn", None
-    if failure := _failure(known, state, view, now_s):
+    if failure := _failure(former, state, view, now_s):
         return "Failed", str(failure)
-    return ("Running" if _is_running(pod) else known.probe), None
+    return ("Running" if _is_running(pod) else former.probe), None
 
 
-def _failure(known: Prediction, state: JobState, view: SizeView, now_s: float) -> str:
+def _failure(former: Prediction, state: JobState, view: SizeView, now_s: float) -> str:
     """Return why a probe that is under way failed, or an empty text."""
     pod = view.probe
     if pod is not None and pod.ending is not None:
         return pod.ending.reason
-    if known.probe == "Running" and pod is None:
+    if former.probe == "Running" and pod is None:
         return names.Reason.POD_LOST
     condition = state.condition(names.ConditionType.SIZE_PREDICTED)
     since_s = statuses.epoch(condition.last_transition_time) if condition is not None else None
@@ -120,8 +122,8 @@ def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
     return round(min(1.0, max(0, counters.get("Sampled bytes", 0)) / input_bytes), 6) if input_bytes else None
 
 
-def _with_condition(state: JobState, found: Prediction, now_s: float) -> JobState:
-    condition = _condition(found)
+def _with_condition(state: JobState, prediction: Prediction, now_s: float) -> JobState:
+    condition = _condition(prediction)
     if condition is None:
         return state
     table = conditions.table(state, now_s)
@@ -129,11 +131,11 @@ def _with_condition(state: JobState, found: Prediction, now_s: float) -> JobStat
     return dataclasses.replace(state, conditions=table.conditions)
 
 
-def _condition(found: Prediction) -> tuple[bool, str, str] | None:
+def _condition(prediction: Prediction) -> tuple[bool, str, str] | None:
     """Return status, reason and message of the condition `SizePredicted`; None for no condition."""
-    if found.source is not None:
-        return True, found.source, f"{found.memory_seconds:.1f} GiB·s of memory {_ORIGINS[found.source]}"
-    match found.probe:
+    if prediction.source is not None:
+        return True, prediction.source, f"{prediction.memory_seconds:.1f} GiB·s of memory {_ORIGINS[prediction.source]}"
+    match prediction.probe:
         case None:
             return None
         case "Pending" | "Running":
@@ -142,7 +144,7 @@ def _condition(found: Prediction) -> tuple[bool, str, str] | None:
         case "Succeeded":
             return False, names.Reason.LEARNING, "probed; sizes are predicted once enough probed jobs have ended"
         case "Failed":
-            why = f"the probe failed ({found.reason}): the job is scheduled as one of unknown size"
+            why = f"the probe failed ({prediction.reason}): the job is scheduled as one of unknown size"
             return False, names.Reason.PROBE_FAILED, why
         case "Withdrawn":
             return (

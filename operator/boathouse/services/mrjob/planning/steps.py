@@ -76,7 +76,7 @@ def settled(
         observation.now_s,
         control,
         observation.failed_s,
-        seconds=[each for each in observation.seconds if each.step == state.step],
+        seconds=[attempt for attempt in observation.seconds if attempt.step == state.step],
     )
 
 
@@ -87,7 +87,9 @@ def follow(state: JobState, job: Job) -> JobState:
     last = state.step == len(job.steps) - 1
     if state.stages[TaskType.UBER].done and not _done(state):
         over = (TaskType.MAP, TaskType.REDUCE, TaskType.COMMIT) if last else (TaskType.MAP, TaskType.REDUCE)
-        state = dataclasses.replace(state, stages={**state.stages, **{each: _won(state, each) for each in over}})
+        state = dataclasses.replace(
+            state, stages={**state.stages, **{task_type: _won(state, task_type) for task_type in over}}
+        )
     if last or not _done(state):
         return state
     return dataclasses.replace(
@@ -138,7 +140,7 @@ def _done(state: JobState) -> bool:
 def _won(state: JobState, stage: TaskType) -> StageState:
     """Return the stage with all tasks done by an uber task: attempt 1 wins where no winner is set."""
     won = state.stages[stage].copy()
-    won.winner[:] = [each or 1 for each in won.winner]
+    won.winner[:] = [winner or 1 for winner in won.winner]
     return won
 
 
@@ -187,7 +189,7 @@ def overdue(job: Job, state: JobState, now_s: float) -> Verdict | None:
 
 def next_reconcile_s(observation: Observation, state: JobState, known_s: float | None) -> float | None:
     """Return the time of the next reconcile without an event, or None."""
-    moments = [each for each in (known_s, deadline_s(observation.job, state)) if each is not None]
+    moments = [moment for moment in (known_s, deadline_s(observation.job, state)) if moment is not None]
     if any(pod.task_type is TaskType.REDUCE for pod in observation.pods) and not state.stages[TaskType.MAP].done:
         moments.append(observation.now_s + _FIRST_CHECK_S)
     return min(moments, default=None)
