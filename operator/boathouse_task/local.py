@@ -141,6 +141,7 @@ def _step(fields: Mapping[str, object], before: TaskSpec) -> dict[str, Any]:
         return {}
     cleared = {"mapper": None, "combiner": None, "reducer": None, "partitioner": Partitioner(), **fields}
     return {
+        "input_format": formats.BETWEEN_STEPS,
         "previous_reduces": before.reduces,
         "reduces": max(1, before.reduces) if cleared["reducer"] else 0,
         **cleared,

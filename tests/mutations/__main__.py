@@ -8,14 +8,18 @@ import os
 import signal
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from tests.coverage import recording
 from tests.mutations import copies, faults, page, running
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
 FOLDER = recording.ROOT / "build" / "mutations"
 RESULTS = recording.ROOT / "tests" / "mutations" / "results.jsonl"
 _LIMITS_S = (15.0, 60.0, float("inf"))
-"""The faults whose tests take less come first, in all packages: the others take long if they survive."""
+"""The faults whose tests take less come first: the others take long if they survive."""
 
 
 def main() -> None:
@@ -45,47 +49,45 @@ def _run(packages: list[str], workers: int, *, again: bool) -> str | int:
         return "There is no recording of what each test executes: run `make record-coverage` first."
     health = running.Health()
     team = [running.Worker(copies.Copy(FOLDER / f"copy-{number}"), health) for number in range(workers)]
-    tried: dict[str, list[page.Tried]] = {}
+    chosen = {package: faults.choose(package, cache=FOLDER / "faults") for package in packages}
+    print(", ".join(f"{package}: {len(own)} faults" for package, own in chosen.items()), flush=True)
     try:
         for worker in team:
             worker.start()
-        for limit_s, package in itertools.product(_LIMITS_S, packages):
-            tried[package] = _try(package, limit_s, kept, results, team)
+        for limit_s in _LIMITS_S:
+            tried = _try(chosen, limit_s, kept, results, team)
     finally:
         for worker in team:
             worker.stop()
     _write_pages(kept, results)
-    all_tried = list(itertools.chain.from_iterable(tried.values()))
-    chosen = {package: len(own) for package, own in tried.items()}
-    print(*page.table(all_tried, chosen), sep="\n")
-    if few := page.below(all_tried):
+    print(*page.table(tried, {package: len(own) for package, own in chosen.items()}), sep="\n")
+    if few := page.below(tried):
         return f"Fewer than 90 % of the planted faults are caught in {', '.join(few)}: see {page.PAGE} and {FOLDER}"
     return 0
 
 
 def _try(
-    package: str, limit_s: float, kept: recording.Recording, results: running.Results, team: list[running.Worker]
+    chosen: Mapping[str, Sequence[faults.Fault]],
+    limit_s: float,
+    kept: recording.Recording,
+    results: running.Results,
+    team: list[running.Worker],
 ) -> list[page.Tried]:
-    chosen = faults.choose(package, cache=FOLDER / "faults")
-    print(f"==> {package}: {len(chosen)} faults", flush=True)
+    packages = {fault.key: package for package, own in chosen.items() for fault in own}
     tried: dict[str, page.Tried] = {}
 
-    def write() -> list[page.Tried]:
-        own = [tried[fault.key] for fault in chosen if fault.key in tried]
-        _write_survivors(package, own, len(chosen))
-        return own
-
     def report(fault: faults.Fault, result: running.Result, is_kept: bool) -> None:
+        package = packages[fault.key]
         tried[fault.key] = page.Tried(package=package, fault=fault, result=result)
         if not is_kept:
             what = f"caught by {result.caught_by}" if result.is_caught else "SURVIVED"
-            where = f"{fault.path}:{fault.line}"
-            write()
-            number = f"{time.strftime('%H:%M:%S')} {len(tried)}/{len(chosen)}"
-            print(f"{number} {where} {result.took_s} s {what}", flush=True)
+            own = [tried[other.key] for other in chosen[package] if other.key in tried]
+            _write_survivors(package, own, len(chosen[package]))
+            number = f"{time.strftime('%H:%M:%S')} {len(tried)}/{len(packages)}"
+            print(f"{number} {fault.path}:{fault.line} {result.took_s} s {what}", flush=True)
 
-    running.run(chosen, limit_s, kept, results, team, report)
-    return write()
+    running.run(itertools.chain.from_iterable(chosen.values()), limit_s, kept, results, team, report)
+    return [tried[key] for key in packages if key in tried]
 
 
 def _write_survivors(package: str, tried: list[page.Tried], faults: int) -> None:

@@ -125,7 +125,7 @@ class _Finder(libcst.CSTVisitor):
             self._returns.append(getattr(node, "returns", None))
         for family, before, after in self._changes(node):
             old, new = self._module.code_for_node(before).strip(), self._module.code_for_node(after).strip()
-            if old != new:
+            if old != new and (old, new) not in _EQUAL:
                 line = self.get_metadata(metadata.PositionProvider, before).start.line
                 self.found.append(Change(family=family, line=line, old=old, new=new, nodes=(before, after)))
         return True
@@ -160,6 +160,8 @@ _IGNORED = (
     | matchers.Call(matchers.Attribute(_name(_LOGS)) | _name(_TYPING) | matchers.Attribute(attr=_name(_TYPING)))
     | matchers.Arg(keyword=_name(_TEXTS))
 )
+
+_EQUAL = {("return math.inf", 'return float("inf")')}
 
 
 def _is_left_out(node: libcst.CSTNode) -> bool:

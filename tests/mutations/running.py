@@ -71,11 +71,17 @@ class Results:
     def get(self, fault: faults.Fault, tests: Sequence[recording.Test]) -> Result | None:
         """Return the result of a fault that some tests execute, if it still holds."""
         result = self._results.get(fault.key)
-        if result is None or any(self.digest(file) != digest for file, digest in result.digests.items()):
-            return None
-        if not result.is_caught and not {test.file for test in tests} <= set(result.digests):
-            return None
-        return result
+        return None if result is None or self.left(fault, tests) else result
+
+    def left(self, fault: faults.Fault, tests: Sequence[recording.Test]) -> Sequence[recording.Test]:
+        """Return the tests that have to run: of a fault that survived, those of files that are new or have changed."""
+        result = self._results.get(fault.key)
+        if result is None:
+            return tests
+        if result.is_caught:
+            holds = all(self.digest(file) == digest for file, digest in result.digests.items())
+            return () if holds else tests
+        return [test for test in tests if result.digests.get(test.file) != self.digest(test.file)]
 
     def add(self, result: Result) -> None:
         """Keep a result."""
@@ -142,11 +148,17 @@ class Worker:
             self._process.kill()
             self._process.wait()
 
-    def try_fault(self, fault: faults.Fault, tests: Sequence[recording.Test], digest: Callable[[str], str]) -> Result:
-        """Run the tests that execute the line of a fault until one fails."""
+    def try_fault(
+        self,
+        fault: faults.Fault,
+        tests: Sequence[recording.Test],
+        digest: Callable[[str], str],
+        left: Sequence[recording.Test] | None = None,
+    ) -> Result:
+        """Run the tests that execute the line of a fault until one fails, or only those that are left of them."""
         began = time.monotonic()
         caught_by = ""
-        for part in _runs(tests):
+        for part in _runs(tests if left is None else left):
             left = [test for test in part if test.name not in self._health.failing]
             while left:
                 answer = self._run(left, fault)
@@ -254,37 +266,41 @@ def nearest_first(tests: Iterable[recording.Test], near: Collection[str]) -> lis
     return sorted(tests, key=lambda test: test.file not in near)
 
 
+def _cpu_s(tests: Iterable[recording.Test]) -> float:
+    return sum(test.cpu_s for test in tests)
+
+
 def run(
     chosen: Iterable[faults.Fault], limit_s: float, kept: recording.Recording, results: Results,
     workers: Sequence[Worker], report: Callable[[faults.Fault, Result, bool], None],
 ) -> None:  # fmt: skip
     """Try the faults that have no result yet and whose tests take less than a limit; report all results."""
-    waiting: list[tuple[faults.Fault, list[recording.Test]]] = []
+    waiting: list[tuple[faults.Fault, list[recording.Test], Sequence[recording.Test]]] = []
     importers = changed.Importers()
     for fault in chosen:
         tests = nearest_first(concerning(kept, fault), importers.of(fault.path))
         if (result := results.get(fault, tests)) is not None:
             report(fault, result, True)
-        elif sum(test.cpu_s for test in tests) < limit_s:
-            waiting.append((fault, tests))
-    waiting.sort(key=lambda pair: sum(test.cpu_s for test in pair[1]))  # so that most are known early
+        elif _cpu_s(left := results.left(fault, tests)) < limit_s:
+            waiting.append((fault, tests, left))
+    waiting.sort(key=lambda todo: _cpu_s(todo[2]))  # so that most are known early
     free: queue.SimpleQueue[Worker] = queue.SimpleQueue()
     for worker in workers:
         free.put(worker)
 
-    def attempt(fault: faults.Fault, tests: Sequence[recording.Test]) -> Result:
+    def attempt(fault: faults.Fault, tests: Sequence[recording.Test], left: Sequence[recording.Test]) -> Result:
         worker = free.get()
         try:
-            return worker.try_fault(fault, tests, results.digest)
+            return worker.try_fault(fault, tests, results.digest, left)
         finally:
             free.put(worker)
 
     with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
-        cheapest = sorted({test for _, tests in waiting for test in tests[:_CHECKED]}, key=lambda test: test.name)
+        cheapest = sorted({test for _, _, left in waiting for test in left[:_CHECKED]}, key=lambda test: test.name)
         checks = [cheapest[number :: len(workers)] for number in range(len(workers))]
         try:
             list(pool.map(lambda worker, tests: worker.check(tests), workers, checks))
-            attempts = {pool.submit(attempt, fault, tests): fault for fault, tests in waiting}
+            attempts = {pool.submit(attempt, *todo): todo[0] for todo in waiting}
             for future in concurrent.futures.as_completed(attempts):
                 results.add(future.result())
                 report(attempts[future], future.result(), False)

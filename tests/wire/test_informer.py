@@ -299,6 +299,29 @@ async def test_a_comparison_forgives_a_stream_that_is_only_behind(api, client, e
         assert not await followed.compare()
 
 
+async def test_a_comparison_forgives_an_object_that_changed_between_its_two_looks(api, client, eventually):
+    async def changes(_):
+        api.watches.speak("pods")
+        api.set_phase("demo/a", "Running")
+        await eventually(lambda: follower.reported == ["Added a", "Modified a"])
+        api.watches.silence("pods")
+        api.set_phase("demo/a", "Succeeded")
+
+    api.add(manifests.pod("a"))
+    async with following(api, client, sleep=changes) as (followed, follower):
+        api.watches.silence("pods")
+        api.set_phase("demo/a", "Unknown")
+        assert not await followed.compare()
+
+
+async def test_a_comparison_finds_an_object_that_stays_outdated(api, client):
+    api.add(manifests.pod("a"))
+    async with following(api, client) as (followed, _):
+        api.watches.silence("pods")
+        api.set_phase("demo/a", "Running")
+        assert (await followed.compare(settle_s=0)).outdated == ("demo/a",)
+
+
 def expires_second_pages(api):
     """Forget the continue token of the first LIST that goes on to a second page."""
     done = []

@@ -287,6 +287,13 @@ async def test_what_a_policy_says_of_itself_is_a_metric_whatever_the_number_of_n
             assert w.metric("boathouse_interference_threshold", statistic=statistic) == value
 
 
+async def test_the_age_of_the_last_message_of_each_watch_is_a_metric(api):
+    async with scheduling(api) as w:
+        for watch in ("pods", "nodes"):
+            age_s = w.figures.registry.get_sample_value("boathouse_watch_freshness_seconds", {"watch": watch})
+            assert 0 <= age_s < 60
+
+
 async def test_a_profile_without_a_model_of_interference_has_no_samples_of_one(api):
     async with scheduling(api) as w:
         assert w.figures.registry.get_sample_value("boathouse_interference_error") is None

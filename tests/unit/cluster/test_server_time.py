@@ -74,6 +74,14 @@ def test_api_servers_that_disagree_by_seconds_are_one_clock_that_never_goes_back
     assert told[-1] == pytest.approx(TRUE_S + monotonic.now_s, abs=server_time.TOLERANCE_S)
 
 
+def test_the_time_of_another_api_server_within_the_tolerance_is_ignored():
+    known = server_time.ServerTime(Clock(0.0), Clock(TRUE_S))
+    known.observe(date(TRUE_S), sent_s=0.0, received_s=0.0)
+    before_s = known.now_s()
+    known.observe(date(TRUE_S + 2), sent_s=0.0, received_s=0.0)
+    assert known.now_s() == before_s
+
+
 def test_a_correction_below_the_tolerance_stops_the_clock_but_does_not_turn_it_back():
     known = server_time.ServerTime(Clock(0.0), Clock(TRUE_S + 1.5))
     before_s = known.now_s()

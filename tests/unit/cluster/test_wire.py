@@ -156,3 +156,51 @@ def test_the_name_of_a_resource_is_the_plural_of_its_kind(resource):
     kind = resource.kind
     assert re.fullmatch("([A-Z]{1,4}[a-z]+)+", kind)
     assert resource.plural in {f"{kind.lower()}s", f"{kind.lower()}es", f"{kind.lower().removesuffix('y')}ies"}
+
+
+DEFAULTS = {
+    "ClaimSpec.volume_mode": "Filesystem",
+    "ClassView.volume_binding_mode": "Immediate",
+    "ContainerPort.protocol": "TCP",
+    "Disk.pool": "rbd",
+    "PodSpec.restart_policy": "Always",
+    "PodSpec.scheduler_name": "default-scheduler",
+    "Toleration.operator": "Equal",
+    "TopologySpreadConstraint.node_affinity_policy": "Honor",
+    "TopologySpreadConstraint.node_taints_policy": "Ignore",
+    "TopologySpreadConstraint.when_unsatisfiable": "DoNotSchedule",
+    "VolumeSpec.volume_mode": "Filesystem",
+}
+"""Kubernetes' own, which its API server may leave out."""
+
+
+def kinds_of_views(kind=wire.View):
+    """Yield what is decoded of objects, with all that inherits from it in the package."""
+    for view in kind.__subclasses__():
+        if view.__module__.startswith("boathouse.cluster."):
+            yield view
+            yield from kinds_of_views(view)
+
+
+def test_a_text_that_is_left_out_is_empty_or_the_default_of_kubernetes():
+    texts = {
+        f"{view.__name__}.{field.name}": field.default
+        for view in kinds_of_views()
+        for field in msgspec.structs.fields(view)
+        if field.type is str and field.default is not msgspec.NODEFAULT
+    }
+    assert len(texts) > 80
+    assert {name: default for name, default in texts.items() if default} == DEFAULTS
+
+
+def test_the_plural_of_a_resource_is_that_of_its_kind():
+    found = [resource for resource in vars(catalogue).values() if isinstance(resource, catalogue.Resource)]
+    for resource in found:
+        assert resource.kind[0].isupper()
+        assert resource.plural in {f"{stem}{ending}" for stem, ending in endings(resource.kind.lower())}
+    assert len(found) >= 12
+
+
+def endings(kind):
+    """Yield the stems and endings that the plural of a kind may have."""
+    yield from ((kind, "s"), (kind, "es"), (kind.removesuffix("y"), "ies"))

@@ -130,6 +130,18 @@ def test_a_withdrawn_job_waits_no_more(full):
     assert active(full) == []
 
 
+def test_a_withdrawn_job_wakes_those_that_waited_behind_it():
+    shell = core.Shell(core.nodes(1), profile="capacity")
+    shell.submit("usual", 1, size=core.amount(3000, 1))
+    shell.cycle()
+    shell.submit("large", 1, size=core.amount(2000, 1), submitted_s=1.0)
+    shell.submit("small", 1, size=core.amount(1000, 1), submitted_s=2.0)
+    shell.cycle()
+    assert active(shell) == []
+    shell.queue.withdraw(model.JobId("large"))
+    assert active(shell) == ["small/map"]
+
+
 def test_a_failed_request_backs_off_longer_each_time():
     shell = core.Shell(core.nodes(1))
     shell.submit(count=1)

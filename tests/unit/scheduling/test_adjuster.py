@@ -213,7 +213,7 @@ async def test_a_namespace_that_refuses_to_shrink_a_task_is_left_alone_for_a_tim
         await world.answer(*RECORD, world.task(record=record()))
         await world.answer(*SHRINK, REFUSED)
         assert world.refusals == ["LimitRange"]
-        world.now_s += stages.LIMIT_RANGE_S - 1
+        world.now_s += 599
         world.suspend(OTHER, until_s=world.now_s + 60)
         assert world.refusals == ["LimitRange", "LimitRange"]
         world.now_s += 1
@@ -526,7 +526,7 @@ async def test_reducers_are_asked_at_intervals_and_not_past_the_time():
         world.scheduler.adjuster.reconcile_suspensions()
         await settle()
         assert len(world.control.orders) == 1 + 1  # both are of the job, whether they are submitted or not
-        assert world.scheduler.adjuster.next_s() <= SINCE_S + stages.BY_HAND_EVERY_S
+        assert world.scheduler.adjuster.next_s() == SINCE_S + stages.BY_HAND_EVERY_S
         world.now_s = UNTIL_S
         for task in (TASK, OTHER):
             await world.answer("suspend", task, "NotAcknowledged")

@@ -85,6 +85,12 @@ async def test_no_node_cures_a_limit_of_the_queue_or_a_quota(desk):
     assert await desk.after_a_while() == {}
 
 
+async def test_no_node_cures_a_queue_that_is_not_there(desk):
+    desk.submit_application(App(minimum=1, queue=model.QueueName("missing")))
+    assert await desk.after_a_while() == {}
+    assert desk.reason(App()) == "UnknownQueue"
+
+
 async def test_a_gang_does_not_wait_for_what_its_own_pods_take_of_the_quota(desk):
     app = App(minimum=2)
     desk.quota(used={"pods": "3"}, pods="3")

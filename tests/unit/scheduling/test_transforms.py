@@ -206,6 +206,14 @@ def host_ports(count: int) -> list[dict]:
     return [{"containerPort": 1, "hostPort": i, "hostIP": "10.0.0.1"} for i in range(1, count + 1)]
 
 
+def spread(length: int) -> list[dict]:
+    selector = {"matchLabels": {"app": "x" * length}}
+    return [
+        {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": selector}
+        for _ in range(3)
+    ]
+
+
 LARGE = {
     "annotations": written(meta={"annotations": {f"a/{i}": "x" * KIB for i in range(200)}}),
     "labels": written(meta={"labels": {f"label-{i}": "x" * 60 for i in range(3000)}}),
@@ -220,6 +228,9 @@ LARGE = {
         {"schedulerName": "boathouse", "nodeName": "n1", "affinity": requirements(3000)}
     ),
     "long constraints of ours": written({"schedulerName": "boathouse", "affinity": requirements(3, length=60 * KIB)}),
+    "long spread constraints of ours": written(
+        {"schedulerName": "boathouse", "topologySpreadConstraints": spread(60 * KIB)}
+    ),
     "gates": written({"schedulerName": "boathouse", "schedulingGates": [{"name": f"g/{i}"} for i in range(3000)]}),
     "claims": written({"nodeName": "n1", "volumes": claims(3000)}),
     "claims of ours": written({"schedulerName": "boathouse", "volumes": claims(99)}),
@@ -245,7 +256,7 @@ def test_a_reduced_pod_records_that_it_had_too_many_constraints():
     assert transform(LARGE["constraints of ours"]).too_many_constraints > wire.MOST_CONSTRAINTS
 
 
-@pytest.mark.parametrize("which", ["long constraints of ours", "claims of ours"])
+@pytest.mark.parametrize("which", ["long constraints of ours", "long spread constraints of ours", "claims of ours"])
 def test_a_pod_over_the_limits_of_constraints_is_too_complex(which):
     small = transform(LARGE[which])
     with pytest.raises(requests.UnreadablePodError, match="at most") as refused:

@@ -78,5 +78,12 @@ def test_classes_whose_tasks_all_run_are_known_to_the_scheduler_in_the_order_of_
     assert [task_class.stage for task_class in classes] == [model.Stage.MAP, model.Stage.REDUCE]
 
 
+def test_classes_of_a_step_come_before_those_of_the_next():
+    step = {"mapper": {"command": ["cat"]}, "reducer": {"command": ["cat"]}, "numReduceTasks": 1}
+    job = mrjobs.job(mapper=None, reducer=None, numReduceTasks=None, steps=[step, step])
+    classes = submission.classes_in_use(job, [mrjobs.attempt_pod("1/m-0"), mrjobs.attempt_pod("r-0")])
+    assert [task_class.stage for task_class in classes] == [model.Stage.REDUCE, model.Stage.MAP]
+
+
 def test_a_job_without_these_fields_has_no_empty_fields_in_its_pods():
     assert not [name for name, value in setup_manifest()["spec"].items() if value in (None, "", [], {})]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+from boathouse.listening import connections
 from boathouse.services.progress import limits
 from boathouse.services.progress.limits import Reason, Rejected
 
@@ -45,3 +47,12 @@ async def test_a_body_that_does_not_arrive_is_rejected(body: Body, reason: Reaso
     with pytest.raises(Rejected) as error:
         await limits.receive(body, most_bytes=2, within_s=0.01)
     assert error.value.reason is reason
+
+
+def test_each_reason_for_which_a_connection_is_refused_is_one_of_the_metrics():
+    assert {str(refusal) for refusal in connections.Refusal} <= {str(reason) for reason in Reason}
+
+
+def test_the_page_of_troubleshooting_explains_each_reason():
+    page = (Path(__file__).parents[3] / "docs" / "troubleshooting.md").read_text()
+    assert [reason for reason in Reason if f"`{reason}`" not in page] == []

@@ -51,6 +51,23 @@ def test_a_task_whose_cpu_does_not_shrink_in_time_continues():
     assert (tasks.due(), tasks.reason()) == ([(TASK, Action.CONTINUE)], "Lapsed")
 
 
+def test_how_long_the_cpu_of_a_suspension_took_to_be_free_is_observed_once():
+    tasks = KeptTasks()
+
+    def observed(what: str) -> float:
+        return tasks.desk.metric(f"boathouse_suspension_step_duration_seconds_{what}", step="actuated")
+
+    tasks.show(SHRUNK, actual="1")
+    tasks.due()
+    assert observed("count") == 0
+    tasks.desk.now_s = SINCE_S + 2
+    tasks.show(SHRUNK)
+    for _ in range(2):
+        tasks.due()
+        tasks.desk.now_s += 1
+    assert (observed("count"), observed("sum")) == (1, 2)
+
+
 def test_a_task_whose_cpu_has_shrunk_does_not_lapse():
     tasks = KeptTasks()
     tasks.show(SHRUNK)
@@ -163,8 +180,8 @@ def test_a_task_whose_record_was_removed_gets_the_cpu_of_its_last_record_or_a_gu
         tasks.due()
     tasks.show(SHRUNK, has_record=False)
     assert tasks.due() == ([(TASK, Action.RECORD)] if has_record else [])
-    assert tasks.reconciler.next_s() == SINCE_S + stages.SUBMITTED_S
-    tasks.desk.now_s += stages.SUBMITTED_S
+    assert tasks.reconciler.next_s() == SINCE_S + 10
+    tasks.desk.now_s += 10
     assert tasks.due() == [(TASK, Action.RECORD)]
     size = tasks.reconciler.original(tasks.desk.row(TASK))
     assert (size.request_milli, size.limit_milli) == original

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from boathouse_task import hdfs, locations, s3_listing, setup_task
+from boathouse_task import hdfs, locations, object_store, s3_listing, setup_task
 from boathouse_task.contract import HdfsAddress, Reason
 from boathouse_task.errors import TaskError
 from boathouse_task.storage import Storage
@@ -123,6 +123,12 @@ def test_another_answer_to_a_list_says_what_it_was_without_its_text(status, body
     assert (failed.value.reason, failed.value.user_error) == (Reason.STORAGE_ERROR, is_users)
     assert words in failed.value.message
     assert "canary" not in failed.value.message
+
+
+@pytest.mark.parametrize("text", ["dns error: x", "Name or service not known", "failure in name resolution"])
+def test_a_host_that_is_not_found_is_named_by_its_field(text):
+    error = object_store.explain(OSError(text), "read", "s3://b/in")
+    assert error.message.endswith("the host name of spec.storage.s3.endpointURL does not resolve")
 
 
 def test_a_bucket_for_everybody_is_listed_without_a_signature():

@@ -63,6 +63,12 @@ def test_a_step_without_mapper_passes_lines_and_one_without_reducer_writes_them(
     assert job_folder.parts() == [b"A\t2\nB\t4\n"]
 
 
+def test_a_carriage_return_within_a_line_stays_in_it_between_steps(job_folder):
+    job_folder.write_input("a", b"x\n")
+    run_steps(job_folder, {"mapper": ["cat"], "keeps_returns": True}, mapper=["printf", r"a\rb\n"], keeps_returns=True)
+    assert job_folder.parts() == [b"a\rb\t\n"]
+
+
 def test_the_first_steps_counters_are_in_the_jobs_sums(job_folder):
     job_folder.write_input("a", TEXT)
     result = run_steps(job_folder, {"mapper": ["cat"]}, mapper=WORDS, reducer=SUM)

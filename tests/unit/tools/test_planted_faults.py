@@ -175,6 +175,14 @@ def test_a_result_is_kept_until_the_module_or_its_tests_change(results):
     assert opened().get(FAULT, [TEST]) is None
 
 
+def test_a_survivor_meets_only_tests_that_are_new_or_have_changed(results):
+    opened, _ = results
+    new = dataclasses.replace(TEST, file="tests/unit/test_new.py")
+    opened().add(result(digests={TEST.file: opened().digest(TEST.file)}))
+    assert opened().left(FAULT, [TEST, new]) == [new]
+    assert opened().left(dataclasses.replace(FAULT, mutated="z"), [TEST, new]) == [TEST, new]
+
+
 def test_results_of_other_code_are_forgotten(results):
     opened, _ = results
     other = dataclasses.replace(FAULT, mutated="z")
@@ -221,13 +229,18 @@ class Planting:
             **({"fails": failing[0]} if failing else {}),
         }
 
-    def attempt(self):
+    def attempt(self, left=slice(None)):
         tests = [dataclasses.replace(TEST, name=f"t{number}", cpu_s=number) for number in range(4)]
-        return self.worker.try_fault(FAULT, tests, lambda _: "")
+        return self.worker.try_fault(FAULT, tests, lambda _: "", tests[left])
 
 
 def test_the_first_test_that_fails_catches_a_fault():
     assert Planting(lambda name, fault: fault and name in {"t2", "t3"}).attempt().caught_by == "t2"
+
+
+def test_of_a_survivor_only_the_tests_that_are_left_run():
+    assert not Planting(lambda name, fault: fault and name == "t2").attempt(left=slice(1)).is_caught
+    assert Planting(lambda name, fault: fault and name == "t0").attempt(left=slice(1)).caught_by == "t0"
 
 
 def test_a_fault_that_no_test_notices_survives():
