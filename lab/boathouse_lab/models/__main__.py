@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from boathouse_lab.models import remaining, run_times, sizes, slowdowns
+from boathouse_lab.models import recorded, remaining, run_times, sizes, slowdowns
 from boathouse_lab.reproduce.ikayak.predicting import Trial
 from boathouse_lab.reproduce.ila.modelling import Case
 
@@ -23,10 +23,15 @@ none of them learned from. `{command}` writes it.
 * The profile of a paper predicts by the paper's model. The profile `boathouse` predicts slowdowns, remaining times and
   sizes by whichever model has predicted the program best so far. [explain](explain.md) shows which, and its
   error.
-* All data is the simulator's. Its tasks share CPUs, disks and networks by a law that is of no model's form
-  (`conditions.Saturation`), but no recording of real tasks beside neighbours is among it.
+{data}
 * Numbers in brackets are 95 % intervals over independent runs. There are {seeds} of each kind.
 """
+SIMULATED = """\
+* All data is the simulator's. Its tasks share CPUs, disks and networks by a law that is of no model's form
+  (`conditions.Saturation`), but no recording of real tasks beside neighbours is among it."""
+RECORDED = """\
+* Two tables have {maps} maps of ten programs that ran on real kubelets. All other data is the simulator's, whose tasks
+  share CPUs, disks and networks by a law that is of no model's form (`conditions.Saturation`)."""
 RUN_TIMES = ("fb2009-hour", "disks")
 
 
@@ -38,14 +43,20 @@ def page(seeds: int, *, jobs: int = 100, run_times_of: Sequence[str] = RUN_TIMES
         jobs: Of each of ILA's runs; an eighth of them of each of iKayak's programs.
         run_times_of: Workloads of the board whose maps are predicted.
     """
+    maps = recorded.maps() if recorded.FILE.exists() else ()
+    runs = [run_times.Run(row.program, row.input_bytes, row.seconds) for row in maps]
     tables = (
         slowdowns.compare([Case(seed=seed, jobs=jobs) for seed in range(seeds)]),
+        *([slowdowns.compare_recorded(recorded.samples(maps))] if maps else ()),
         remaining.compare([Trial(seed=seed, jobs=max(2, jobs // 8)) for seed in range(seeds)]),
         run_times.compare(run_times_of, seeds),
+        *([run_times.compare_recorded(runs)] if maps else ()),
         sizes.compare(seeds),
     )
+    data = RECORDED.format(maps=len(maps)) if maps else SIMULATED
     command = "python -m boathouse_lab.models" + (f" --seeds {seeds}" if seeds != SEEDS else "")
-    return "\n".join([INTRODUCTION.format(command=command, seeds=seeds), *(table.table() for table in tables)])
+    introduction = INTRODUCTION.format(command=command, seeds=seeds, data=data)
+    return "\n".join([introduction, *(table.table() for table in tables)])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

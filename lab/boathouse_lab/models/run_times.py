@@ -33,6 +33,10 @@ error over the mean. All profiles are told what the line says. The level of the 
 holds what neighbours cost at present, and ILA takes what is left for the run time without neighbours.
 """
 
+_ABOUT_RECORDED = """
+The recorded maps, those that ran alone too, in the order of their ends, predicted in the same way.
+"""
+
 
 class Run(NamedTuple):
     """A map that ended.
@@ -82,6 +86,17 @@ def compare(names: Sequence[str], seeds: int) -> Comparison:
             errors[key].append(tuple(itertools.chain.from_iterable(found)))
     columns = tuple(f"`{name}`: {measure}" for name in names for measure in ("error", "error / mean"))
     return Comparison(title="Run times of maps", about=_ABOUT.strip(), columns=columns, rows=errors)
+
+
+def compare_recorded(runs: Sequence[Run]) -> Comparison:
+    """Return the errors of all predictors on recorded maps."""
+    pairs = {key: prequential(runs, predict) for key, predict in PREDICTORS.items()}
+    return Comparison(
+        title="Run times of recorded maps",
+        about=_ABOUT_RECORDED.strip(),
+        columns=("error", "error / mean"),
+        rows={key: [(relative_error(*pair), nrmse(*pair))] for key, pair in pairs.items()},
+    )
 
 
 def record(name: str, seed: int) -> Sequence[Run]:

@@ -13,7 +13,7 @@ from boathouse_lab.reproduce.ila import modelling, polynomials
 from boathouse_policies.ila import additive, fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from boathouse_lab.reproduce.ila.modelling import Case
     from boathouse_policies.ila.fitting import Samples
@@ -25,16 +25,43 @@ own profiler measures them. One run is learned from, another is held out. Errors
 and R².
 """
 
+_ABOUT_RECORDED = """
+Maps of ten programs on real kubelets, beside each other and beside pods that computed or wrote to the disk
+(`python -m benchmarks.task_recordings`). The machine has two cores. The run time without neighbours is the median of
+maps of the same program and input that ran alone. The recording has three parts in the order of time; each is held out
+once, and the others are learned from. The network is not recorded: input and output are on the same machine.
+"""
+
 
 def compare(cases: Sequence[Case]) -> Comparison:
     """Return the errors of all models, a run for each case."""
-    runs: dict[tuple[str, Origin], list[tuple[float, ...]]] = collections.defaultdict(list)
-    for case in cases:
-        train, held_out = (modelling.samples(case, part) for part in (0, 1))
-        for key, predicted in predictions(train, held_out).items():
-            runs[key].append(_errors(predicted, held_out))
     columns = ("error", "error, I/O-bound", "error, CPU-bound", "R²", "R², I/O-bound", "R², CPU-bound")
+    rows = _rows((modelling.samples(case, 0), modelling.samples(case, 1)) for case in cases)
+    runs = {key: [_errors(*pair) for pair in pairs] for key, pairs in rows.items()}
     return Comparison(title="Slowdown by neighbours (ILA)", about=_ABOUT.strip(), columns=columns, rows=runs)
+
+
+def compare_recorded(samples: Samples, parts: int = 3) -> Comparison:
+    """Return the errors of all models on recorded maps: each part of the recording is held out once."""
+    part = np.arange(len(samples)) * parts // len(samples)
+    rows = _rows((samples.of(part != held_out), samples.of(part == held_out)) for held_out in range(parts))
+    runs = {
+        key: [(relative_error(predicted, found.slowdown), r2(predicted, found.slowdown)) for predicted, found in pairs]
+        for key, pairs in rows.items()
+    }
+    title = "Slowdown by neighbours, of recorded maps"
+    return Comparison(title=title, about=_ABOUT_RECORDED.strip(), columns=("error", "R²"), rows=runs)
+
+
+def _rows(
+    pairs: Iterable[tuple[Samples, Samples]],
+) -> Mapping[tuple[str, Origin], Sequence[tuple[FloatVector, Samples]]]:
+    """Return what each predictor says of the samples that are held out, with these, for pairs of samples."""
+    rows: dict[tuple[str, Origin], list[tuple[FloatVector, Samples]]] = collections.defaultdict(list)
+    for train, held_out in pairs:
+        for key, predicted in predictions(train, held_out).items():
+            rows[key].append((predicted, held_out))
+    return rows
 
 
 def predictions(train: Samples, held_out: Samples) -> Mapping[tuple[str, Origin], FloatVector]:

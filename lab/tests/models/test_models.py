@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from boathouse_lab.models import remaining, run_times, sizes, slowdowns
+from boathouse_lab.models import recorded, remaining, run_times, sizes, slowdowns
 from boathouse_lab.models.comparison import Comparison, Origin, nrmse, r2, relative_error
 from boathouse_lab.models.run_times import Run
 from boathouse_lab.reproduce.ikayak.predicting import Recorded, Trial
@@ -46,8 +46,8 @@ def reducer(number, seconds):
 
 
 def test_reducers_are_predicted_by_the_phases_of_the_earlier_ones(monkeypatch):
-    recorded = [reducer(number, 20.0 + 40.0 * (number % 3)) for number in range(10)]
-    monkeypatch.setattr(remaining.predicting, "simulate", lambda _: recorded)
+    reducers = [reducer(number, 20.0 + 40.0 * (number % 3)) for number in range(10)]
+    monkeypatch.setattr(remaining.predicting, "simulate", lambda _: reducers)
     rows = remaining.compare([Trial(jobs=10)]).rows
     errors = {key: runs[0][0] for key, runs in rows.items()}
     assert errors[remaining.PHASES] < errors[remaining.MEAN]
@@ -79,3 +79,38 @@ def test_sizes_are_compared_on_jobs_that_were_not_learned_from():
         found["mean of all jobs", Origin.TRIVIAL][0][0]
         > found["two linear models of the probe's features", Origin.PAPER][0][0]
     )
+
+
+def recorded_map(program="sort", *, seconds, is_alone=False, others_cpus=0.0, started_s=0.0):
+    return recorded.RecordedMap(
+        program=program, is_alone=is_alone, started_s=started_s, seconds=seconds, input_bytes=4 << 20, cpu_s=2.0,
+        spilled_bytes=0.0, others_cpus=others_cpus, others_read_bytes_per_s=0.0, others_written_bytes_per_s=20e6,
+    )  # fmt: skip
+
+
+def test_a_recorded_map_is_slowed_down_beside_the_median_of_those_that_ran_alone():
+    alone = [recorded_map(seconds=seconds, is_alone=True) for seconds in (1.0, 2.0, 9.0)]
+    beside = recorded_map(seconds=5.0, others_cpus=1.0)
+    found = recorded.samples((*alone, beside, recorded_map("cat", seconds=1.0)))
+    assert found.slowdown.tolist() == [2.5]
+    assert found.rows[:, 0].tolist() == pytest.approx([0, 0.5, 0, 0, 0, 0, 0.1, 0.1, 1.0, 0, 0])
+
+
+def test_recorded_maps_are_read_as_they_were_written_in_the_order_of_their_ends(tmp_path):
+    late, early = recorded_map(seconds=5.0), recorded_map(seconds=1.0, is_alone=True, started_s=1.0)
+    recorded.write([late, early], tmp_path / "maps.csv")
+    assert recorded.maps(tmp_path / "maps.csv") == (early, late)
+
+
+def test_all_predictors_are_judged_by_recorded_maps():
+    rows = [recorded_map(seconds=seconds, started_s=seconds) for seconds in (1.0, 2.0, 2.0, 3.0)]
+    table = run_times.compare_recorded([Run(row.program, row.input_bytes, row.seconds) for row in rows]).table()
+    assert "| last value | trivial | 0.28 " in table
+    assert len(table.splitlines()) == 6 + len(run_times.PREDICTORS)
+
+
+def test_each_part_of_a_recording_is_held_out_once():
+    found = slowdowns.compare_recorded(core_ila.samples(core_ila.linear(1.0, c_a=3.0), count=300, seed=1))
+    errors = found.rows["linear", Origin.PAPER]
+    assert len(errors) == 3
+    assert max(error for error, _ in errors) < 0.01
