@@ -190,13 +190,19 @@ def test_a_text_that_is_left_out_is_empty_or_the_default_of_kubernetes():
         if field.type is str and field.default is not msgspec.NODEFAULT
     }
     assert len(texts) > 80
+    assert not view({"metadata": {"name": "p"}}).is_terminal
     assert {name: default for name, default in texts.items() if default} == DEFAULTS
+
+
+def test_an_object_without_a_namespace_is_known_by_its_name():
+    assert catalogue.Identity(name="n1").key == "n1"
 
 
 def test_the_plural_of_a_resource_is_that_of_its_kind():
     found = [resource for resource in vars(catalogue).values() if isinstance(resource, catalogue.Resource)]
     for resource in found:
         assert resource.kind[0].isupper()
+        assert resource.path("demo" if resource.namespaced else None).endswith(resource.plural)
         assert resource.plural in {f"{stem}{ending}" for stem, ending in endings(resource.kind.lower())}
     assert len(found) >= 12
 
