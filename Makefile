@@ -125,6 +125,10 @@ test: forget-rights lint test-unit ## Everything: lint, unit, property, wire, co
 ##@ Long tests: each target ends within an hour on two cores, and leaves out what has passed on the same sources
 LONG := -m long --resume --timeout=1200
 
+.PHONY: test-search
+test-search: setup build/reports ## Property tests with examples that differ from run to run (`make test` has the same each time)
+	@$(BIN)/pytest tests/unit tests/wire tests/kinds lab/tests -q -n $(THREE_HALVES) -m "hypothesis and not long" --hypothesis-profile=search --timeout=1200 --results=build/reports/search.jsonl
+
 .PHONY: test-faults
 test-faults: setup build/reports ## Kill the operator at each failpoint of jobs and applications
 	@$(BIN)/pytest tests/faults/test_failpoints.py tests/faults/test_rare_failpoints.py tests/faults/test_outputs.py tests/faults/test_sparkapps.py -q -n 2 $(LONG) --results=build/reports/faults.jsonl
@@ -170,7 +174,7 @@ first-hour: setup ## Follow docs/getting-started.md on a new kind cluster, then 
 .PHONY: test-all
 test-all: test ## Everything of `make test`, then the tests on the oldest Kubernetes, the long tests and planted faults (some hours; goes on where it stopped)
 	@$(MAKE) --no-print-directory test-oldest-kubernetes
-	@$(MAKE) --no-print-directory --keep-going test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-autoscaling first-hour test-mutations
+	@$(MAKE) --no-print-directory --keep-going test-search test-faults test-faults-at-random test-faults-clusters test-faults-clusters-at-random test-hostile-long test-soak test-e2e-long test-e2e-hadoop test-autoscaling first-hour test-mutations
 
 build/reports:
 	@mkdir -p $@

@@ -18,8 +18,10 @@ if TYPE_CHECKING:
 # later garbage collection. After this there is none to find.
 asyncio.set_event_loop(None)
 
-# How long an example takes depends on what else the machine does, so no test judges it.
-hypothesis.settings.register_profile("boathouse", deadline=None)
+# How long an example takes depends on what else the machine does, so no test judges it. `make test` tries the same
+# examples each time, and `make test-search` others.
+hypothesis.settings.register_profile("boathouse", deadline=None, derandomize=True)
+hypothesis.settings.register_profile("search", deadline=None, print_blob=True)
 hypothesis.settings.load_profile("boathouse")
 
 # Tracebacks as structlog shows them by default, with colors and variables, take a large part of some tests' CPU time.

@@ -191,18 +191,18 @@ async def measure(place: harness.Place, rounds: int) -> dict[str, list[float]]:
 
 
 @contextlib.contextmanager
-def prepared(name: str, *, keeps: bool) -> Iterator[harness.Place]:
-    """Start a cluster or use it, with Boathouse and a namespace."""
+def prepared(name: str, *, keeps: bool, **shape: Any) -> Iterator[harness.Place]:
+    """Start a cluster or use it, with Boathouse and a namespace; `shape` has more fields of the `ClusterSpec`."""
     provider = providers.choose(os.environ.get("PROVIDER", "auto"), name=name, context=os.environ.get("CONTEXT"))
     stays = keeps or provider.find(name) is not None
     try:
-        cluster = provider.up(ClusterSpec(name=name, nodes=2))
+        cluster = provider.up(ClusterSpec(name=name, **{"nodes": 2, **shape}))
         images.load(cluster)
         install.install(cluster)
         credentials = storage.deploy(cluster)
         with storage.endpoint_from_host(cluster) as endpoint:
             bucket = storage.bucket(endpoint, credentials, harness.BUCKET)
-            namespace = f"suspensions-{secrets.token_hex(2)}"
+            namespace = f"{name}-{secrets.token_hex(2)}"
             yield harness.make(cluster, credentials, bucket, namespace, labels={})
             cluster.run("delete", "namespace", namespace, "--wait=false")
     finally:

@@ -1,14 +1,14 @@
-"""Record maps of ten programs on real kubelets, beside neighbours that use CPU and disk, for `docs/models.md`.
+"""Record tasks on real kubelets, beside neighbours that use CPU and disk, for `docs/models.md`.
 
-    python -m benchmarks.task_recordings [--rounds 20] [--seed 1] [--cluster boathouse-recordings] [--keep 0]
-                                         [--file lab/boathouse_lab/models/recorded_maps.csv]
+    python -m benchmarks.task_recordings [--rounds 18] [--seed 1] [--cluster boathouse-recordings] [--keep 0]
+                                         [--file lab/boathouse_lab/models/recorded_tasks.csv]
 
 The nodes must run on this machine, because what its CPUs and disks do is read from /proc; nothing else should run on
 it. PROVIDER and CONTEXT choose the cluster as for `make test-e2e`; a cluster that exists is used and left.
 
-First each program runs alone, one map at a time, on each size of input. Then each round starts some pods that compute
-or write, and four jobs of other programs and sizes beside them; 20 rounds record 680 maps in about half an hour. What
-was recorded so far is written after each round.
+First each of ten mappers and three Spark programs runs alone, one task at a time, on each size of input. Then each
+round starts some pods that compute or write, and beside them four jobs of other programs and sizes and a Spark
+application. What was recorded so far is written after each round. SPARK_MINUTES
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ import msgspec
 from benchmarks import support, suspensions
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.services.mrjob import results, signals
+from boathouse_e2e import demo, images
 from boathouse_lab.models import recorded
 from boathouse_task import contract
-from e2e.tests import harness
+from e2e.tests import harness, spark_harness
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,8 +51,29 @@ PROGRAMS = {
     "tee": "tee /tmp/copy | md5sum; sync /tmp/copy; wc -c /tmp/copy",
 }
 """Mappers by name."""
+SPARK_PROGRAM = r"""
+import sys
+from pyspark.sql import SparkSession, functions as F
+
+PROGRAMS = {
+    "spark-grep": lambda lines: lines.filter(F.col("value").rlike("import .*as")).agg(F.count("value")),
+    "spark-sha512": lambda lines: lines.agg(F.max(F.sha2("value", 512))),
+    "spark-words": lambda lines: lines.select(F.explode(F.split("value", r"\W+"))).groupBy("col").count(),
+}
+program, *inputs = sys.argv[1:]
+spark = SparkSession.builder.getOrCreate()
+for one in inputs:
+    size_mib, source = one.split("=", 1)
+    spark.conf.set("spark.sql.files.maxPartitionBytes", f"{size_mib}m")
+    PROGRAMS[program](spark.read.text(source)).write.format("noop").mode("overwrite").save()
+spark.stop()
+"""
+SPARK_PROGRAMS = ("spark-grep", "spark-sha512", "spark-words")
+"""What the program computes, by its first argument."""
+SPARK_TASKS = 4
+"""Of each size, one after the other."""
 SIZES_MIB = (8, 16, 32, 64)
-"""Input of a map."""
+"""Input of a task."""
 MAPS = 8
 """Of a job of a round."""
 JOBS = 4
@@ -61,6 +83,8 @@ DISK = "while :; do dd if=/dev/zero of=/tmp/written bs=1M count=64 conv=fsync; d
 NEIGHBOURS = tuple(itertools.product((0, 1, 2), (0, 1, 2)))
 """Pods that compute, and pods that write, of a round."""
 RESOURCES = {"requests": {"cpu": "500m", "memory": "192Mi"}}
+EVENTS = "events"
+"""Where Spark writes what its tasks did."""
 _SECTOR_BYTES = 512
 _LOOK_S = 0.2
 _HZ = 100
@@ -122,22 +146,23 @@ def usage() -> Usage:
 
 
 class Recorder:
-    """Runs jobs, and keeps what became of their maps.
+    """Runs jobs and applications, and keeps what became of their tasks.
 
     Attributes:
-        maps: Those that succeeded.
+        tasks: Those that succeeded.
     """
 
     def __init__(self, place: harness.Place, machine: Machine) -> None:
         self._place, self._machine, self._began_s = place, machine, time.time()
-        self._numbers = itertools.count()
-        self.maps: list[recorded.RecordedMap] = []
+        self._applications = spark_harness.Applications(place=place)
+        self._numbers, self._read = itertools.count(), set[str]()
+        self.tasks: list[recorded.RecordedTask] = []
 
     def start(self, program: str, size_mib: int, maps: int) -> str:
         """Start a job; return its name."""
         name = f"{program}-{next(self._numbers)}"
         mapper = {"command": ["sh", "-c", PROGRAMS[program]], "resources": RESOURCES}
-        source = self._place.url(f"in/{size_mib}x{maps}.txt")
+        source = self._place.url(_input(size_mib, maps))
         self._place.start(
             name,
             input=[source],
@@ -155,7 +180,7 @@ class Recorder:
         program = name.rpartition("-")[0]
         pods = harness.until(lambda: self._ended(name), f"the kubelets report the maps of {name}")
         succeeded = [pod for pod in pods if pod["status"]["phase"] == "Succeeded"]
-        self.maps += [self._map(pod, program, is_alone=is_alone) for pod in succeeded]
+        self.tasks += [self._map(pod, program, is_alone=is_alone) for pod in succeeded]
         self._place.cluster.run("delete", "mrjob", name, "-n", self._place.namespace, "--wait=false")
 
     def _ended(self, name: str) -> list[dict[str, Any]] | None:
@@ -163,26 +188,81 @@ class Recorder:
         pods = [pod for pod in self._place.raw_pods(name) if _label(pod, mrjob_names.LABEL_TASK_TYPE) == "map"]
         return pods if all(pod["status"]["phase"] not in {"Pending", "Running"} for pod in pods) else None
 
-    def _map(self, pod: dict[str, Any], program: str, *, is_alone: bool) -> recorded.RecordedMap:
+    def _map(self, pod: dict[str, Any], program: str, *, is_alone: bool) -> recorded.RecordedTask:
         message = pod["status"]["containerStatuses"][0]["state"]["terminated"]["message"]
         result = msgspec.json.decode(message, type=contract.TaskResult)
         began_s = min(timing.start_ms for timing in result.timings) / 1000
         ended_s = max(timing.end_ms for timing in result.timings) / 1000
-        seconds = max(results.worked_s(result), 0.001)
         counters = signals.of_result(result, has_local_input=False)
-        beside = self._machine.between(began_s, ended_s)
-        return recorded.RecordedMap(
+        return self._task(
+            (began_s, ended_s),
             program=program,
             is_alone=is_alone,
-            started_s=began_s - self._began_s,
-            seconds=seconds,
+            seconds=results.worked_s(result),
             input_bytes=signals.input_bytes(counters),
             cpu_s=counters["cpu_s"],
             spilled_bytes=counters["spilled_bytes"],
-            others_cpus=max(0.0, beside.cpu_s - counters["cpu_s"] / (ended_s - began_s + 0.001)),
+        )
+
+    def _task(
+        self, span_s: tuple[float, float], *, seconds: float, cpu_s: float, **known: Any
+    ) -> recorded.RecordedTask:
+        """Add what the machine did besides during the time of a task, in seconds since the epoch."""
+        beside = self._machine.between(*span_s)
+        return recorded.RecordedTask(
+            started_s=span_s[0] - self._began_s,
+            seconds=max(seconds, 0.001),
+            cpu_s=cpu_s,
+            others_cpus=max(0.0, beside.cpu_s - cpu_s / (span_s[1] - span_s[0] + 0.001)),
             others_read_bytes_per_s=beside.read_bytes,
             others_written_bytes_per_s=beside.written_bytes,
+            **known,
         )
+
+    def start_spark(self, program: str) -> str:
+        """Start an application that reads inputs of all sizes; return its name."""
+        name = f"{program}-{next(self._numbers)}"
+        sources = [f"{size}={spark_harness.s3a(self._place, _input(size, SPARK_TASKS))}" for size in SIZES_MIB]
+        return self._applications.start(
+            name,
+            mainApplicationFile=f"local://{spark_harness.PROGRAMS}/main.py",
+            arguments=[program, *sources],
+            executor={"instances": 1, "cores": 1, "coreRequest": "500m", "memory": "512m"},
+            monitoring={"eventLogDir": spark_harness.s3a(self._place, EVENTS)},
+            sparkConf={"spark.eventLog.compress": "false", "spark.sql.shuffle.partitions": "1"},
+        )
+
+    def finish_spark(self, name: str, *, is_alone: bool = False) -> None:
+        """Wait for an application and keep its tasks that read input."""
+        self._applications.succeed(name)
+        program, folder = name.rpartition("-")[0], f"{self._place.namespace}/{EVENTS}"
+        for key in demo.sizes(self._place.store, folder):
+            if "/events_" in key and key not in self._read:
+                self._read.add(key)
+                for line in demo.read(self._place.store, key).splitlines():
+                    self._keep(msgspec.json.decode(line), program, is_alone=is_alone)
+        self._place.cluster.run("delete", "sparkapp", name, "-n", self._place.namespace, "--wait=false")
+
+    def _keep(self, event: dict[str, Any], program: str, *, is_alone: bool) -> None:
+        if event["Event"] != "SparkListenerTaskEnd" or event["Task End Reason"]["Reason"] != "Success":
+            return
+        metrics, info = event["Task Metrics"], event["Task Info"]
+        if input_bytes := metrics["Input Metrics"]["Bytes Read"]:
+            task = self._task(
+                (info["Launch Time"] / 1000, info["Finish Time"] / 1000),
+                program=program,
+                is_alone=is_alone,
+                seconds=metrics["Executor Run Time"] / 1000,
+                input_bytes=input_bytes,
+                cpu_s=metrics["Executor CPU Time"] / 1e9,
+                spilled_bytes=metrics["Disk Bytes Spilled"],
+            )
+            self.tasks.append(task)
+
+
+def _input(size_mib: int, tasks: int) -> str:
+    """Return the name of the file that so many tasks read."""
+    return f"in/{size_mib}x{tasks}.txt"
 
 
 def _label(pod: dict[str, Any], name: str) -> str:
@@ -211,35 +291,49 @@ def _neighbour(namespace: str, name: str, command: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": namespace}, "spec": spec}
 
 
-def record(place: harness.Place, file: Path, rounds: int, seed: int) -> Sequence[recorded.RecordedMap]:
-    """Record the maps of all programs alone, then of some rounds; write them."""
-    chance = random.Random(seed)  # noqa: S311 - a workload
+def prepare(place: harness.Place) -> None:
+    """Store the inputs, and have what Spark needs."""
+    images.load(place.cluster, [images.SPARK])
+    applications = spark_harness.Applications(place=place)
+    applications.enable()
+    applications.program(SPARK_PROGRAM)
+    place.put(f"{EVENTS}/made", b"")  # Spark wants the folder to exist
     data = harness.text(8 << 20) * (MAPS * max(SIZES_MIB) // 8)
-    for size_mib, maps in itertools.product(SIZES_MIB, (1, MAPS)):
-        place.put(f"in/{size_mib}x{maps}.txt", data[: maps * size_mib << 20])
+    for size_mib, tasks in itertools.product(SIZES_MIB, (1, SPARK_TASKS, MAPS)):
+        place.put(_input(size_mib, tasks), data[: tasks * size_mib << 20])
+
+
+def record(place: harness.Place, file: Path, rounds: int, seed: int) -> Sequence[recorded.RecordedTask]:
+    """Record the tasks of all programs alone, then of some rounds; write them."""
+    chance = random.Random(seed)  # noqa: S311 - a workload
+    prepare(place)
     with contextlib.closing(Machine()) as machine:
         recorder = Recorder(place, machine)
         for program, size_mib in itertools.product(PROGRAMS, SIZES_MIB):
             recorder.finish(recorder.start(program, size_mib, 1), is_alone=True)
-        support.say(f"==> {len(recorder.maps)} maps alone")
+        for program in SPARK_PROGRAMS:
+            recorder.finish_spark(recorder.start_spark(program), is_alone=True)
+        support.say(f"==> {len(recorder.tasks)} tasks alone")
         for number in range(rounds):
             computing, writing = NEIGHBOURS[number % len(NEIGHBOURS)]
             with neighbours(place, computing, writing):
+                application = recorder.start_spark(SPARK_PROGRAMS[number % len(SPARK_PROGRAMS)])
                 chosen = [(chance.choice(list(PROGRAMS)), chance.choice(SIZES_MIB)) for _ in range(JOBS)]
                 for name in [recorder.start(program, size_mib, MAPS) for program, size_mib in chosen]:
                     recorder.finish(name)
-            recorded.write(recorder.maps, file)
-            support.say(f"==> round {number + 1} of {rounds}: {len(recorder.maps)} maps")
-        return recorder.maps
+                recorder.finish_spark(application)
+            recorded.write(recorder.tasks, file)
+            support.say(f"==> round {number + 1} of {rounds}: {len(recorder.tasks)} tasks")
+        return recorder.tasks
 
 
 def main() -> None:
     asked = support.options(
-        __doc__ or "", rounds=20, seed=1, cluster="boathouse-recordings", keep=0, file=str(recorded.FILE)
+        __doc__ or "", rounds=18, seed=1, cluster="boathouse-recordings", keep=0, file=str(recorded.FILE)
     )
     with suspensions.prepared(asked.cluster, keeps=bool(asked.keep)) as place:
-        maps = record(place, Path(asked.file), asked.rounds, asked.seed)
-    support.say(f"{len(maps)} maps in {asked.file}")
+        tasks = record(place, Path(asked.file), asked.rounds, asked.seed)
+    support.say(f"{len(tasks)} tasks in {asked.file}")
 
 
 if __name__ == "__main__":

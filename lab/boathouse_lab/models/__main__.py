@@ -23,15 +23,11 @@ none of them learned from. `{command}` writes it.
 * The profile of a paper predicts by the paper's model. The profile `boathouse` predicts slowdowns, remaining times and
   sizes by whichever model has predicted the program best so far. [explain](explain.md) shows which, and its
   error.
-{data}
+* Two tables are of {tasks} recorded tasks of {programs} programs: maps of MRJobs and tasks of Spark applications on real
+  kubelets. All other data is the simulator's, whose tasks share CPUs, disks and networks by a law that is of no model's
+  form (`conditions.Saturation`).
 * Numbers in brackets are 95 % intervals over independent runs. There are {seeds} of each kind.
 """
-SIMULATED = """\
-* All data is the simulator's. Its tasks share CPUs, disks and networks by a law that is of no model's form
-  (`conditions.Saturation`), but no recording of real tasks beside neighbours is among it."""
-RECORDED = """\
-* Two tables have {maps} maps of ten programs that ran on real kubelets. All other data is the simulator's, whose tasks
-  share CPUs, disks and networks by a law that is of no model's form (`conditions.Saturation`)."""
 RUN_TIMES = ("fb2009-hour", "disks")
 
 
@@ -43,19 +39,20 @@ def page(seeds: int, *, jobs: int = 100, run_times_of: Sequence[str] = RUN_TIMES
         jobs: Of each of ILA's runs; an eighth of them of each of iKayak's programs.
         run_times_of: Workloads of the board whose maps are predicted.
     """
-    maps = recorded.maps() if recorded.FILE.exists() else ()
-    runs = [run_times.Run(row.program, row.input_bytes, row.seconds) for row in maps]
+    tasks = recorded.tasks()
+    runs = [run_times.Run(row.program, row.input_bytes, row.seconds) for row in tasks]
     tables = (
         slowdowns.compare([Case(seed=seed, jobs=jobs) for seed in range(seeds)]),
-        *([slowdowns.compare_recorded(recorded.samples(maps))] if maps else ()),
+        slowdowns.compare_recorded(recorded.samples(tasks)),
         remaining.compare([Trial(seed=seed, jobs=max(2, jobs // 8)) for seed in range(seeds)]),
         run_times.compare(run_times_of, seeds),
-        *([run_times.compare_recorded(runs)] if maps else ()),
+        run_times.compare_recorded(runs),
         sizes.compare(seeds),
     )
-    data = RECORDED.format(maps=len(maps)) if maps else SIMULATED
     command = "python -m boathouse_lab.models" + (f" --seeds {seeds}" if seeds != SEEDS else "")
-    introduction = INTRODUCTION.format(command=command, seeds=seeds, data=data)
+    introduction = INTRODUCTION.format(
+        command=command, seeds=seeds, tasks=len(tasks), programs=len({row.program for row in tasks})
+    )
     return "\n".join([introduction, *(table.table() for table in tables)])
 
 

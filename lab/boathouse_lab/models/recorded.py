@@ -1,7 +1,7 @@
-"""Maps of ten programs as they ran on real kubelets, beside neighbours that used CPU and disk.
+"""Maps of MRJobs and tasks of Spark as they ran on real kubelets, beside neighbours that used CPU and disk.
 
-`python -m benchmarks.task_recordings` wrote `recorded_maps.csv`. The nodes were containers of one machine with two
-cores, so each map's host is the whole machine, and all that it used beside the map is the map's neighbours.
+`python -m benchmarks.task_recordings` wrote `recorded_tasks.csv`. The nodes were containers of one machine with two
+cores, so each task's host is the whole machine, and all that it used beside the task is the task's neighbours.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ import numpy as np
 from boathouse_policies.ila import profiling
 from boathouse_policies.ila.fitting import Samples
 
-FILE = Path(__file__).with_name("recorded_maps.csv")
+FILE = Path(__file__).with_name("recorded_tasks.csv")
 CORES = 2
 DISK_MB_PER_S = 200.0
 """What is taken for the disk's throughput; all predictors are told the same."""
 _MB = 1e6
 
 
-class RecordedMap(NamedTuple):
-    """A map that succeeded; one line of the file.
+class RecordedTask(NamedTuple):
+    """A map, or a Spark task that read input, that succeeded; one line of the file.
 
     Attributes:
-        program: Its command, by name.
+        program: Its mapper, or its Spark application, by name.
         is_alone: Whether it was meant to have no neighbours.
         started_s: When it started, since the recording began.
         seconds: Its run time, without its waits.
         input_bytes: What it read.
-        cpu_s: CPU time of it and its commands.
+        cpu_s: CPU time of it and its commands; of Spark, of its thread.
         spilled_bytes: What it wrote to the disk and read again.
         others_cpus: CPUs that were in use beside it, on average.
         others_read_bytes_per_s: What was read from the disk meanwhile.
@@ -52,37 +52,32 @@ class RecordedMap(NamedTuple):
 
 
 @functools.cache
-def maps(file: Path = FILE) -> tuple[RecordedMap, ...]:
-    """Return the recorded maps in the order of their ends."""
+def tasks(file: Path = FILE) -> tuple[RecordedTask, ...]:
+    """Return the recorded tasks in the order of their ends."""
     with file.open(encoding="utf-8", newline="") as opened:
-        rows = [
-            RecordedMap(
-                row["program"], row["is_alone"] == "True", *(float(row[name]) for name in RecordedMap._fields[2:])
-            )
-            for row in csv.DictReader(opened)
-        ]
+        rows = [_row(fields) for fields in csv.DictReader(opened)]
     return tuple(sorted(rows, key=lambda row: row.started_s + row.seconds))
 
 
-def _row(fields: dict[str, str]) -> RecordedMap:
-    numbers = (float(fields[name]) for name in RecordedMap._fields[2:])
-    return RecordedMap(fields["program"], fields["is_alone"] == "True", *numbers)
+def _row(fields: dict[str, str]) -> RecordedTask:
+    numbers = (float(fields[name]) for name in RecordedTask._fields[2:])
+    return RecordedTask(fields["program"], fields["is_alone"] == "True", *numbers)
 
 
-def write(rows: list[RecordedMap], file: Path = FILE) -> None:
-    """Write maps."""
+def write(rows: list[RecordedTask], file: Path = FILE) -> None:
+    """Write tasks."""
     with file.open("w", encoding="utf-8", newline="") as opened:
         writer = csv.writer(opened, lineterminator="\n")
-        writer.writerow(RecordedMap._fields)
+        writer.writerow(RecordedTask._fields)
         writer.writerows(row[:2] + tuple(round(value, 3) for value in row[2:]) for row in rows)
 
 
-def samples(rows: tuple[RecordedMap, ...]) -> Samples:
-    """Return the slowdowns of the maps that had neighbours, as ILA's profiler would have measured them.
+def samples(rows: tuple[RecordedTask, ...]) -> Samples:
+    """Return the slowdowns of the tasks that had neighbours, as ILA's profiler would have measured them.
 
-    The run time without neighbours is the median of the maps of the same program and size that had none.
+    The run time without neighbours is the median of the tasks of the same program and size that had none.
     """
-    alone: dict[tuple[str, int], list[RecordedMap]] = {}
+    alone: dict[tuple[str, int], list[RecordedTask]] = {}
     for row in rows:
         if row.is_alone:
             alone.setdefault(_key(row), []).append(row)
@@ -91,11 +86,11 @@ def samples(rows: tuple[RecordedMap, ...]) -> Samples:
     return Samples.of_rows(found)
 
 
-def _key(row: RecordedMap) -> tuple[str, int]:
+def _key(row: RecordedTask) -> tuple[str, int]:
     return row.program, round(row.input_bytes / (1 << 20))
 
 
-def _sample(row: RecordedMap, alone_s: float) -> list[float]:
+def _sample(row: RecordedTask, alone_s: float) -> list[float]:
     """Return Table 2's metrics and the slowdown: nodes are of one host, so all others are in one place."""
     disk = DISK_MB_PER_S * _MB
     read, written = row.others_read_bytes_per_s / disk, row.others_written_bytes_per_s / disk

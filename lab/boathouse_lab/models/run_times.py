@@ -34,7 +34,7 @@ holds what neighbours cost at present, and ILA takes what is left for the run ti
 """
 
 _ABOUT_RECORDED = """
-The recorded maps, those that ran alone too, in the order of their ends, predicted in the same way.
+The recorded tasks, those that ran alone too, in the order of their ends, predicted in the same way.
 """
 
 
@@ -89,10 +89,10 @@ def compare(names: Sequence[str], seeds: int) -> Comparison:
 
 
 def compare_recorded(runs: Sequence[Run]) -> Comparison:
-    """Return the errors of all predictors on recorded maps."""
+    """Return the errors of all predictors on recorded tasks."""
     pairs = {key: prequential(runs, predict) for key, predict in PREDICTORS.items()}
     return Comparison(
-        title="Run times of recorded maps",
+        title="Run times of recorded tasks",
         about=_ABOUT_RECORDED.strip(),
         columns=("error", "error / mean"),
         rows={key: [(relative_error(*pair), nrmse(*pair))] for key, pair in pairs.items()},

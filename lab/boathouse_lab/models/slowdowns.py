@@ -26,9 +26,9 @@ and R².
 """
 
 _ABOUT_RECORDED = """
-Maps of ten programs on real kubelets, beside each other and beside pods that computed or wrote to the disk
-(`python -m benchmarks.task_recordings`). The machine has two cores. The run time without neighbours is the median of
-maps of the same program and input that ran alone. The recording has three parts in the order of time; each is held out
+Maps of ten mappers and tasks of three Spark programs on real kubelets, beside each other and beside pods that computed
+or wrote to the disk (`python -m benchmarks.task_recordings`). The machine has two cores. The run time without neighbours
+is the median of the tasks of the same program and input that ran alone. The recording has three parts in the order of time; each is held out
 once, and the others are learned from. The network is not recorded: input and output are on the same machine.
 """
 
@@ -42,14 +42,14 @@ def compare(cases: Sequence[Case]) -> Comparison:
 
 
 def compare_recorded(samples: Samples, parts: int = 3) -> Comparison:
-    """Return the errors of all models on recorded maps: each part of the recording is held out once."""
+    """Return the errors of all models on recorded tasks: each part of the recording is held out once."""
     part = np.arange(len(samples)) * parts // len(samples)
     rows = _rows((samples.of(part != held_out), samples.of(part == held_out)) for held_out in range(parts))
     runs = {
         key: [(relative_error(predicted, found.slowdown), r2(predicted, found.slowdown)) for predicted, found in pairs]
         for key, pairs in rows.items()
     }
-    title = "Slowdown by neighbours, of recorded maps"
+    title = "Slowdown by neighbours, of recorded tasks"
     return Comparison(title=title, about=_ABOUT_RECORDED.strip(), columns=("error", "R²"), rows=runs)
 
 

@@ -81,29 +81,29 @@ def test_sizes_are_compared_on_jobs_that_were_not_learned_from():
     )
 
 
-def recorded_map(program="sort", *, seconds, is_alone=False, others_cpus=0.0, started_s=0.0):
-    return recorded.RecordedMap(
+def recorded_task(program="sort", *, seconds, is_alone=False, others_cpus=0.0, started_s=0.0):
+    return recorded.RecordedTask(
         program=program, is_alone=is_alone, started_s=started_s, seconds=seconds, input_bytes=4 << 20, cpu_s=2.0,
         spilled_bytes=0.0, others_cpus=others_cpus, others_read_bytes_per_s=0.0, others_written_bytes_per_s=20e6,
     )  # fmt: skip
 
 
 def test_a_recorded_map_is_slowed_down_beside_the_median_of_those_that_ran_alone():
-    alone = [recorded_map(seconds=seconds, is_alone=True) for seconds in (1.0, 2.0, 9.0)]
-    beside = recorded_map(seconds=5.0, others_cpus=1.0)
-    found = recorded.samples((*alone, beside, recorded_map("cat", seconds=1.0)))
+    alone = [recorded_task(seconds=seconds, is_alone=True) for seconds in (1.0, 2.0, 9.0)]
+    beside = recorded_task(seconds=5.0, others_cpus=1.0)
+    found = recorded.samples((*alone, beside, recorded_task("cat", seconds=1.0)))
     assert found.slowdown.tolist() == [2.5]
     assert found.rows[:, 0].tolist() == pytest.approx([0, 0.5, 0, 0, 0, 0, 0.1, 0.1, 1.0, 0, 0])
 
 
 def test_recorded_maps_are_read_as_they_were_written_in_the_order_of_their_ends(tmp_path):
-    late, early = recorded_map(seconds=5.0), recorded_map(seconds=1.0, is_alone=True, started_s=1.0)
-    recorded.write([late, early], tmp_path / "maps.csv")
-    assert recorded.maps(tmp_path / "maps.csv") == (early, late)
+    late, early = recorded_task(seconds=5.0), recorded_task(seconds=1.0, is_alone=True, started_s=1.0)
+    recorded.write([late, early], tmp_path / "tasks.csv")
+    assert recorded.tasks(tmp_path / "tasks.csv") == (early, late)
 
 
 def test_all_predictors_are_judged_by_recorded_maps():
-    rows = [recorded_map(seconds=seconds, started_s=seconds) for seconds in (1.0, 2.0, 2.0, 3.0)]
+    rows = [recorded_task(seconds=seconds, started_s=seconds) for seconds in (1.0, 2.0, 2.0, 3.0)]
     table = run_times.compare_recorded([Run(row.program, row.input_bytes, row.seconds) for row in rows]).table()
     assert "| last value | trivial | 0.28 " in table
     assert len(table.splitlines()) == 6 + len(run_times.PREDICTORS)

@@ -268,10 +268,8 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
     """Take back the decommission of a core node that cannot end."""
     report = observation.report_within(FRESH_S)
     leaving = [node for node in draft.state.leaving if model.role_of(node.host) is Role.CORE and not has_ended(node)]
-    if not leaving:
-        return draft.with_marks(stalls={})
-    if report is None or report.hdfs is None:
-        return draft
+    if not leaving or report is None or report.hdfs is None:
+        return draft.with_marks(stalls={})  # a time without reports is not one without progress
     reported = figures(report)
     for node in leaving:
         draft = _watched(draft, node.host, _stall(observation, report.hdfs, reported.get(node.host, ABSENT)))

@@ -177,7 +177,8 @@ class ClusterLife(stateful.RuleBasedStateMachine):
         """Without further faults the cluster becomes what its spec says."""
         self.cluster.yarn.containers.clear()
         self.cluster.yarn.pending = 0
-        self.cluster.generation += 1  # so that a decommission that stalled is tried again
+        self.cluster.turn()  # which undoes a decommission that stalled,
+        self.cluster.generation += 1  # so that it is tried again
         for _ in range(15):
             self.cluster.settle(10)
             if self._is_settled():

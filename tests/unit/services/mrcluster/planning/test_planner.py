@@ -10,7 +10,7 @@ from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reas
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.planning import conditions, planner, sizing
+from boathouse.services.mrcluster.planning import conditions, draining, planner, sizing
 from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
 from boathouse_task.cluster_contract import DfsState, YarnState
 from tests.builders.simulated_cluster import SimulatedCluster, ready_cluster
@@ -439,6 +439,17 @@ def test_a_decommission_that_hdfs_does_not_begin_is_undone_and_reported():
     assert not cluster.state.leaving
     assert EventReason.DECOMMISSION_UNDONE in cluster.event_reasons
     assert cluster.condition(ConditionType.DEGRADED) == ("True", Reason.DECOMMISSION_STALLED)
+
+
+def test_a_time_without_reports_is_not_a_decommission_without_progress():
+    cluster = four_core_nodes()
+    cluster.agent.refresh = lambda: None
+    cluster.spec["core"] = {"count": 3}
+    cluster.settle(5)
+    cluster.now_s += draining.STALL_S
+    cluster.reconcile()
+    cluster.settle(5)
+    assert [node.host for node in cluster.state.leaving] == ["c3"]
 
 
 def test_a_copied_core_node_says_for_which_containers_it_waits_and_leaves_when_they_have_ended():
