@@ -5,8 +5,8 @@
 
 MRJobs of 1 to 12 maps and one reduce sort random lines. A map requests more than half of what the only node has free,
 so that one map with all of its memory runs at a time; with less memory it spills to the disk. The reduce of a job
-starts after its last map. Each round submits the same jobs at the same times, first or second with the default profile, and
-once with pods that an admission policy gives to kube-scheduler: Boathouse creates them and kube-scheduler places them.
+starts after its last map. Each round submits the same jobs at the same times, once with the default profile, and once
+with pods that an admission policy gives to kube-scheduler: Boathouse creates them and kube-scheduler places them.
 Before the rounds one job runs alone, from which the default profile learns run times.
 
 Checks that each output is its input in order, and prints mean times from submission to end, what was spilled, and the

@@ -8,7 +8,7 @@ it. PROVIDER and CONTEXT choose the cluster as for `make test-e2e`; a cluster th
 
 First each of ten mappers and three Spark programs runs alone, one task at a time, on each size of input. Then each
 round starts some pods that compute or write, and beside them four jobs of other programs and sizes and a Spark
-application. What was recorded so far is written after each round. SPARK_MINUTES
+application. What was recorded so far is written after each round.
 """
 
 from __future__ import annotations

@@ -23,9 +23,9 @@ none of them learned from. `{command}` writes it.
 * The profile of a paper predicts by the paper's model. The profile `boathouse` predicts slowdowns, remaining times and
   sizes by whichever model has predicted the program best so far. [explain](explain.md) shows which, and its
   error.
-* Two tables are of {tasks} recorded tasks of {programs} programs: maps of MRJobs and tasks of Spark applications on real
-  kubelets. All other data is the simulator's, whose tasks share CPUs, disks and networks by a law that is of no model's
-  form (`conditions.Saturation`).
+* Two tables are of {tasks} recorded tasks of {programs} programs: maps of MRJobs and tasks of Spark applications on
+  real kubelets. All other data is the simulator's, whose tasks share CPUs, disks and networks by a law that is of no
+  model's form (`conditions.Saturation`).
 * Numbers in brackets are 95 % intervals over independent runs. There are {seeds} of each kind.
 """
 RUN_TIMES = ("fb2009-hour", "disks")

@@ -27,9 +27,10 @@ and R².
 
 _ABOUT_RECORDED = """
 Maps of ten mappers and tasks of three Spark programs on real kubelets, beside each other and beside pods that computed
-or wrote to the disk (`python -m benchmarks.task_recordings`). The machine has two cores. The run time without neighbours
-is the median of the tasks of the same program and input that ran alone. The recording has three parts in the order of time; each is held out
-once, and the others are learned from. The network is not recorded: input and output are on the same machine.
+or wrote to the disk (`python -m benchmarks.task_recordings`). The machine has two cores. The run time without
+neighbours is the median of the tasks of the same program and input that ran alone. The recording has three parts in the
+order of time; each is held out once, and the others are learned from. The network is not recorded: input and output are
+on the same machine.
 """
 
 
