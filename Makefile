@@ -52,12 +52,12 @@ lint: setup build/reports ## Format check, lint, types and import contracts
 format: setup ## Format the code and apply the safe fixes
 	$(BIN)/ruff format . && $(BIN)/ruff check --fix .
 
-# Wire tests wait for timers half of the time: three processes keep two cores busy.
-THREE_HALVES := $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+# Wire tests wait for timers half of the time: two processes keep a core busy.
+TWICE := $(shell echo $$(( $$(nproc) * 2 )))
 
 .PHONY: test-unit
 test-unit: setup build/reports ## Unit, property and wire tests (no cluster; five minutes on two cores)
-	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds lab/tests -q -n $(THREE_HALVES) -m "not long" --results=build/reports/unit.jsonl
+	@echo "==> unit, property and wire tests"; $(BIN)/pytest tests/unit tests/wire tests/kinds lab/tests -q -n $(TWICE) -m "not long" --results=build/reports/unit.jsonl
 
 .PHONY: test-changed
 test-changed: setup ## Run the tests that your changes concern, at most five minutes (BASE=REVISION: since then; needs `make record-coverage`)
@@ -80,7 +80,7 @@ test-contract: setup build/reports ## Contract and fault tests on a real API ser
 
 .PHONY: test-hostile-short
 test-hostile-short: setup build/reports ## A tenant's attacks on a real API server, in small sizes (six minutes)
-	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 3 -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
+	@echo "==> attacks"; $(BIN)/pytest tests/hostile -q -n 4 -m "not long" --timeout=300 --results=build/reports/hostile-short.jsonl
 
 .PHONY: test-hostile
 test-hostile: setup build/reports ## All attacks in full size, with a table of the delay of another namespace's job under each
@@ -127,7 +127,7 @@ LONG := -m long --resume --timeout=1200
 
 .PHONY: test-search
 test-search: setup build/reports ## Property tests with examples that differ from run to run (`make test` has the same each time)
-	@$(BIN)/pytest tests/unit tests/wire tests/kinds lab/tests -q -n $(THREE_HALVES) -m "hypothesis and not long" --hypothesis-profile=search --timeout=1200 --results=build/reports/search.jsonl
+	@$(BIN)/pytest tests/unit tests/wire tests/kinds lab/tests -q -n $(TWICE) -m "hypothesis and not long" --hypothesis-profile=search --timeout=1200 --results=build/reports/search.jsonl
 
 .PHONY: test-faults
 test-faults: setup build/reports ## Kill the operator at each failpoint of jobs and applications

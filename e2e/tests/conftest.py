@@ -41,7 +41,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.hook.pytest_deselected(items=left_out)
     items[:] = sorted((item for item in items if item not in left_out), key=_turn)
     for item in items:
-        if group := _group(item):
+        if (group := _group(item)) and not item.get_closest_marker("xdist_group"):
             item.add_marker(pytest.mark.xdist_group(group))
 
 
@@ -49,11 +49,13 @@ def _group(item: pytest.Item) -> str:
     """Return which tests run one after the other; empty for a test that runs beside all others."""
     if item.get_closest_marker("alone"):
         return "alone"
+    if marker := item.get_closest_marker("xdist_group"):
+        return str(marker.args[0])
     return "hadoop" if _needs_hadoop(item) else ""
 
 
 def _turn(item: pytest.Item) -> int:
-    return {"hadoop": 0, "": 1, "alone": 2}[_group(item)]
+    return {"": 1, "alone": 2}.get(_group(item), 0)
 
 
 def _needs_hadoop(item: pytest.Item) -> bool:

@@ -28,7 +28,7 @@ from e2e.tests import conftest, traces
 
 pytestmark = [
     pytest.mark.cluster,
-    pytest.mark.alone,
+    pytest.mark.xdist_group("another cluster"),  # which the tests of this file start once
     pytest.mark.skipif(os.environ.get("PROVIDER") == "existing", reason="tests the providers that start clusters"),
 ]
 NAME = f"test-{os.getpid()}"
