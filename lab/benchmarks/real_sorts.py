@@ -103,8 +103,7 @@ class Sorts:
             self._place.put(f"in/{maps}", data)
             self._sums[maps] = checksum(data.splitlines())
         support.say(f"==> a map requests {self._map_mib} MiB and runs with {LEAST_MIB} MiB at least")
-        self._start(LEARNED, "alone")
-        self._finish([LEARNED], "alone", {})
+        self.round([LEARNED], "alone")
 
     def round(self, jobs: Sequence[Job], name: str) -> Mapping[str, float]:
         """Run the jobs; return seconds from submission to end, by job."""
@@ -136,16 +135,16 @@ class Sorts:
             for raw in self._place.gateway.jobs(kinds.MRJOB.plural, all_namespaces=False):
                 found = mrjobs.read(raw)
                 if found.finished and (job := left.pop(found.name, None)) is not None:
-                    took_s[job.name] = time.monotonic() - submitted_s.get(job.name, 0.0)
+                    took_s[job.name] = time.monotonic() - submitted_s[job.name]
                     spilled += self._check(found, job)
             time.sleep(0.5)
         for job in jobs:
             self._place.cluster.run("delete", "mrjob", f"{name}-{job.name}", "-n", self._place.namespace)
-        support.say(f"    {name}: mean {statistics.fmean(took_s.values()):.1f} s, {spilled >> 20} MiB spilled by maps")
+        support.say(f"    {name}: mean {statistics.fmean(took_s.values()):.1f} s, {spilled >> 20} MiB spilled")
         return took_s
 
     def _check(self, found: mrjobs.MRJob, job: Job) -> int:
-        """Return how many bytes the maps of a job spilled; its output is its input in order.
+        """Return how many bytes the tasks of a job spilled; its output is its input in order.
 
         Raises:
             SystemExit: It is not.

@@ -68,7 +68,8 @@ def _rows(
 def predictions(train: Samples, held_out: Samples) -> Mapping[tuple[str, Origin], FloatVector]:
     """Return what each model says of the samples that are held out, fitted to the others."""
     rows, plain = held_out.rows, dataclasses.replace(train, relative=False)
-    means = [float(train.slowdown[kind].mean()) for kind in (~train.io_bound, train.io_bound)]
+    kinds = (~train.io_bound, train.io_bound)
+    means = [float(train.slowdown[kind].mean()) if kind.any() else 1.0 for kind in kinds]
     return {
         ("nobody is slowed down", Origin.TRIVIAL): np.ones(len(held_out)),
         ("mean of the CPU- or I/O-bound tasks", Origin.TRIVIAL): np.array(means)[held_out.io_bound.astype(int)],
