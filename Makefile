@@ -143,7 +143,7 @@ soak: setup ## A million pod events and 20,000 objects of each kind: memory and 
 
 .PHONY: test-soak
 test-soak: setup build/reports ## The soak as a test, which is left out if it has passed on the same sources
-	@$(BIN)/pytest tests/wire/test_soak.py -q -m long --resume --timeout=3600 --results=build/reports/soak.jsonl
+	@$(BIN)/pytest tests/wire/test_soak.py -q -m long --resume --timeout=5400 --results=build/reports/soak.jsonl
 
 .PHONY: test-faults-clusters
 test-faults-clusters: setup build/reports ## Kill the operator at each failpoint of Hadoop clusters

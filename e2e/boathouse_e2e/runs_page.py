@@ -37,10 +37,11 @@ PAGES = {
             "contract": "contract and fault tests, short",
             "hostile-short": "attacks, short",
             "e2e": "end-to-end, short",
+            "search": "property tests with other examples",
         },
         by_file=(
             *("faults", "faults-at-random", "faults-clusters", "faults-clusters-at-random"),
-            *("hostile-long", "e2e-long", "e2e-hadoop"),
+            *("hostile-long", "e2e-long", "e2e-hadoop", "autoscaling", "e2e-scaling", "soak"),
         ),
     ),
     "clusters": Page(reports="kind", by_file=("e2e",)),
