@@ -42,9 +42,10 @@ def namespaces(known: State) -> set[str]:
 
 
 def all_namespaces() -> set[str]:
-    """Return the namespaces of all processes of the machine."""
+    """Return the namespaces of the machine's processes, without those of clusters: numbers come again."""
     pids = [path.name for path in Path("/proc").iterdir() if path.name.isdecimal()]
-    return {space for pid in pids for space in _namespaces_of(pid)}
+    found = {space for pid in pids for space in _namespaces_of(pid)}
+    return found - {space for known in state.load_all() for space in namespaces(known)}
 
 
 def _namespaces_of(pid: str) -> set[str]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import json
+import os
 import shutil
 import time
 from pathlib import Path
@@ -24,7 +26,9 @@ LEAST = {"net/ipv4/ip_forward": 1, "fs/inotify/max_user_instances": 8192, "fs/in
 # Kubelets set the others.
 SYSCTLS = (*LEAST, "vm/overcommit_memory", "kernel/panic", "kernel/panic_on_oops")
 FOLDERS = (Path("/var/lib/kubelet"), Path("/lib/modules"), Path("/etc/docker"))
-_REMOVE_TIMEOUT_S = 300  # a busy disk takes a minute for the layers of all nodes
+_REMOVE_TIMEOUT_S = 300  # for a busy disk
+_DELETERS = 16
+"""The layers of all nodes are so many files that a disk takes minutes for one after the other."""
 
 
 def end(known: State, *, keep_logs: bool = False) -> None:
@@ -59,10 +63,24 @@ def _remove_folder(folder: Path, *, keep_logs: bool) -> None:
         if time.monotonic() > deadline:
             raise ClusterError(f"cannot delete {', '.join(map(str, left))}")
         for path in left:  # mounts of namespaces that just ended may hold a folder for a moment
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink()
+            _delete(path) if path.is_dir() else path.unlink()
     (folder / "state.json").unlink(missing_ok=True)
     with contextlib.suppress(OSError):  # the logs are kept
         folder.rmdir()
+
+
+def _delete(folder: Path) -> None:
+    """Delete a folder, as far as that is possible."""
+    with concurrent.futures.ThreadPoolExecutor(_DELETERS) as pool:
+        list(pool.map(_unlink, os.walk(folder)))
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unlink(found: tuple[str, list[str], list[str]]) -> None:
+    folder, _, names = found
+    for name in names:
+        with contextlib.suppress(OSError):
+            Path(folder, name).unlink()
 
 
 def _saved_sysctls() -> Path:
