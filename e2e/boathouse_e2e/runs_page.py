@@ -37,7 +37,6 @@ PAGES = {
             "contract": "contract and fault tests, short",
             "hostile-short": "attacks, short",
             "e2e": "end-to-end, short",
-            "search": "property tests with other examples",
         },
         by_file=(
             *("faults", "faults-at-random", "faults-clusters", "faults-clusters-at-random"),
