@@ -257,6 +257,7 @@ def _switches(settings: OperatorConfig) -> profiles.Switches:
         scale=allowed.scale and any(kind.scales for kind in KINDS),
         per_site=settings.hadoop.partition == "PerSite",
         probe=settings.prediction.probe,
+        switchback_s=settings.switchback.block_seconds if settings.switchback.enabled else 0.0,
     )
 
 

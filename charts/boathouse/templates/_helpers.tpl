@@ -71,6 +71,7 @@ system:serviceaccount:{{ .Release.Namespace }}:boathouse
   "profile" .Values.profile
   "shadowProfile" (.Values.shadowProfile | default "")
   "actuators" (.Values.actuators | default dict)
+  "switchback" (.Values.switchback | default dict)
   "prediction" (.Values.prediction | default dict)
   "signals" (dict "kubelets" $kubelets)
   "autoscaling" (.Values.autoscaling | default dict)

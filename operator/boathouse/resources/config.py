@@ -210,6 +210,13 @@ class ActuatorsConfig(_Section):
     scale: bool = Field(default=True, description="Change the size of dynamic clusters.")
 
 
+class SwitchbackConfig(_Section):
+    """Whether parts of the profile act and pause in blocks of time, to measure what they are worth."""
+
+    enabled: bool = False
+    block_seconds: float = Field(default=1800, ge=60, le=86400, description="Length of a block.")
+
+
 class PredictionConfig(_Section):
     """How the size of a job is predicted."""
 
@@ -273,6 +280,7 @@ class OperatorConfig(_Section):
         default="", description="Profile whose decisions are compared with the real ones. Empty: none."
     )
     actuators: ActuatorsConfig = Field(default_factory=ActuatorsConfig)
+    switchback: SwitchbackConfig = Field(default_factory=SwitchbackConfig)
     prediction: PredictionConfig = Field(default_factory=PredictionConfig)
     signals: SignalsConfig = Field(default_factory=SignalsConfig)
     autoscaling: AutoscalingConfig = Field(default_factory=AutoscalingConfig)

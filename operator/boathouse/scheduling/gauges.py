@@ -118,7 +118,7 @@ class SchedulerGauges(Part):
             ),
             (
                 "profile_part_effect_seconds",
-                "Job time that decisions of a part of the profile were to save, and saved; below 0: what they cost",
+                "Job time that a part was to save, and saved by its tasks and by blocks of time; below 0: what it cost",
                 ("part", "effect"),
                 self._part_effects,
             ),
@@ -182,10 +182,13 @@ class SchedulerGauges(Part):
         return {(part.value,): float(off.get(part, 0)) for part in guard.Part}
 
     def _part_effects(self) -> metrics.Reading:
+        if self._guard is None:
+            return {}
+        effects, in_blocks = self._guard.effects.items(), self._guard.in_blocks.items()
         return {
-            (part.value, name): value
-            for part, effect in (self._guard.effects if self._guard is not None else {}).items()
-            for name, value in (("predicted", effect.predicted_s), ("realised", effect.realised_s))
+            **{(part.value, "predicted"): effect.predicted_s for part, effect in effects},
+            **{(part.value, "realised"): effect.realised_s for part, effect in effects},
+            **{(part.value, "switchback"): effect.realised_s for part, effect in in_blocks},
         }
 
     # Suspended tasks

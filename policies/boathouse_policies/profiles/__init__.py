@@ -40,6 +40,7 @@ class Switches:
         scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
         per_site: Divide the idle nodes of each zone over clusters on its own (Koala).
         probe: Run a job on a sample of its input to predict its size (FSPY).
+        switchback_s: Length of the blocks of time in which parts of the profile `boathouse` act or pause; 0 for none.
     """
 
     suspend: bool = True
@@ -48,6 +49,7 @@ class Switches:
     scale: bool = False
     per_site: bool = False
     probe: bool = True
+    switchback_s: float = 0.0
 
 
 def _boathouse(score: Score, switches: Switches) -> Profile:
@@ -57,6 +59,7 @@ def _boathouse(score: Score, switches: Switches) -> Profile:
         fspy=dataclasses.replace(config.fspy, probes=switches.probe),
         ikayak=_switched(config.ikayak, switches),
         yarn_me=dataclasses.replace(config.yarn_me, elastic=switches.resize),
+        switchback_s=switches.switchback_s,
     )
     return boathouse.build(score, adapted)
 

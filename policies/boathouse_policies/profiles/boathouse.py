@@ -52,6 +52,7 @@ from boathouse_policies.framework import (
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak import SPARK
 from boathouse_policies.profiles.guard import Guard
+from boathouse_policies.profiles.switchback import Switchback
 from boathouse_policies.profiles.worth import Growing, Lending, Prices, Refusing, Smaller
 
 if TYPE_CHECKING:
@@ -277,6 +278,7 @@ class Config:
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
             Slowdowns are predicted by the model that has predicted the program's tasks best so far.
+        switchback_s: Length of the blocks of time in which the guard tries what parts are worth; 0 for none.
     """
 
     fspy: fspy.Config = dataclasses.field(
@@ -287,6 +289,7 @@ class Config:
     )
     ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
     yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
+    switchback_s: float = 0.0
 
 
 _PAPERS = Config()
@@ -300,7 +303,8 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         config: The constants.
     """
     order = fspy.SizeBased(config.fspy)
-    running, prices, guard = RunningTasks(), Prices(), Guard()
+    running, prices = RunningTasks(), Prices()
+    guard = Switchback(config.switchback_s) if config.switchback_s else Guard()
     spark = ikayak.Parts(running, config.ikayak, functools.partial(Lending, prices=prices, guard=guard))
     interference, delay = Refusing(config.ila, guard), ila.AdaptiveDelay(config.ila)
     look_ahead = functools.partial(yarn_me.Timeline, job_key=order.expected)

@@ -78,6 +78,8 @@ class Effect(NamedTuple):
 
 
 _NO_EFFECT: Final = Effect()
+ALL_PROGRAMS: Final = ""
+"""In place of a program, for what blocks of time say of a whole namespace (`switchback`)."""
 
 
 class Off(NamedTuple):
@@ -87,11 +89,13 @@ class Off(NamedTuple):
         part: The part.
         until_s: When it tries again.
         effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
+        in_blocks: Whether it is off for the namespace, by a switchback, and the effect is that of blocks of time.
     """
 
     part: Part
     until_s: float
     effect: Effect
+    in_blocks: bool = False
 
 
 @dataclasses.dataclass(slots=True)
@@ -112,16 +116,16 @@ class Record:
     off_until_s: float = 0.0
     harm: Effect = _NO_EFFECT
 
-    def add(self, worth: float, now_s: float, *, predicted_s: float = 0.0, realised_s: float = 0.0) -> bool:
+    def add(self, worth: float, now_s: float, added: Effect = _NO_EFFECT, *, retry_s: float = RETRY_S) -> bool:
         """Add a decision that ended; return whether the part was switched off by it."""
         if now_s < self.off_until_s:
             return False
         self.bets = self.bets * (1.0 - _STAKES * worth)
-        self.effect = self.effect.plus(predicted_s, realised_s)
+        self.effect = self.effect.plus(added.predicted_s, added.realised_s)
         if self.bets.mean() < 2.0 ** (1 + self.trials) / FALSE_ALARMS:
             return False
         self.harm, self.effect, self.bets = self.effect, _NO_EFFECT, np.ones(len(_STAKES))
-        self.off_until_s = now_s + RETRY_S * 2.0**self.trials
+        self.off_until_s = now_s + retry_s * 2.0**self.trials
         self.trials = min(self.trials + 1, MOST_TRIALS)
         return True
 
@@ -133,12 +137,14 @@ class Guard(Observer, Figures):
         alarms: How often a part was switched off.
         effects: Of all decisions that ended, by part.
         until_s: Until when any part is off, for any program.
+        in_blocks: Of blocks of time, by part; nothing without a switchback. A pair of blocks counts as one decision.
     """
 
     def __init__(self) -> None:
         self.alarms: collections.Counter[Part] = collections.Counter()
         self.effects = dict.fromkeys(Part, _NO_EFFECT)
         self.until_s = 0.0
+        self.in_blocks: dict[Part, Effect] = {}
         self._records: dict[Key, Record] = {}
         self._now_s = 0.0
         self._acted: dict[model.TaskId, _Decision] = {}
@@ -160,6 +166,10 @@ class Guard(Observer, Figures):
             if now_s < until_s:
                 found.append(Off(part, until_s, record.harm if is_own else _NO_EFFECT))
         return found
+
+    def record_of(self, key: Key) -> Record:
+        """Return the bets of a program, or of all of a namespace; a new record if there are none."""
+        return self._records.get(key, _NOTHING)
 
     def acted(self, part: Part, task: model.TaskId, job: model.Job, predicted_s: float, measure: Measure) -> None:
         """Record a decision about a task; it is measured once the task has succeeded."""
@@ -194,12 +204,16 @@ class Guard(Observer, Figures):
         self._now_s, total_s, realised_s = now_s, alternative_s + own_s, alternative_s - own_s
         if not 0 < total_s < math.inf or min(alternative_s, own_s) < 0 or not math.isfinite(predicted_s):
             return
+        self.effects[key[0]] = self.effects[key[0]].plus(predicted_s, realised_s)
+        self.bet(key, realised_s / total_s, now_s, Effect(1, predicted_s, realised_s))
+
+    def bet(self, key: Key, worth: float, now_s: float, added: Effect, *, retry_s: float = RETRY_S) -> None:
+        """Add what a part was worth, from -1 (harm) to 1, to the bet against it, and switch it off if that is won."""
         record = self._records.pop(key, None) or Record()
         self._records[key] = record
         if len(self._records) > PROGRAMS_KEPT:
             self._forget()
-        self.effects[key[0]] = self.effects[key[0]].plus(predicted_s, realised_s)
-        if record.add(realised_s / total_s, now_s, predicted_s=predicted_s, realised_s=realised_s):
+        if record.add(worth, now_s, added, retry_s=retry_s):
             self.alarms[key[0]] += 1
             self.until_s = max(self.until_s, record.off_until_s)
             self._switch(key[0], now_s)

@@ -102,6 +102,7 @@ def test_the_operator_reads_the_rendered_configuration(chart):
     assert read.queue_for("boathouse-ci-b", None) == "nightly"
     assert {queue.name: queue.weight for queue in read.queues} == {"default": 1, "nightly": 0.5}
     assert read.actuators == config.ActuatorsConfig(suspend=False, resize=False, speculate=True, scale=False)
+    assert read.switchback == config.SwitchbackConfig(enabled=True, block_seconds=600)
     assert read.prediction == config.PredictionConfig(probe=False, least_maps=20, probe_seconds=60)
     assert read.signals.kubelets == config.KubeletsConfig(
         enabled=True, interval_seconds=30, ca_file="/etc/boathouse-kubelets/ca.crt", cadvisor=True, cpu="Pods"

@@ -55,6 +55,14 @@ def test_a_job_says_which_part_is_off_until_when_and_why():
     )
 
 
+def test_a_part_that_a_switchback_switched_off_says_what_the_blocks_with_it_cost():
+    off = Off(Part.MEMORY, 3600.0, Effect(12, 0.0, -340.0), in_blocks=True)
+    assert condition(conditions.with_parts_off(JobState(), [off], 0.0)).message == (
+        "less memory than requested is off until 1970-01-01T01:00:00Z: in 12 blocks of time with it, jobs of the "
+        "namespace lost 340 s, compared with blocks without it"
+    )
+
+
 def test_a_part_that_is_off_in_the_cluster_names_no_program():
     found = condition(conditions.with_parts_off(JobState(), [Off(Part.SUSPENSION, 3600.0, Effect())], 0.0))
     assert found.message == "suspending reduces is off until 1970-01-01T01:00:00Z: it did harm in most namespaces"

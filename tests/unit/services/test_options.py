@@ -118,3 +118,9 @@ def test_clusters_are_resized_only_where_a_kind_has_clusters(monkeypatch):
 def test_the_value_says_whether_the_nodes_of_each_zone_are_divided_on_their_own(partition, per_site):
     config = OperatorConfig.model_validate({"hadoop": {"partition": partition}})
     assert leader._switches(config).per_site is per_site
+
+
+@pytest.mark.parametrize(("enabled", "block_s"), [(False, 0.0), (True, 600.0)])
+def test_parts_act_in_blocks_of_time_where_the_switchback_is_enabled(enabled, block_s):
+    config = OperatorConfig.model_validate({"switchback": {"enabled": enabled, "blockSeconds": 600}})
+    assert leader._switches(config).switchback_s == block_s

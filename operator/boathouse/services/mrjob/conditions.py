@@ -140,7 +140,12 @@ def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None
 
 def _effect_text(off: Off) -> str:
     why = "it did harm in most namespaces"
-    if off.effect.decisions:
+    if off.in_blocks:
+        why = (
+            f"in {off.effect.decisions} blocks of time with it, jobs of the namespace lost "
+            f"{-off.effect.realised_s:.0f} s, compared with blocks without it"
+        )
+    elif off.effect.decisions:
         why = (
             f"{off.effect.decisions} decisions for the program were to save {off.effect.predicted_s:.0f} s of job time "
             f"and saved {off.effect.realised_s:.0f} s"
