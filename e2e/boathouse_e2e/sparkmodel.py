@@ -142,12 +142,7 @@ class SparkModel:
         metadata = driver["metadata"]
         with contextlib.suppress(errors.NotFound, errors.Conflict):
             await self._api.patch_status(
-                _PODS,
-                metadata["name"],
-                status,
-                lab.NAMESPACE,
-                style=client.PatchStyle.STRATEGIC,
-                uid=metadata["uid"],
+                _PODS, metadata["name"], status, lab.NAMESPACE, style=client.PatchStyle.STRATEGIC, uid=metadata["uid"]
             )
 
 

@@ -64,12 +64,7 @@ class Boundary:
         self._reported: collections.OrderedDict[tuple[str, str, Reason], None] = collections.OrderedDict()
 
     def run(
-        self,
-        resource: Resource[Any],
-        subject: ObjectMeta,
-        reason: Reason,
-        call: Callable[[T], object],
-        argument: T,
+        self, resource: Resource[Any], subject: ObjectMeta, reason: Reason, call: Callable[[T], object], argument: T
     ) -> None:
         """Call with the argument and set the subject aside if it raises. A context manager costs ten times as much."""
         try:

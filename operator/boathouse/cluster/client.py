@@ -332,13 +332,7 @@ class ApiClient:
         await self.patch(catalogue.PODS, name, patch, namespace, uid=uid)
 
     async def annotate_status(
-        self,
-        namespace: str,
-        name: str,
-        annotations: Mapping[str, str],
-        *,
-        resource_version: str,
-        uid: str,
+        self, namespace: str, name: str, annotations: Mapping[str, str], *, resource_version: str, uid: str
     ) -> wire.PodView:
         """Merge annotations into one version of a pod (PATCH pods/status, which keeps annotations).
 

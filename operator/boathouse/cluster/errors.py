@@ -76,13 +76,7 @@ class ApiError(ClusterError):
     """
 
     def __init__(
-        self,
-        status: int,
-        reason: str,
-        message: str,
-        retry_after_s: float | None = None,
-        *,
-        is_status: bool = True,
+        self, status: int, reason: str, message: str, retry_after_s: float | None = None, *, is_status: bool = True
     ) -> None:
         super().__init__(f"{status} {reason}: {message}")
         self.status = status

@@ -52,10 +52,7 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
     except (*catalogue.MALFORMED, ValueError) as error:
         raise errors.DecodeError(f"an object without an identity: {error}; {bytes(raw)[:200]!r}") from error
     metadata = wire.ObjectMeta(
-        name=identity.name,
-        namespace=identity.namespace,
-        uid=identity.uid,
-        resource_version=identity.resource_version,
+        name=identity.name, namespace=identity.namespace, uid=identity.uid, resource_version=identity.resource_version
     )
     if view is wire.PodView:
         return _pod(metadata, raw)

@@ -113,10 +113,7 @@ _UNTIL_DONE = Backoff(base_s=0.5)
 
 
 async def until_done(
-    call: Callable[[], Awaitable[T]],
-    *,
-    what: str,
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    call: Callable[[], Awaitable[T]], *, what: str, sleep: Callable[[float], Awaitable[object]] = asyncio.sleep
 ) -> T:
     """Call until success, whatever the error: for requests without which a process cannot continue.
 

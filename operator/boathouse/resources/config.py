@@ -112,10 +112,7 @@ class TaskDefaults(_Section):
         default=120, gt=0, description="A job fails if a Secret or ConfigMap that it needs is missing for this long."
     )
     max_infrastructure_failures: int = Field(
-        default=50,
-        ge=1,
-        le=10_000,
-        description="A job fails after this many infrastructure failures of one task.",
+        default=50, ge=1, le=10_000, description="A job fails after this many infrastructure failures of one task."
     )
     not_ready_toleration_seconds: int = Field(
         default=60,
@@ -164,10 +161,7 @@ class TenantLimits(_Section):
         description="Maximum number of admitted unfinished MRJobs of a namespace, by creation time.",
     )
     max_job_mebibytes: int = Field(
-        default=32,
-        ge=2,
-        le=4096,
-        description="Maximum JSON of the specs of a namespace's admitted unfinished MRJobs.",
+        default=32, ge=2, le=4096, description="Maximum JSON of the specs of a namespace's admitted unfinished MRJobs."
     )
     max_plan_mebibytes: int = Field(
         default=32,

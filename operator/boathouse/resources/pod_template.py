@@ -178,8 +178,7 @@ class LabelSelector(Model):
 
     match_labels: (
         Annotated[
-            dict[str, Annotated[str, Field(max_length=63)]],
-            Field(max_length=8, json_schema_extra=rules(SHORT_KEYS)),
+            dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=8, json_schema_extra=rules(SHORT_KEYS))
         ]
         | None
     ) = Field(default=None, description="Labels with their values, all of which must match.")
@@ -278,10 +277,7 @@ class SecurityContext(Model):
         default=None, description="Group ID of the files of volumes. Absent: 10001; for SparkApps 185."
     )
     supplemental_groups: list[_UserId] | None = Field(
-        default=None,
-        max_length=16,
-        description="Further group IDs of the containers.",
-        json_schema_extra=_ATOMIC,
+        default=None, max_length=16, description="Further group IDs of the containers.", json_schema_extra=_ATOMIC
     )
 
 
@@ -334,9 +330,7 @@ class Toleration(Model):
         default=None, description="Effect of the tolerated taints. Absent: every effect."
     )
     toleration_seconds: int | None = Field(
-        default=None,
-        ge=0,
-        description="Seconds that a running pod tolerates a NoExecute taint. Absent: without limit.",
+        default=None, ge=0, description="Seconds that a running pod tolerates a NoExecute taint. Absent: without limit."
     )
 
 
