@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_FIELD_MANAGER = "boathouse"
 PAGE_LIMIT = 500
 """Objects per page of a LIST, as in client-go's pager."""
 
@@ -47,16 +48,10 @@ class ApiClient:
     """
 
     def __init__(
-        self,
-        config: ClusterConfig,
-        *,
-        request_timeout_s: float = 30.0,
-        user_agent: str = "boathouse",
-        field_manager: str = "boathouse",
+        self, config: ClusterConfig, *, request_timeout_s: float = 30.0, user_agent: str = "boathouse"
     ) -> None:
         self.namespace = config.namespace
         self._transport = transport.Transport(config, request_timeout_s=request_timeout_s, user_agent=user_agent)
-        self._field_manager = field_manager
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -86,11 +81,9 @@ class ApiClient:
         Raises:
             errors.Gone: The continue token has expired; list from the start.
         """
-        query = _selectors(labels, fields)
-        if limit:
-            query["limit"] = str(limit)
-        if continue_token:
-            query["continue"] = continue_token
+        query = _query(
+            labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": continue_token}
+        )
         answer = await self._transport.request("GET", resource.path(namespace), query=query)
         body: catalogue.ListBody[T] = _decode(answer, catalogue.ListBody[resource.view])  # type: ignore[name-defined] # at run time it is a type
         meta = body.metadata
@@ -100,14 +93,13 @@ class ApiClient:
         self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> Page[T]:
         """Return all objects, read page by page at one resourceVersion."""
-        page = await self.list_page(resource, namespace, labels=labels, fields=fields)
-        items = page.items
-        while page.continue_token:
-            page = await self.list_page(
-                resource, namespace, labels=labels, fields=fields, continue_token=page.continue_token
-            )
+        items: tuple[T, ...] = ()
+        token = ""
+        while True:
+            page = await self.list_page(resource, namespace, labels=labels, fields=fields, continue_token=token)
             items += page.items
-        return Page(items=items, resource_version=page.resource_version)
+            if not (token := page.continue_token):
+                return Page(items=items, resource_version=page.resource_version)
 
     @contextlib.asynccontextmanager
     async def watch(
@@ -123,21 +115,17 @@ class ApiClient:
     ) -> AsyncIterator[AsyncGenerator[transport.Lines, None]]:
         """Open a WATCH with bookmarks and yield its lines, each of which is an event.
 
-        Args:
-            resource: The kind.
-            namespace: Namespace; None for all.
-            resource_version: Start of the watch: that of a LIST, an event or a bookmark.
-            labels: Label selector.
-            fields: Field selector.
-            timeout_s: Time after which the server ends the watch.
-            idle_s: Time without data after which the connection is lost (bookmarks arrive about once a minute).
+        It starts at `resource_version`: that of a LIST, an event or a bookmark. The server ends it after `timeout_s`;
+        after `idle_s` without data the connection is lost (bookmarks arrive about once a minute).
         """
-        query = _selectors(labels, fields) | {
-            "watch": "1",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": resource_version,
-            "timeoutSeconds": str(max(1, round(timeout_s))),
-        }
+        query = _query(
+            labelSelector=labels,
+            fieldSelector=fields,
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            timeoutSeconds=str(max(1, round(timeout_s))),
+        )
         stream = self._transport.stream(resource.path(namespace), query=query, idle_s=idle_s)
         async with contextlib.aclosing(stream):
             yield stream
@@ -152,7 +140,8 @@ class ApiClient:
         Raises:
             errors.AlreadyExists: The name is in use; GET the object to see by whom.
         """
-        return _decode(await self._send("POST", resource.path(namespace), manifest, query=_dry(dry_run)), resource.view)
+        query = _query(dryRun="All" if dry_run else "")
+        return _decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
 
     async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
         """Replace an object (PUT). With `metadata.resourceVersion`, only this version is replaced.
@@ -176,27 +165,16 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Patch an object or a subresource of it.
+        """Patch an object, or a subresource of it such as `status` or `resize`.
 
-        Args:
-            resource: The kind.
-            name: The object's name.
-            patch: The patch; for `APPLY` all fields that the operator owns, with apiVersion and kind.
-            namespace: The object's namespace.
-            style: Merge strategy. Custom resources do not support the strategic merge.
-            subresource: Subresource, such as `status` or `resize`.
-            force: With `APPLY`: take over fields of other owners.
-            manager: Field manager; empty for the client's.
-            resource_version: The only version to patch.
-            uid: UID of the only object to patch.
+        With `APPLY` the patch has all fields that the operator owns, apiVersion and kind, and `force` takes over fields
+        of other owners. Custom resources do not support the strategic merge. An empty `manager` is the client's.
 
         Raises:
             errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
-        query = {"fieldManager": manager or self._field_manager}
-        if style is PatchStyle.APPLY and force:
-            query["force"] = "true"
-        precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
+        query = _query(fieldManager=manager, force="true" if style is PatchStyle.APPLY and force else "")
+        precondition = _query(resourceVersion=resource_version, uid=uid)
         body = {**patch, "metadata": {**patch.get("metadata", {}), **precondition}} if precondition else patch
         path = resource.path(namespace, name, subresource)
         try:
@@ -279,11 +257,13 @@ class ApiClient:
             errors.Conflict: The pod is bound, gated, being deleted, or has another UID: GET it.
             errors.NotFound: The pod does not exist.
         """
-        meta = written.WrittenMeta(
-            name=name, namespace=namespace, uid=uid, labels=dict(labels or {}), annotations=dict(annotations or {})
-        )
-        target = written.BindingTarget(api_version="v1", name=node)
-        binding = written.Binding(api_version="v1", metadata=meta, target=target)
+        merged = {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid, **merged},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
 
     async def resize(
@@ -295,14 +275,7 @@ class ApiClient:
         manager: str = "",
         uid: str = "",
     ) -> wire.PodView:
-        """Change containers' `requests` and `limits` in place (PATCH pods/resize).
-
-        Args:
-            namespace: The pod's namespace.
-            name: The pod's name.
-            resources: Container name to `{"requests": {...}, "limits": {...}}`.
-            manager: Field manager; empty for the client's.
-            uid: UID of the only pod to resize.
+        """Change containers' `requests` and `limits` in place (PATCH pods/resize); `resources` has both by container.
 
         Raises:
             errors.Conflict: `uid` was given and differs from the pod's.
@@ -310,11 +283,10 @@ class ApiClient:
             errors.Forbidden: A quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
-        patch = {"spec": {"containers": containers}}
         return await self.patch(
             catalogue.PODS,
             name,
-            patch,
+            {"spec": {"containers": containers}},
             namespace,
             style=PatchStyle.STRATEGIC,
             subresource="resize",
@@ -339,21 +311,12 @@ class ApiClient:
         Raises:
             errors.Conflict: The pod has changed, or is another.
         """
+        patch = {"metadata": {"annotations": dict(annotations)}}
         return await self.patch(
-            catalogue.PODS,
-            name,
-            {"metadata": {"annotations": dict(annotations)}},
-            namespace,
-            subresource="status",
-            resource_version=resource_version,
-            uid=uid,
+            catalogue.PODS, name, patch, namespace, subresource="status", resource_version=resource_version, uid=uid
         )
 
-    # Other kinds
-
-    async def create_event(self, event: written.Event) -> None:
-        """Create an `events.k8s.io/v1` event in its own namespace. Use `EventWriter`, which also limits the rate."""
-        await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
+    # Tokens
 
     async def create_token(self, namespace: str, account: str, seconds: int) -> str:
         """Return a token of a service account for the API server and the kubelets, valid for `seconds`.
@@ -368,17 +331,13 @@ class ApiClient:
             "spec": {"audiences": [], "expirationSeconds": seconds},
         }
         path = catalogue.SERVICE_ACCOUNTS.path(namespace, account, "token")
-        token = _decode(await self._send("POST", path, request), written.TokenRequest).status.token
-        if not token:
+        status: dict[str, str] = _decode(await self._send("POST", path, request), wire.Manifest).get("status") or {}
+        if not status.get("token"):
             raise errors.DecodeError(f"the response to a request for a token of {namespace}/{account} has none")
-        return token
+        return status["token"]
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
-        """Review a token for an audience.
-
-        Returns:
-            The status. `authenticated` is also False if the token has another audience.
-        """
+        """Review a token for an audience; `authenticated` is also False if the token has another audience."""
         review = {
             "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
             "kind": catalogue.TOKEN_REVIEWS.kind,
@@ -398,7 +357,7 @@ class ApiClient:
         query: transport.Query | None = None,
         content_type: str = "application/json",
     ) -> bytes:
-        query = {"fieldManager": self._field_manager, **(query or {})} if method != "DELETE" else query
+        query = {"fieldManager": _FIELD_MANAGER, **(query or {})} if method != "DELETE" else query
         data = _ENCODER.encode(body)
         return await self._transport.request(method, path, query=query, body=data, content_type=content_type)
 
@@ -406,9 +365,7 @@ class ApiClient:
 _ENCODER = msgspec.json.Encoder()
 
 
-@functools.cache
-def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(cast("type[Any]", shape))
+_decoder = functools.cache(msgspec.json.Decoder)
 
 
 def _decode(body: bytes, shape: type[T]) -> T:
@@ -419,9 +376,6 @@ def _decode(body: bytes, shape: type[T]) -> T:
     return value
 
 
-def _selectors(labels: str, fields: str) -> transport.Query:
-    return {k: v for k, v in {"labelSelector": labels, "fieldSelector": fields}.items() if v}
-
-
-def _dry(dry_run: bool) -> transport.Query | None:
-    return {"dryRun": "All"} if dry_run else None
+def _query(**parameters: str) -> transport.Query:
+    """Return the parameters that are not empty."""
+    return {name: value for name, value in parameters.items() if value}

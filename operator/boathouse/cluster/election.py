@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import structs
 
-from boathouse.cluster import catalogue, errors, retries, server_time, written
+from boathouse.cluster import catalogue, errors, retries, written
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -180,7 +180,7 @@ class LeaderElection:
                 await self._writing.acquire()  # never released: no acquisition or renewal may follow
                 lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
-                    renewed = written.micro_time(server_time.SERVER_TIME.now())
+                    renewed = written.micro_time()
                     spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
                     await self._put(lease, spec)
         except (errors.ClusterError, TimeoutError) as error:
@@ -207,8 +207,8 @@ class LeaderElection:
         spec = written.LeaseSpec(
             holder_identity=self._identity,
             lease_duration_seconds=self._timing.written_s,
-            acquire_time=written.micro_time(server_time.SERVER_TIME.now()),
-            renew_time=written.micro_time(server_time.SERVER_TIME.now()),
+            acquire_time=written.micro_time(),
+            renew_time=written.micro_time(),
             lease_transitions=epoch,
         )
         self._lease = await self._put(lease, spec)
@@ -253,7 +253,7 @@ class LeaderElection:
         """Renew once; return who took the lease if this process no longer holds it."""
         assert self._lease is not None
         sent_at = self._monotonic()
-        spec = structs.replace(self._lease.spec, renew_time=written.micro_time(server_time.SERVER_TIME.now()))
+        spec = structs.replace(self._lease.spec, renew_time=written.micro_time())
         try:
             self._lease = await self._put(self._lease, spec)
         except (errors.Conflict, errors.NotFound):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import itertools
 import logging
@@ -16,13 +17,13 @@ import time
 from typing import TYPE_CHECKING, Any, Protocol
 
 from boathouse import fair
-from boathouse.cluster import catalogue, errors, retries, server_time
+from boathouse.cluster import catalogue, errors, retries
 from boathouse.cluster import written as written_objects
 
 if TYPE_CHECKING:
-    import datetime as dt
     from collections.abc import Awaitable, Callable
 
+    from boathouse.cluster import wire
     from boathouse.cluster.client import ApiClient
 
 log = logging.getLogger(__name__)
@@ -99,8 +100,6 @@ class EventWriter:
         writers: int = 2,
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], dt.datetime] = server_time.SERVER_TIME.now,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
         """Prepare.
 
@@ -113,8 +112,6 @@ class EventWriter:
             writers: Maximum of writes in flight.
             rate_per_s: Events of a namespace per second, with a burst of 50 times that.
             monotonic: Clock of the window.
-            now: Clock of the events' times.
-            sleep: Sleeps between retries.
         """
         self.stats = Stats()
         self._client = client
@@ -124,8 +121,6 @@ class EventWriter:
         self._writers = writers
         self._shares = fair.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * fair.BURST_S, clock=monotonic)
         self._monotonic = monotonic
-        self._now = now
-        self._sleep = sleep
         self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)
         self._last_events: collections.OrderedDict[tuple[str, str], _LastEvent] = collections.OrderedDict()
         self._numbers = itertools.count(time.time_ns())
@@ -158,11 +153,8 @@ class EventWriter:
             again = dataclasses.replace(last, at_s=moment_s)
             self._enqueue(key, again, lambda: self._write_series(again, event))
         else:
-            self._enqueue(
-                key,
-                _LastEvent(name=event.metadata.name, note=note, at_s=moment_s),
-                lambda: self._client.create_event(event),
-            )
+            first = _LastEvent(name=event["metadata"]["name"], note=note, at_s=moment_s)
+            self._enqueue(key, first, lambda: self._create(event))
 
     async def run(self) -> None:
         """Write queued events until cancelled."""
@@ -192,9 +184,8 @@ class EventWriter:
     async def _write_next(self) -> None:
         write = await self._queue.get()
         try:
-            await retries.retrying(write, idempotent=True, backoff=_BACKOFF, sleep=self._sleep)
-            self.stats.written += 1
-        except errors.AlreadyExists:  # an earlier attempt had succeeded; names are unique
+            with contextlib.suppress(errors.AlreadyExists):  # an earlier attempt had succeeded; names are unique
+                await retries.retrying(write, idempotent=True, backoff=_BACKOFF)
             self.stats.written += 1
         except Exception as error:
             self.stats.failed += 1
@@ -202,32 +193,34 @@ class EventWriter:
         finally:
             self._queue.task_done()
 
-    async def _write_series(self, last: _LastEvent, event: written_objects.Event) -> None:
-        patch = {"series": {"count": last.count, "lastObservedTime": event.event_time}}
+    async def _create(self, event: wire.Manifest) -> None:
+        await self._client.create(catalogue.EVENTS, event, event["metadata"]["namespace"])
+
+    async def _write_series(self, last: _LastEvent, event: wire.Manifest) -> None:
+        patch = {"series": {"count": last.count, "lastObservedTime": event["eventTime"]}}
         try:
-            await self._client.patch(catalogue.EVENTS, last.name, patch, event.metadata.namespace)
+            await self._client.patch(catalogue.EVENTS, last.name, patch, event["metadata"]["namespace"])
         except errors.NotFound:  # events expire after an hour
-            last.name, last.count = event.metadata.name, 1
-            await self._client.create_event(event)
+            last.name, last.count = event["metadata"]["name"], 1
+            await self._create(event)
 
     def _event(
         self, about: written_objects.ObjectReference, type_: str, reason: str, action: str, note: str
-    ) -> written_objects.Event:
-        moment = written_objects.micro_time(self._now())
+    ) -> wire.Manifest:
         name = f"{about.name[:236]}.{next(self._numbers):x}"  # named as in client-go; also unique after a restart
-        meta = written_objects.WrittenMeta(name=name, namespace=about.namespace or "default")
-        return written_objects.Event(
-            api_version=catalogue.EVENTS.api_version,
-            metadata=meta,
-            event_time=moment,
-            reporting_controller=self._controller,
-            reporting_instance=self._instance,
-            action=action,
-            reason=reason,
-            regarding=about,
-            note=note,
-            type=type_,
-        )
+        return {
+            "apiVersion": catalogue.EVENTS.api_version,
+            "kind": catalogue.EVENTS.kind,
+            "metadata": {"name": name, "namespace": about.namespace or "default"},
+            "eventTime": written_objects.micro_time(),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": action,
+            "reason": reason,
+            "regarding": about,
+            "note": note,
+            "type": type_,
+        }
 
 
 def _cut(note: str) -> str:
