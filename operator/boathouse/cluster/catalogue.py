@@ -20,17 +20,27 @@ MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class ListMeta(View, frozen=True, kw_only=True):
-    """`metav1.ListMeta`; `continue_` is the token of the next page."""
+    """`metav1.ListMeta`."""
 
     resource_version: str = ""
     continue_: str = field(default="", name="continue")
 
 
-class ListBody(View, Generic[T], frozen=True, kw_only=True):
-    """Response to a LIST."""
+class Page(View, Generic[T], frozen=True, kw_only=True):
+    """A page of a LIST. All pages of one LIST have the same `resource_version`."""
 
     items: tuple[T, ...] = ()
     metadata: ListMeta = ListMeta()
+
+    @property
+    def resource_version(self) -> str:
+        """Version of the state that the LIST shows."""
+        return self.metadata.resource_version
+
+    @property
+    def continue_token(self) -> str:
+        """Token of the next page; empty on the last one."""
+        return self.metadata.continue_
 
 
 class WatchEvent(View, Generic[T], frozen=True, kw_only=True):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import enum
 import functools
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import msgspec
 
@@ -22,14 +22,6 @@ T = TypeVar("T")
 _FIELD_MANAGER = "boathouse"
 PAGE_LIMIT = 500
 """Objects per page of a LIST, as in client-go's pager."""
-
-
-class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A page of a LIST. All pages of one LIST have the same `resource_version`."""
-
-    items: tuple[T, ...]
-    resource_version: str
-    continue_token: str = ""
 
 
 class PatchStyle(enum.Enum):
@@ -75,7 +67,7 @@ class ApiClient:
         fields: str = "",
         limit: int = PAGE_LIMIT,
         continue_token: str = "",
-    ) -> Page[T]:
+    ) -> catalogue.Page[T]:
         """Return one page of the newest state; with `limit` 0, everything.
 
         Raises:
@@ -85,13 +77,11 @@ class ApiClient:
             labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": continue_token}
         )
         answer = await self._transport.request("GET", resource.path(namespace), query=query)
-        body: catalogue.ListBody[T] = _decode(answer, catalogue.ListBody[resource.view])  # type: ignore[name-defined] # at run time it is a type
-        meta = body.metadata
-        return Page(items=body.items, resource_version=meta.resource_version, continue_token=meta.continue_)
+        return _decode(answer, catalogue.Page[resource.view])  # type: ignore[name-defined] # at run time it is a type
 
     async def list(
         self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> Page[T]:
+    ) -> catalogue.Page[T]:
         """Return all objects, read page by page at one resourceVersion."""
         items: tuple[T, ...] = ()
         token = ""
@@ -99,7 +89,7 @@ class ApiClient:
             page = await self.list_page(resource, namespace, labels=labels, fields=fields, continue_token=token)
             items += page.items
             if not (token := page.continue_token):
-                return Page(items=items, resource_version=page.resource_version)
+                return catalogue.Page(items=items, metadata=page.metadata)
 
     @contextlib.asynccontextmanager
     async def watch(

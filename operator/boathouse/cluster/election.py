@@ -77,7 +77,13 @@ CONFIRM_DISTANCE_S = 1.0
 
 
 class LeaderElection:
-    """A candidate. Start `run`, await `acquired`, and call `valid` before every write.
+    """A candidate for a lease. Start `run`, await `acquired`, and call `valid` before every write.
+
+    Args:
+        identity: Identity of this process, unique among running processes, such as the pod's name: a candidate takes
+            over a lease of its own identity at once.
+        on_lost: Called once, with the reason, when leadership is lost. Must end the process.
+        monotonic: Clock of all decisions; must advance while the process is paused.
 
     Attributes:
         epoch: Epoch of this process's leadership, or None.
@@ -96,19 +102,6 @@ class LeaderElection:
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Prepare a candidate.
-
-        Args:
-            client: Client of the API server.
-            namespace: The lease's namespace.
-            identity: Identity of this process, unique among running processes, such as the pod's name: a candidate
-                takes over a lease of its own identity at once.
-            on_lost: Called once, with the reason, when leadership is lost. Must end the process.
-            name: The lease's name.
-            timing: The lease's times.
-            monotonic: Clock of all decisions; must advance while the process is paused.
-            sleep: Sleeps for a number of seconds.
-        """
         self.epoch: int | None = None
         self.in_doubt = False
         self._client = client
@@ -131,11 +124,10 @@ class LeaderElection:
 
     def valid(self) -> bool:
         """Return whether this process is the leader now; call it before every write."""
-        return (
-            self._leading.is_set()
-            and not self._lost
-            and self._monotonic() < self._renewed_at + self._timing.renew_deadline_s
-        )
+        return self._leading.is_set() and not self._lost and self._left_s() > 0
+
+    def _left_s(self) -> float:
+        return self._renewed_at + self._timing.renew_deadline_s - self._monotonic()
 
     async def confirm(self) -> str | None:
         """Read the Lease after a refused write; return the current leader, or None if it is this process.
@@ -180,8 +172,8 @@ class LeaderElection:
                 await self._writing.acquire()  # never released: no acquisition or renewal may follow
                 lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
-                    renewed = written.micro_time()
-                    spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
+                    now = written.micro_time()
+                    spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=now)
                     await self._put(lease, spec)
         except (errors.ClusterError, TimeoutError) as error:
             log.warning("the lease was not released, the next leader waits %s s: %s", self._timing.written_s, error)
@@ -202,18 +194,17 @@ class LeaderElection:
         lease = await self._read()
         if lease is not None and not self._may_take(lease.spec):
             return False
-        sent_at = self._monotonic()
+        sent_at, now = self._monotonic(), written.micro_time()
         epoch = (lease.spec.lease_transitions if lease else 0) + 1
         spec = written.LeaseSpec(
             holder_identity=self._identity,
             lease_duration_seconds=self._timing.written_s,
-            acquire_time=written.micro_time(),
-            renew_time=written.micro_time(),
+            acquire_time=now,
+            renew_time=now,
             lease_transitions=epoch,
         )
         self._lease = await self._put(lease, spec)
-        self._renewed_at = sent_at
-        self.epoch = epoch
+        self._renewed_at, self.epoch = sent_at, epoch
         return True
 
     async def _read(self) -> written.Lease | None:
@@ -239,8 +230,7 @@ class LeaderElection:
         while True:
             await self._sleep(self._timing.retry_s)
             async with self._writing:
-                left_s = self._renewed_at + self._timing.renew_deadline_s - self._monotonic()
-                if left_s <= 0:
+                if (left_s := self._left_s()) <= 0:
                     return f"the lease could not be renewed for {self._timing.renew_deadline_s} s"
                 try:
                     async with asyncio.timeout(left_s):

@@ -98,32 +98,25 @@ class Store(Generic[T]):
 
     def put(self, new: T) -> tuple[Change[T], ...]:
         """Apply an ADDED or MODIFIED event."""
-        key = new.metadata.key
-        revision = int(new.metadata.resource_version)
-        old = self.objects.get(key)
-        if self._is_old(key, revision, old):
-            return ()
-        self.revision = max(self.revision, revision)
-        return self._replace(key, old, new)
+        return self._replace(new) if self._is_news(new) else ()
 
     def remove(self, final: T) -> tuple[Change[T], ...]:
         """Apply a DELETED event, whose object has the revision of the deletion."""
-        key = final.metadata.key
-        revision = int(final.metadata.resource_version)
-        old = self.objects.get(key)
-        if self._is_old(key, revision, old):
+        if not self._is_news(final):
             return ()
-        self.revision = max(self.revision, revision)
-        self._gone[key] = revision
+        key = final.metadata.key
+        self._gone[key] = int(final.metadata.resource_version)
+        old = self.objects.pop(key, None)
         if old is None:
             return ()
-        del self.objects[key]
         return (Deleted(key=key, old=old, final=final if final.metadata.uid == old.metadata.uid else None),)
 
     def bookmark(self, revision: int) -> None:
         """Apply a bookmark: all events up to this revision have been sent."""
         self.revision = max(self.revision, revision)
-        self._rise(revision)
+        self._floor = max(self._floor, revision)
+        if self._gone:
+            self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
     def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> Drift:
         """Compare with a LIST of this revision, given as key to (UID, revision).
@@ -136,25 +129,25 @@ class Store(Generic[T]):
         outdated = [k for k, was in listed.items() if k in stored and stored[k] != was and stored[k][1] <= revision]
         return Drift(missing=tuple(missing), ghosts=tuple(ghosts), outdated=tuple(outdated))
 
-    def _is_old(self, key: str, revision: int, old: T | None) -> bool:
-        if revision <= self._floor:
-            return True
-        if old is not None:
-            return revision <= int(old.metadata.resource_version)
-        return revision <= self._gone.get(key, 0)
+    def _is_news(self, new: T) -> bool:
+        """Return whether an event is not stale, and note its revision then."""
+        key, revision = new.metadata.key, int(new.metadata.resource_version)
+        old = self.objects.get(key)
+        last = self._gone.get(key, 0) if old is None else int(old.metadata.resource_version)
+        if revision <= max(self._floor, last):
+            return False
+        self.revision = max(self.revision, revision)
+        return True
 
-    def _replace(self, key: str, old: T | None, new: T) -> tuple[Change[T], ...]:
+    def _replace(self, new: T) -> tuple[Change[T], ...]:
+        key = new.metadata.key
+        old = self.objects.get(key)
         self.objects[key] = new
         if old is None:
             return (Added(key=key, new=new),)
         if old.metadata.uid != new.metadata.uid:
             return Deleted(key=key, old=old), Added(key=key, new=new)
         return (Modified(key=key, old=old, new=new),)
-
-    def _rise(self, revision: int) -> None:
-        self._floor = max(self._floor, revision)
-        if self._gone:
-            self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
 
 class Listing(Generic[T]):
@@ -177,7 +170,7 @@ class Listing(Generic[T]):
             self._listed_keys.add(key)
             old = self._store.objects.get(key)
             if old is None or self._is_newer(old.metadata, new.metadata):
-                yield from self._store._replace(key, old, new)
+                yield from self._store._replace(new)
 
     def finish(self) -> Iterator[Change[T]]:
         """Remove objects that are in no page, and set the store's revision to the list's."""

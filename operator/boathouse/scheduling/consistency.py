@@ -55,7 +55,7 @@ class ConsistencyChecker(Part):
                 ("comparison", self.compare, COMPARE_EVERY_S),
                 ("confirmation", self.confirm, CONFIRM_AFTER_S / 3),
             ):
-                group.create_task(retries.Loop(name, action, every_s=every_s, sleep=self._sleep).run())
+                group.create_task(retries.Loop(name, action, every_s=every_s).run())
 
     # The cache
 
