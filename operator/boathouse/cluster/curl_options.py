@@ -14,13 +14,11 @@ from boathouse.cluster import catalogue, errors
 if TYPE_CHECKING:
     from boathouse.cluster.config import ClusterConfig
 
-IDLE_CONNECTION_S = 60
+_IDLE_CONNECTION_S = 60
 """How long an idle connection is reused; the API server closes it after 90 s."""
-
 _CONNECT_MS = 10_000
 _ERROR_STATUS = 300
 """Statuses from here on are errors. A redirect is not followed, because it would forward the token."""
-
 _MESSAGE_CHARS = 500
 
 
@@ -30,7 +28,7 @@ def server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
     options: dict[int, Any] = {
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
         pycurl.CONNECTTIMEOUT_MS: _CONNECT_MS,
-        pycurl.MAXAGE_CONN: IDLE_CONNECTION_S,
+        pycurl.MAXAGE_CONN: _IDLE_CONNECTION_S,
         pycurl.TCP_KEEPALIVE: 1,
         pycurl.NOSIGNAL: 1,
     }

@@ -24,7 +24,7 @@ from boathouse.cluster import server_time
 from boathouse.cluster.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 DEFAULT = "~/.kube/config"
 
@@ -120,35 +120,33 @@ _EARLY_S: Final = 10
 _RENEWAL_S: Final = 60
 
 
-def oidc_token(provider: Mapping[str, Any], renew: Callable[[], Mapping[str, Any]], context: str) -> str:
-    """Return the ID token of an auth provider, renewed if it has expired.
+def oidc_token(selected: Selection, files: Sequence[Path], kubeconfig: Path | None) -> str:
+    """Return the ID token of a context's auth provider, renewed if it has expired.
 
     Args:
-        provider: The field `auth-provider` of a kubeconfig's user.
-        renew: Renews the tokens; returns the field as it is then.
-        context: The context, for messages.
+        selected: The context.
+        files: The files that it is from.
+        kubeconfig: The file that the user names; None if these are the default.
 
     Raises:
         ConfigError: It is another provider, which kubectl no longer has either, or the token cannot be renewed.
     """
-    name = provider.get("name")
+    name = selected.user.fields["auth-provider"].get("name")
     if name != "oidc":
         raise ConfigError(
-            f"context {context!r} uses the auth provider {name!r}, which kubectl no longer has: "
+            f"context {selected.name!r} uses the auth provider {name!r}, which kubectl no longer has: "
             "write its kubeconfig anew, with an exec plugin such as gke-gcloud-auth-plugin or kubelogin"
         )
-    id_token = _oidc_id_token(provider) or _oidc_id_token(renew())
-    if id_token is None:
-        raise ConfigError(f"the ID token of context {context!r} has expired: log in to its OIDC provider")
-    return id_token
+    if id_token := _oidc_id_token(selected.user):
+        return id_token
+    _renew_with_kubectl(kubeconfig, selected.name)
+    if id_token := _oidc_id_token(select(files, selected.name).user):
+        return id_token
+    raise ConfigError(f"the ID token of context {selected.name!r} has expired: log in to its OIDC provider")
 
 
-def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
-    """Let kubectl renew and store the tokens of a context, by a request that needs no right.
-
-    Raises:
-        ConfigError: kubectl is missing or fails.
-    """
+def _renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
+    """Let kubectl renew and store the tokens of a context, by a request that needs no right."""
     program = shutil.which("kubectl")
     if program is None:
         raise ConfigError(
@@ -162,11 +160,9 @@ def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
         raise ConfigError(f"kubectl cannot renew the ID token of context {context!r}: {why}")
 
 
-def _oidc_id_token(provider: Mapping[str, Any]) -> str | None:
+def _oidc_id_token(user: Entry) -> str | None:
     """Return the ID token if it is there and has not expired. The API server verifies it, this only reads it."""
-    id_token = (provider.get("config") or {}).get("id-token")
-    if not id_token:
-        return None
+    id_token = (user.fields["auth-provider"].get("config") or {}).get("id-token")
     try:
         payload = str(id_token).split(".")[1]
         expires_at_s = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
@@ -180,12 +176,9 @@ PLUGIN_GROUP: Final = "client.authentication.k8s.io"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What a plugin returned. Secrets are not in its `repr`.
+    """What a plugin returned: a bearer token, or the PEM of a client certificate followed by its key.
 
-    Attributes:
-        token: A bearer token.
-        client_pem: PEM of a client certificate followed by its key.
-        expires_at_s: Unix time; None if it does not expire while the process runs.
+    Secrets are not in its `repr`. `expires_at_s` is a Unix time; None if it does not expire while the process runs.
     """
 
     token: str | None = dataclasses.field(default=None, repr=False)
@@ -203,7 +196,6 @@ class ExecPlugin:
 
     Attributes:
         command: The program's name on PATH, or its path.
-        arguments: Its arguments.
         variables: Variables beside those of this process.
         api_version: The version of the protocol.
         install_hint: What the kubeconfig says to somebody who lacks the program.
@@ -246,9 +238,7 @@ class ExecPlugin:
         return self._credential(done.stdout)
 
     def _info(self, is_interactive: bool) -> str:
-        spec: dict[str, Any] = {"interactive": is_interactive}
-        if self.cluster is not None:
-            spec["cluster"] = self.cluster
+        spec = {"interactive": is_interactive} | ({} if self.cluster is None else {"cluster": self.cluster})
         return json.dumps({"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec})
 
     def _credential(self, printed: bytes) -> Credential:
@@ -262,10 +252,11 @@ class ExecPlugin:
                     "update the plugin, or write its kubeconfig anew"
                 )
             certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+            expires = status.get("expirationTimestamp")
             made = Credential(
                 token=status.get("token"),
                 client_pem=f"{certificate}\n{key}" if certificate and key else None,
-                expires_at_s=_unix_time_s(status.get("expirationTimestamp")),
+                expires_at_s=dt.datetime.fromisoformat(expires).timestamp() if expires else None,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"the plugin {self.command} printed no ExecCredential: update it") from error
@@ -275,12 +266,10 @@ class ExecPlugin:
 
 
 def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, folder: Path) -> ExecPlugin:
-    """Return the plugin of a kubeconfig's user.
+    """Return the plugin of the field `exec` of a kubeconfig's user.
 
-    Args:
-        user: The field `exec`.
-        cluster: What the plugin gets if it asks for the cluster.
-        folder: That of the kubeconfig: the base of a relative path. A bare name is looked up on PATH.
+    It gets `cluster` if it asks for the cluster. The kubeconfig's `folder` is the base of a relative path; a bare name
+    is looked up on PATH.
 
     Raises:
         ConfigError: A field is missing or invalid.
@@ -304,7 +293,3 @@ def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, fold
         interactive_mode=str(user.get("interactiveMode") or "IfAvailable"),
         cluster=cluster if user.get("provideClusterInfo") else None,
     )
-
-
-def _unix_time_s(text: str | None) -> float | None:
-    return dt.datetime.fromisoformat(text).timestamp() if text else None

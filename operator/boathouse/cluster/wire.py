@@ -300,8 +300,13 @@ class PodSpec(View, frozen=True, kw_only=True):
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
             affinity = None if self.affinity is None else _anti_affinity(self.affinity)
-            left = {"node_selector": {}, "affinity": affinity, "tolerations": (), "topology_spread_constraints": ()}
-            for name, value in {**left, "too_many_constraints": count}.items():
+            left: dict[str, object] = {
+                "node_selector": {},
+                "affinity": affinity,
+                "tolerations": (),
+                "topology_spread_constraints": (),
+            }
+            for name, value in (*left.items(), ("too_many_constraints", count)):
                 structs.force_setattr(self, name, value)
 
 
