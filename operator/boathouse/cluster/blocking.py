@@ -1,23 +1,18 @@
 """Send requests to the API server and wait for the answers: for commands, which have no event loop."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools
 import time
 import urllib.parse
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 import pycurl
 
 from boathouse.cluster import curl_options, errors, server_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from boathouse.cluster.config import ClusterConfig
-    from boathouse.cluster.kubeconfig import Credential
+from boathouse.cluster.config import ClusterConfig
+from boathouse.cluster.kubeconfig import Credential
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 4
@@ -36,10 +31,11 @@ class Session:
     time, and `errors.ConfigError` if a plugin or a file of the kubeconfig has no credential.
     """
 
+    _credential: Credential | None = None
+
     def __init__(self, config: ClusterConfig, *, sleep: Callable[[float], object] = time.sleep) -> None:
         self._config = config
         self._sleep = sleep
-        self._credential: Credential | None = None
         self._idle: list[pycurl.CurlMulti] = []
 
     def request(

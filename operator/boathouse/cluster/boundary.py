@@ -5,20 +5,15 @@ reconcile) is logged with its traceback, published as an event once, and counted
 object. Cancellation passes through.
 """
 
-from __future__ import annotations
-
 import collections
 import enum
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from boathouse.cluster import events as event_writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.wire import ObjectMeta
+from boathouse.cluster.catalogue import Resource
+from boathouse.cluster.wire import ObjectMeta
 
 T = TypeVar("T")
 

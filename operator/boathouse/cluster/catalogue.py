@@ -3,8 +3,6 @@
 Envelopes are lists, watch events and error statuses.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from typing import Any, Generic, TypeVar, cast
 
@@ -118,11 +116,11 @@ class Resource(Generic[T]):
         scope = f"namespaces/{namespace}" if namespace else None
         return "/".join(filter(None, (prefix, scope, self.plural, name, subresource)))
 
-    def viewed_as(self, view: type[V]) -> Resource[V]:
+    def viewed_as(self, view: type[V]) -> "Resource[V]":
         """Return this kind with another model."""
         return dataclasses.replace(cast("Resource[Any]", self), view=view)
 
-    def untyped(self) -> Resource[wire.Manifest]:
+    def untyped(self) -> "Resource[wire.Manifest]":
         """Return this kind with plain dictionaries as its model."""
         return self.viewed_as(wire.Manifest)
 

@@ -1,21 +1,16 @@
 """Client of the API server's verbs, typed by kind. For retries see `boathouse.cluster.retries`."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import functools
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
 from boathouse.cluster import catalogue, errors, transport, wire, written
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.config import ClusterConfig
+from boathouse.cluster.catalogue import Resource
+from boathouse.cluster.config import ClusterConfig
 
 T = TypeVar("T")
 

@@ -4,22 +4,18 @@ The operator takes what it can use for weeks without asking anybody (`load`), co
 kubectl takes (`of_user`).
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import os
 import ssl
 import tempfile
 import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boathouse.cluster import kubeconfig as kubeconfigs
 from boathouse.cluster.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of a pod's token, CA and namespace."""

@@ -1,18 +1,14 @@
 """Set libcurl's options for the API server, and convert its answers to errors, on the event loop and off it."""
 
-from __future__ import annotations
-
 import io
 import urllib.parse
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import pycurl
 
 from boathouse.cluster import catalogue, errors
-
-if TYPE_CHECKING:
-    from boathouse.cluster.config import ClusterConfig
+from boathouse.cluster.config import ClusterConfig
 
 _IDLE_CONNECTION_S = 60
 """How long an idle connection is reused; the API server closes it after 90 s."""

@@ -18,23 +18,18 @@
 * Not supported: deleting the Lease object manually while a leader is paused, because the epoch then restarts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import dataclasses
 import logging
 import math
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from msgspec import structs
 
 from boathouse.cluster import catalogue, errors, retries, written
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster.client import ApiClient
 
 T = TypeVar("T")
 

@@ -1,8 +1,6 @@
 # ruff: noqa: N818 - the names are Kubernetes' own reasons
 """Errors of requests to the API server, which `boathouse.cluster.transport` and `client` raise."""
 
-from __future__ import annotations
-
 
 class ClusterError(Exception):
     """A request to the API server failed.

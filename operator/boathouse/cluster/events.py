@@ -5,8 +5,6 @@ number of repetitions as the event's series. A new event is dropped and counted 
 exceeds its rate, so that one namespace cannot block the events of others.
 """
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import contextlib
@@ -14,17 +12,13 @@ import dataclasses
 import itertools
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
 
 from boathouse import fair
-from boathouse.cluster import catalogue, errors, retries
+from boathouse.cluster import catalogue, errors, retries, wire
 from boathouse.cluster import written as written_objects
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from boathouse.cluster import wire
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster.client import ApiClient
 
 log = logging.getLogger(__name__)
 

@@ -1,19 +1,14 @@
 """Informers: a local copy of selected objects, with a callback for each change, once and in order."""
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import time
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 from boathouse.cluster import boundary, reflector, retries, store
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping, Sequence
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster.catalogue import Resource
+from boathouse.cluster.client import ApiClient
 
 T = TypeVar("T", bound=store.HasMetadata)
 

@@ -6,8 +6,6 @@ https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-g
 auth provider `oidc` are renewed by kubectl itself, because it also has to store them.
 """
 
-from __future__ import annotations
-
 import base64
 import binascii
 import dataclasses
@@ -17,14 +15,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from boathouse.cluster import server_time
 from boathouse.cluster.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 DEFAULT = "~/.kube/config"
 

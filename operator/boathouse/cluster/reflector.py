@@ -3,27 +3,20 @@
 An object that cannot be decoded has a stand-in: its identity, and the fields that reserve its resources.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
 import logging
 import math
 import time
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from boathouse.cluster import boundary, catalogue, errors, retries, store, views, wire
-from boathouse.cluster.catalogue import Page
-from boathouse.cluster.client import PAGE_LIMIT
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster.catalogue import Page, Resource
+from boathouse.cluster.client import PAGE_LIMIT, ApiClient
 
 
 class _PlaceSpec(wire.View, frozen=True, kw_only=True):

@@ -4,19 +4,15 @@ A round of a loop that fails is logged, counted and retried. Repeated failures t
 loop, because a broken invariant must not persist.
 """
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import dataclasses
 import logging
 import random
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeVar
 
 from boathouse.cluster import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
 

@@ -10,16 +10,12 @@ object's deletion. Duplicates, replays after a relist and events out of order (o
 effect, and a deletion is never undone.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from boathouse.cluster.wire import ObjectMeta
+from boathouse.cluster.wire import ObjectMeta
 
 
 class HasMetadata(Protocol):

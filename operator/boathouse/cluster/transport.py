@@ -4,8 +4,6 @@ All connections are in one epoll set, which the loop watches. `pycurl.AsyncCurlM
 loop for each request, and uses more loop callbacks. Both together use a tenth of the operator's CPU time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
@@ -13,17 +11,13 @@ import io
 import math
 import select
 import urllib.parse
-from typing import TYPE_CHECKING, Self
+from collections.abc import AsyncGenerator, Callable
+from typing import Self
 
 import pycurl
 
 from boathouse.cluster import curl_options, errors, server_time
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-    from boathouse.cluster.config import ClusterConfig
-
+from boathouse.cluster.config import ClusterConfig
 
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,

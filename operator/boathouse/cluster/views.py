@@ -1,7 +1,5 @@
 """Models of storage, quotas and device classes, and their paths: as in `wire`, only fields that the operator uses."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from boathouse.cluster import wire

@@ -4,9 +4,7 @@ Field names are Kubernetes' in snake case. Quantities are strings as the server 
 Structs are frozen and not tracked by the garbage collector (`gc=False`), because 10,000 pods are 500,000 objects.
 """
 
-from __future__ import annotations
-
-from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field, structs

@@ -1,7 +1,5 @@
 """Models of what the operator writes and reads again: leases, references in events, and the answers about tokens."""
 
-from __future__ import annotations
-
 from msgspec import Struct, field
 
 from boathouse.cluster import server_time, wire
