@@ -101,9 +101,7 @@ class Session:
         url, connection = curl_options.server(config)
         if not config.proxy_url and urllib.parse.urlsplit(config.server).hostname in _LOOPBACK:
             connection[pycurl.PROXY] = ""  # the environment's proxies are for other machines
-        curl = pycurl.Curl()
-        for option, value in (*connection.items(), *options.items()):
-            curl.setopt(option, value)
+        curl = curl_options.handle((*connection.items(), *options.items()))
         curl.setopt(pycurl.URL, f"{url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else ""))
         curl_options.set_body(curl, method, body)
         curl.setopt(pycurl.HTTPHEADER, _headers(config, content_type if body is not None else ""))

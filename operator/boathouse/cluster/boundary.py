@@ -44,14 +44,7 @@ class Reason(enum.StrEnum):
 
 
 class Boundary:
-    """Sets objects aside, and remembers them so that each is reported once.
-
-    Args:
-        events: Publishes events, or None.
-
-    Attributes:
-        counts: Number of objects that were set aside, by kind and reason.
-    """
+    """Sets objects aside, counts them by kind and reason, and remembers them so that each is reported once."""
 
     def __init__(self, events: event_writer.EventSink | None = None) -> None:
         self.counts: collections.Counter[tuple[str, Reason]] = collections.Counter()
@@ -69,7 +62,7 @@ class Boundary:
 
     def set_aside(self, resource: Resource[Any], subject: ObjectMeta, reason: Reason, error: Exception) -> None:
         """Log, count and report an object and its error, unless it was reported before."""
-        key = (resource.kind, subject.uid or f"{subject.namespace}/{subject.name}", reason)
+        key = (resource.kind, subject.uid or subject.key, reason)
         if key in self._reported:
             self._reported.move_to_end(key)
             return
@@ -77,8 +70,7 @@ class Boundary:
         if len(self._reported) > _REMEMBERED:
             self._reported.popitem(last=False)
         self.counts[resource.kind, reason] += 1
-        where = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
-        log.error("%s %s is set aside: %s", resource.kind, where, reason, exc_info=error)
+        log.error("%s %s is set aside: %s", resource.kind, subject.key, reason, exc_info=error)
         if self._events is not None:
             about = event_writer.reference(resource, subject.namespace, subject.name, subject.uid)
             note = f"Boathouse cannot represent this {resource.kind} and sets it aside ({reason}): {describe(error)}"

@@ -51,7 +51,7 @@ class ApiClient:
 
     async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
         """Return an object."""
-        return _decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
+        return decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
 
     async def list_page(
         self,
@@ -72,7 +72,7 @@ class ApiClient:
             labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": continue_token}
         )
         answer = await self._transport.request("GET", resource.path(namespace), query=query)
-        return _decode(answer, catalogue.Page[resource.view])  # type: ignore[name-defined] # at run time it is a type
+        return decode(answer, catalogue.Page[resource.view])  # type: ignore[name-defined] # at run time it is a type
 
     async def list(
         self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
@@ -126,7 +126,7 @@ class ApiClient:
             errors.AlreadyExists: The name is in use; GET the object to see by whom.
         """
         query = _query(dryRun="All" if dry_run else "")
-        return _decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
+        return decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
 
     async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
         """Replace an object (PUT). With `metadata.resourceVersion`, only this version is replaced.
@@ -134,7 +134,7 @@ class ApiClient:
         Raises:
             errors.Conflict: The object has changed since.
         """
-        return _decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
+        return decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
 
     async def patch(
         self,
@@ -163,7 +163,7 @@ class ApiClient:
         body = {**patch, "metadata": {**patch.get("metadata", {}), **precondition}} if precondition else patch
         path = resource.path(namespace, name, subresource)
         try:
-            return _decode(await self._send("PATCH", path, body, query=query, content_type=style.value), resource.view)
+            return decode(await self._send("PATCH", path, body, query=query, content_type=style.value), resource.view)
         except errors.Invalid as error:  # the server's response to a patch with another UID: metadata.uid is immutable
             if uid and "metadata.uid" in error.message:
                 raise errors.Conflict(error.status, error.reason, error.message) from error
@@ -316,7 +316,7 @@ class ApiClient:
             "spec": {"audiences": [], "expirationSeconds": seconds},
         }
         path = catalogue.SERVICE_ACCOUNTS.path(namespace, account, "token")
-        status: dict[str, str] = _decode(await self._send("POST", path, request), wire.Manifest).get("status") or {}
+        status: dict[str, str] = decode(await self._send("POST", path, request), wire.Manifest).get("status") or {}
         if not status.get("token"):
             raise errors.DecodeError(f"the response to a request for a token of {namespace}/{account} has none")
         return status["token"]
@@ -353,11 +353,17 @@ _ENCODER = msgspec.json.Encoder()
 _decoder = functools.cache(msgspec.json.Decoder)
 
 
-def _decode(body: bytes, shape: type[T]) -> T:
+def decode(body: bytes | msgspec.Raw, shape: type[T], name: str = "") -> T:
+    """Return what the API server sent.
+
+    Raises:
+        errors.DecodeError: It does not have the shape, which the message names.
+    """
     try:
         value: T = _decoder(cast("Hashable", shape)).decode(body)
     except catalogue.MALFORMED as error:
-        raise errors.DecodeError(f"not a {getattr(shape, '__name__', shape)}: {error}; {body[:200]!r}") from error
+        said = f"{error}; {bytes(body)[:200]!r}"
+        raise errors.DecodeError(f"not a {name or getattr(shape, '__name__', shape)}: {said}") from error
     return value
 
 

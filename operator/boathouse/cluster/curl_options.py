@@ -2,6 +2,7 @@
 
 import io
 import urllib.parse
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -16,6 +17,14 @@ _CONNECT_MS = 10_000
 _ERROR_STATUS = 300
 """Statuses from here on are errors. A redirect is not followed, because it would forward the token."""
 _MESSAGE_CHARS = 500
+
+
+def handle(options: Iterable[tuple[int, Any]]) -> pycurl.Curl:
+    """Return a handle with these options."""
+    curl = pycurl.Curl()
+    for option, value in options:
+        curl.setopt(option, value)
+    return curl
 
 
 def server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:

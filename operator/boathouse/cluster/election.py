@@ -65,8 +65,6 @@ class Timing:
         return math.ceil(self.duration_s)
 
 
-_TIMING = Timing()
-
 CONFIRM_DISTANCE_S = 1.0
 """Minimum time between two reads by `confirm`, since tenants can cause refused writes at any rate."""
 
@@ -93,7 +91,7 @@ class LeaderElection:
         identity: str,
         on_lost: Callable[[str], None],
         name: str = "boathouse",
-        timing: Timing = _TIMING,
+        timing: Timing = Timing(),
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:

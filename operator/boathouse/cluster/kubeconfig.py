@@ -64,9 +64,8 @@ class Selection:
 
 def user_files() -> list[Path]:
     """Return the files that kubectl reads: those of `$KUBECONFIG`, or `~/.kube/config`; only those that exist."""
-    listed = os.environ.get("KUBECONFIG") or DEFAULT
-    files = (Path(name).expanduser() for name in listed.split(os.pathsep) if name)
-    return [file for file in files if file.exists()]
+    listed = (os.environ.get("KUBECONFIG") or DEFAULT).split(os.pathsep)
+    return [file for name in listed if name and (file := Path(name).expanduser()).exists()]
 
 
 def select(files: Sequence[Path], context: str | None = None) -> Selection:
@@ -216,10 +215,12 @@ class ExecPlugin:
         is_interactive = self.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if self.interactive_mode == "Always" and not is_interactive:
             raise ConfigError(f"the plugin {self.command} asks questions: run the command in a terminal")
+        spec = {"interactive": is_interactive} | ({} if self.cluster is None else {"cluster": self.cluster})
+        information = json.dumps({"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec})
         try:
             done = subprocess.run(
                 (self.command, *self.arguments),
-                env=os.environ | self.variables | {"KUBERNETES_EXEC_INFO": self._info(is_interactive)},
+                env=os.environ | self.variables | {"KUBERNETES_EXEC_INFO": information},
                 stdin=None if is_interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 check=False,
@@ -232,10 +233,6 @@ class ExecPlugin:
                 f"the plugin {self.command} failed with exit code {done.returncode}: log in as its messages say"
             )
         return self._credential(done.stdout)
-
-    def _info(self, is_interactive: bool) -> str:
-        spec = {"interactive": is_interactive} | ({} if self.cluster is None else {"cluster": self.cluster})
-        return json.dumps({"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec})
 
     def _credential(self, printed: bytes) -> Credential:
         """Return what the program printed. The text itself is a secret, so no message quotes it."""

@@ -16,7 +16,7 @@ import msgspec
 
 from boathouse.cluster import boundary, catalogue, errors, retries, store, views, wire
 from boathouse.cluster.catalogue import Page, Resource
-from boathouse.cluster.client import PAGE_LIMIT, ApiClient
+from boathouse.cluster.client import PAGE_LIMIT, ApiClient, decode
 
 
 class _PlaceSpec(wire.View, frozen=True, kw_only=True):
@@ -267,15 +267,15 @@ class Reflector(Generic[T]):
         Raises:
             errors.ClusterError: The line is an error, or does not identify its object.
         """
-        event = _decoded(line, catalogue.RawWatchEvent)
+        event = decode(line, catalogue.RawWatchEvent, "watch event")
         match event.type:
             case "BOOKMARK":
-                identity = _decoded(event.object, catalogue.Identified)
+                identity = decode(event.object, catalogue.Identified, "watch event")
                 self.store.bookmark(_revision(identity.metadata.resource_version))
                 self._stats.bookmarks += 1
                 return ()
             case "ERROR":
-                status = _decoded(event.object, catalogue.Status)
+                status = decode(event.object, catalogue.Status, "watch event")
                 raise errors.from_status(status.code, status.reason, status.message)
             case event_type if event_type in _ABOUT_OBJECTS and cause is not None:
                 return self._put(event_type, self._stand_in(event.object, cause))
@@ -294,10 +294,3 @@ def _revision(resource_version: str) -> int:
         return int(resource_version)
     except ValueError as error:
         raise errors.DecodeError(f"the resourceVersion is not a number: {resource_version!r}") from error
-
-
-def _decoded(line: bytes | msgspec.Raw, shape: type[V]) -> V:
-    try:
-        return msgspec.json.decode(line, type=shape)
-    except catalogue.MALFORMED as error:
-        raise errors.DecodeError(f"not a watch event: {error}; {bytes(line)[:200]!r}") from error

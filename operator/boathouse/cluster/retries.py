@@ -10,7 +10,7 @@ import dataclasses
 import logging
 import random
 from collections.abc import Awaitable, Callable
-from typing import Protocol, TypeVar
+from typing import TypeAlias, TypeVar
 
 from boathouse.cluster import errors
 
@@ -19,14 +19,8 @@ T = TypeVar("T")
 log = logging.getLogger(__name__)
 
 
-class Jitter(Protocol):
-    """Source of random numbers; `random.Random` implements it."""
-
-    def uniform(self, a: float, b: float, /) -> float:
-        """Return a random number between two numbers."""
-
-
-JITTER: Jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
+Jitter: TypeAlias = random.Random
+JITTER = random.Random()  # noqa: S311 - spreads load, guards nothing
 """The process's source of random numbers for delays."""
 
 
@@ -40,12 +34,9 @@ class Backoff:
     attempts: int = 6
 
     def delay_s(self, failures: int, jitter: Jitter, *, at_least_s: float | None = None) -> float:
-        """Return the delay after a number of consecutive failures.
+        """Return the delay after a number of consecutive failures, from 1.
 
-        Args:
-            failures: Number of consecutive failures, from 1.
-            jitter: Source of random numbers.
-            at_least_s: Retry-After of the server; the delay is this and up to a tenth more.
+        After a Retry-After of the server, `at_least_s`, it is that and up to a tenth more.
         """
         wanted_s = min(self.cap_s, self.base_s * self.factor ** min(failures - 1, 30)) * jitter.uniform(0.5, 1.0)
         return max(wanted_s, (at_least_s or 0.0) * jitter.uniform(1.0, 1.1))
@@ -130,7 +121,7 @@ class Loop:
         name: The loop's name in logs and metrics.
         round_: Runs one round; a plain function or a coroutine function.
         every_s: Delay before each round.
-        first_s: Delay before the first round; None: `every_s`.
+        first_s: Delay before the first round, if it is another.
     """
 
     def __init__(

@@ -132,7 +132,7 @@ class Transport:
         self._config = config
         self._url, self._options = curl_options.server(config)
         self._options.setdefault(pycurl.PROXY, "")  # no proxy, also if the environment sets one
-        self._timeout_ms = round(request_timeout_s * 1000)
+        self._options[pycurl.TIMEOUT_MS] = round(request_timeout_s * 1000)
         # No encoding: within a cluster, gzip costs the server more CPU time than the saved bytes are worth.
         self._headers = [
             "Accept: application/json",
@@ -170,7 +170,7 @@ class Transport:
             errors.ConnectionLost: No complete response arrived in time.
         """
         running, received = self._open(), io.BytesIO()
-        curl = self._idle.pop() if self._idle else self._handle(self._timeout_ms)
+        curl = self._idle.pop() if self._idle else curl_options.handle(self._options.items())
         content_type = content_type or ("application/json" if body is not None else "")
         self._address(curl, path, query, content_type)
         curl_options.set_body(curl, method, body)
@@ -194,7 +194,7 @@ class Transport:
             errors.ConnectionLost: The stream broke, also within a line, or had no data for `idle_s`.
         """
         running, received = self._open(), _Received(idle_s)
-        curl = self._handle(timeout_ms=0)
+        curl = curl_options.handle((*self._options.items(), (pycurl.TIMEOUT_MS, 0)))
         self._address(curl, path, query)
         curl.setopt(pycurl.WRITEFUNCTION, received.add)
         end, ended = running.start(curl), False
@@ -221,12 +221,6 @@ class Transport:
             self._config.ssl_context()  # raises an error that names an unusable file
             self._transfers = Transfers(_IDLE_CONNECTIONS)
         return self._transfers
-
-    def _handle(self, timeout_ms: int) -> pycurl.Curl:
-        curl = pycurl.Curl()
-        for option, value in (*self._options.items(), (pycurl.TIMEOUT_MS, timeout_ms)):
-            curl.setopt(option, value)
-        return curl
 
     def _address(self, curl: pycurl.Curl, path: str, query: Query | None, content_type: str = "") -> None:
         curl.setopt(pycurl.URL, f"{self._url}{urllib.parse.quote(path)}?{_encoded(tuple((query or {}).items()))}")

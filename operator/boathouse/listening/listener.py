@@ -40,14 +40,10 @@ REFUSALS: Final = 100
 
 
 class Listener:
-    """A listening socket and its connections.
+    """A listening socket and its connections. `serve` says what its arguments are.
 
     Args:
         protocol: Creates the HTTP server's protocol of a connection, which gets one request.
-        limits: The limits; that of open connections is lowered to the available file descriptors.
-        context: TLS context with the certificate; None for plain connections.
-        rejected: Called with the reason why a connection or its request was refused.
-        clock: Returns monotonic seconds.
     """
 
     def __init__(
@@ -55,15 +51,14 @@ class Listener:
         protocol: Callable[[], asyncio.Protocol],
         *,
         limits: Limits,
-        context: ssl.SSLContext | None = None,
-        rejected: Callable[[Refusal], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        context: ssl.SSLContext | None,
+        rejected: Callable[[Refusal], None],
     ) -> None:
         self._protocol = protocol
         self._context = context
         self._rejected = rejected
         self._limits = dataclasses.replace(limits, most=_affordable(limits.most))
-        self._connections = Connections(self._limits, clock)
+        self._connections = Connections(self._limits, time.monotonic)
         self._open: dict[Hashable, _Connection] = {}
         self._loop = asyncio.get_running_loop()
         self._socket: socket.socket | None = None
@@ -80,12 +75,8 @@ class Listener:
         assert self._socket is not None
         return int(self._socket.getsockname()[1])
 
-    def start(self, port: int, host: str = "") -> None:
-        """Listen, on all addresses of both families if `host` is empty.
-
-        Raises:
-            OSError: The port is in use.
-        """
+    def start(self, port: int, host: str) -> None:
+        """Listen."""
         self._socket = _listen(host, port)
         self._loop.add_reader(self._socket, self._accept)
 
@@ -153,15 +144,13 @@ class Listener:
         connection = _Connection(gate, self._context)
         self._open[protocol] = connection
         connection.start(accepted, self._limits.head_s)
-        surplus = self._open.get(self._connections.surplus(address))
-        if surplus is not None:
+        if (surplus := self._open.get(self._connections.surplus(address))) is not None:
             self._rejected(Refusal.TOO_MANY_CONNECTIONS)
             surplus.abort()
         return True
 
     def _ended(self, protocol: asyncio.Protocol) -> None:
-        connection = self._open.pop(protocol, None)
-        if connection is not None:
+        if (connection := self._open.pop(protocol, None)) is not None:
             connection.end()
         self._connections.remove(protocol)
 
@@ -253,7 +242,7 @@ async def serve(
     Args:
         application: The application, used only here.
         port: The port; 0 for a free one.
-        limits: Limits of connections.
+        limits: Limits of connections; that of open ones is lowered to the available file descriptors.
         host: An address; empty for all addresses of both families.
         context: TLS context with the certificate; None for plain HTTP.
         rejected: Called with the reason why a connection or its request was refused.
