@@ -180,11 +180,7 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Merge `status` into an object's status.
-
-        Raises:
-            errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
-        """
+        """Merge `status` into an object's status; see `patch`."""
         return await self.patch(
             resource,
             name,
@@ -209,7 +205,6 @@ class ApiClient:
         """Delete an object. With `uid`, only the object with this UID is deleted.
 
         Raises:
-            errors.NotFound: The object does not exist.
             errors.Conflict: The object of this name has another UID.
         """
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -240,7 +235,6 @@ class ApiClient:
 
         Raises:
             errors.Conflict: The pod is bound, gated, being deleted, or has another UID: GET it.
-            errors.NotFound: The pod does not exist.
         """
         merged = {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
         binding = {
@@ -280,22 +274,14 @@ class ApiClient:
         )
 
     async def end_pod(self, namespace: str, name: str, annotations: Mapping[str, str], *, uid: str) -> None:
-        """Let a pod end at once by a deadline, which keeps its object and its logs; merge annotations into it.
-
-        Raises:
-            errors.Conflict: The pod of this name is another.
-        """
+        """Let a pod end at once by a deadline, which keeps its object and its logs; merge annotations into it."""
         patch = {"metadata": {"annotations": dict(annotations)}, "spec": {"activeDeadlineSeconds": 1}}
         await self.patch(catalogue.PODS, name, patch, namespace, uid=uid)
 
     async def annotate_status(
         self, namespace: str, name: str, annotations: Mapping[str, str], *, resource_version: str, uid: str
     ) -> wire.PodView:
-        """Merge annotations into one version of a pod (PATCH pods/status, which keeps annotations).
-
-        Raises:
-            errors.Conflict: The pod has changed, or is another.
-        """
+        """Merge annotations into one version of a pod (PATCH pods/status, which keeps annotations)."""
         patch = {"metadata": {"annotations": dict(annotations)}}
         return await self.patch(
             catalogue.PODS, name, patch, namespace, subresource="status", resource_version=resource_version, uid=uid

@@ -1,7 +1,7 @@
 """Address and credentials of the API server: the pod's service account, or a kubeconfig.
 
 The operator takes what it can use for weeks without asking anybody (`load`), commands take whatever their user's
-kubectl takes (`of_user`).
+kubectl takes (`of_user`). If nothing usable is found, a `ConfigError` says why and what to set.
 """
 
 import base64
@@ -28,7 +28,6 @@ class ClusterConfig:
     Attributes:
         server: Base URL. `http://` is accepted, for a proxy or a fake on this machine.
         ca_pem: PEM of the authorities that may sign the server's certificate; None for the system's.
-        token: A bearer token that never changes.
         token_file: A file with the token, which is read again after its rotation; takes precedence over `token`.
         client_pem: PEM of a client certificate followed by its key.
         tls_server_name: Name to verify in the server's certificate; None for the URL's host.
@@ -52,11 +51,7 @@ class ClusterConfig:
     namespace: str = "default"
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """Return the TLS context, None for plain HTTP.
-
-        Raises:
-            ConfigError: The CA, the client certificate or its key cannot be used.
-        """
+        """Return the TLS context, None for plain HTTP."""
         if self.server.startswith("http://"):
             return None
         try:
@@ -72,11 +67,7 @@ class ClusterConfig:
 
 
 def load(kubeconfig: Path | None = None) -> ClusterConfig:
-    """Return the configuration: from the given kubeconfig, else the pod's service account, else `$KUBECONFIG`.
-
-    Raises:
-        ConfigError: None of them is usable; the message says why and what to set.
-    """
+    """Return the configuration: from the given kubeconfig, else the pod's service account, else `$KUBECONFIG`."""
     if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
     path = kubeconfig or os.environ.get("KUBECONFIG")
@@ -86,11 +77,7 @@ def load(kubeconfig: Path | None = None) -> ClusterConfig:
 
 
 def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
-    """Return the configuration of the pod's service account.
-
-    Raises:
-        ConfigError: The pod lacks the service account's variables or files.
-    """
+    """Return the configuration of the pod's service account."""
     try:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
         ca_pem, namespace = (folder / "ca.crt").read_text(), (folder / "namespace").read_text().strip()
@@ -108,9 +95,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
 def from_kubeconfig(path: Path) -> ClusterConfig:
     """Read a kubeconfig's current context for the operator: server, CA, and a token or a client certificate.
 
-    Raises:
-        ConfigError: The file is unreadable, lacks the context, or uses something unsupported: exec plugins, auth
-            providers, passwords, or unverified TLS.
+    Exec plugins, auth providers, passwords and unverified TLS are refused.
     """
     selected = kubeconfigs.select([path])
     if selected.cluster.fields.get("insecure-skip-tls-verify"):
@@ -126,11 +111,7 @@ def from_kubeconfig(path: Path) -> ClusterConfig:
 
 
 def of_user(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
-    """Return the configuration that kubectl would use: of a kubeconfig, `$KUBECONFIG`, `~/.kube/config`, or the pod's.
-
-    Raises:
-        ConfigError: None of them is usable; the message says why.
-    """
+    """Return the configuration of kubectl: that of a kubeconfig, `$KUBECONFIG`, `~/.kube/config`, or the pod."""
     files = [kubeconfig] if kubeconfig else kubeconfigs.user_files()
     if not files and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()

@@ -40,14 +40,9 @@ class EventSink(Protocol):
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Stats:
-    """Counters since the start.
+    """Counters of writes and repetitions, of events dropped as the queue was full or over their namespace's rate.
 
-    Attributes:
-        written: Successful writes.
-        suppressed: Repetitions within a minute.
-        dropped: Events that were dropped because the queue was full.
-        limited: Events that were dropped because their namespace exceeded its rate.
-        failed: Writes that failed after all retries.
+    A failed write has failed after all retries.
     """
 
     written: int = 0
@@ -79,8 +74,13 @@ def reference(
 class EventWriter:
     """Writes events in the background; start `run` in a task.
 
-    Attributes:
-        stats: Counters for metrics.
+    Args:
+        controller: `reportingController`, such as `boathouse.dev/scheduler`.
+        instance: `reportingInstance`: the pod's name.
+        window_s: Time in which a repeated note is only counted.
+        queue_size: Maximum of queued writes.
+        writers: Maximum of writes in flight.
+        rate_per_s: Events of a namespace per second, with a burst of 50 times that.
     """
 
     def __init__(
@@ -95,18 +95,6 @@ class EventWriter:
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Prepare.
-
-        Args:
-            client: Client of the API server.
-            controller: `reportingController`, such as `boathouse.dev/scheduler`.
-            instance: `reportingInstance`: the pod's name.
-            window_s: Time in which a repeated note is only counted.
-            queue_size: Maximum of queued writes.
-            writers: Maximum of writes in flight.
-            rate_per_s: Events of a namespace per second, with a burst of 50 times that.
-            monotonic: Clock of the window.
-        """
         self.stats = Stats()
         self._client = client
         self._controller = controller
@@ -122,14 +110,9 @@ class EventWriter:
     def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
     ) -> None:
-        """Queue an event; returns at once.
+        """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once.
 
-        Args:
-            about: The object. The event is in its namespace (`default` for cluster-scoped objects).
-            type_: `Normal` or `Warning`.
-            reason: CamelCase reason, such as `Scheduled` or `FailedScheduling`.
-            action: CamelCase action, such as `Binding` or `Scheduling`.
-            note: Message, cut at 1,024 bytes.
+        The type is `Normal` or `Warning`, reason and action are in CamelCase, and the note is cut at 1,024 bytes.
         """
         note = _cut(note)
         key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()

@@ -19,7 +19,15 @@ KINDS = ("missing", "ghosts", "outdated")
 
 
 class Informer(Generic[T]):
-    """Local copy of the objects of one kind that match the selectors, in some or all namespaces.
+    """Local copy of the objects of one kind that match the selectors, in some or all namespaces. `run` starts.
+
+    Args:
+        on_change: The first subscriber.
+        namespaces: Namespaces; empty for all.
+        fields: Field selector; an object that leaves it is reported as Deleted.
+        transform: Called with each decoded object. Its result is stored, which limits the memory of an object. It must
+            keep the object's identity and must not raise.
+        aside: Sets objects aside that cannot be decoded, or for which a subscriber raises.
 
     Attributes:
         synced: Set when the callback has handled the first list.
@@ -41,21 +49,6 @@ class Informer(Generic[T]):
         backoff: retries.Backoff = _BACKOFF,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Prepare; `run` starts.
-
-        Args:
-            client: Client of the API server.
-            resource: The kind; its model must have `metadata`.
-            on_change: The first subscriber.
-            namespaces: Namespaces; empty for all.
-            labels: Label selector.
-            fields: Field selector; an object that leaves it is reported as Deleted.
-            transform: Called with each decoded object. Its result is stored, which limits the memory of an object. It
-                must keep the object's identity and must not raise.
-            aside: Sets objects aside that cannot be decoded, or for which a subscriber raises.
-            backoff: Delays after failures.
-            sleep: Sleeps for a number of seconds.
-        """
         self.synced = asyncio.Event()
         self.stats = reflector.Stats()
         self._subscribers = [] if on_change is None else [on_change]

@@ -3,7 +3,8 @@
 Exec plugins are EKS's, GKE's, AKS's, and those that log in by OIDC. Their protocol is that of
 `client.authentication.k8s.io`:
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. The tokens of the
-auth provider `oidc` are renewed by kubectl itself, because it also has to store them.
+auth provider `oidc` are renewed by kubectl itself, because it also has to store them. What cannot be used raises a
+`ConfigError`, which says what to do.
 """
 
 import base64
@@ -33,11 +34,7 @@ class Entry:
     file: Path
 
     def text(self, field: str) -> str | None:
-        """Return the text of `FIELD-data` in base64, else of the file that `FIELD` names; None without both.
-
-        Raises:
-            ConfigError: It cannot be read.
-        """
+        """Return the text of `FIELD-data` in base64, else of the file that `FIELD` names; None without both."""
         try:
             if data := self.fields.get(f"{field}-data"):
                 return base64.b64decode(str(data), validate=True).decode()
@@ -69,11 +66,7 @@ def user_files() -> list[Path]:
 
 
 def select(files: Sequence[Path], context: str | None = None) -> Selection:
-    """Return a context of some files, by default the current one. Of entries with one name, the first file's counts.
-
-    Raises:
-        ConfigError: A file is unreadable, or the context or what it names is missing.
-    """
+    """Return a context of some files, by default the current one. Of entries with one name, the first file's counts."""
     documents = [(file, _read(file)) for file in files]
     current = (document.get("current-context") for _, document in documents)
     wanted = str(context or next(filter(None, current), ""))
@@ -122,9 +115,6 @@ def oidc_token(selected: Selection, files: Sequence[Path], kubeconfig: Path | No
         selected: The context.
         files: The files that it is from.
         kubeconfig: The file that the user names; None if these are the default.
-
-    Raises:
-        ConfigError: It is another provider, which kubectl no longer has either, or the token cannot be renewed.
     """
     name = selected.user.fields["auth-provider"].get("name")
     if name != "oidc":
@@ -207,11 +197,7 @@ class ExecPlugin:
     cluster: Mapping[str, Any] | None = None
 
     def run(self) -> Credential:
-        """Run the program. Its messages go to standard error, and it may ask the user, as under kubectl.
-
-        Raises:
-            ConfigError: It is missing, fails, needs a terminal that is not there, or prints no credential.
-        """
+        """Run the program. Its messages go to standard error, and it may ask the user, as under kubectl."""
         is_interactive = self.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if self.interactive_mode == "Always" and not is_interactive:
             raise ConfigError(f"the plugin {self.command} asks questions: run the command in a terminal")
@@ -263,9 +249,6 @@ def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, fold
 
     It gets `cluster` if it asks for the cluster. The kubeconfig's `folder` is the base of a relative path; a bare name
     is looked up on PATH.
-
-    Raises:
-        ConfigError: A field is missing or invalid.
     """
     version, command = str(user.get("apiVersion") or ""), str(user.get("command") or "")
     if not version.startswith(f"{PLUGIN_GROUP}/") or not command:

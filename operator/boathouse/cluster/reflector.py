@@ -136,7 +136,11 @@ class Reflector(Generic[T]):
                 while True:
                     await self._watch()
             except errors.ClusterError as error:
-                await self._pause(error)
+                self._failures_in_a_row += 1
+                self._stats.failures += 1
+                delay_s = self._backoff.delay_s(self._failures_in_a_row, retries.JITTER, at_least_s=error.retry_after_s)
+                log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
+                await self._sleep(delay_s)
 
     async def differences(self) -> store.Drift:
         """LIST only the objects' identities, and compare them with the store at that revision."""
@@ -149,13 +153,6 @@ class Reflector(Generic[T]):
             if not page.continue_token:
                 return self.store.differences(listed, _revision(page.resource_version))
             page = await self._page(identities, page.continue_token)
-
-    async def _pause(self, error: errors.ClusterError) -> None:
-        self._failures_in_a_row += 1
-        self._stats.failures += 1
-        delay_s = self._backoff.delay_s(self._failures_in_a_row, retries.JITTER, at_least_s=error.retry_after_s)
-        log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
-        await self._sleep(delay_s)
 
     # LIST
 
