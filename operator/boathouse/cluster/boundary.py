@@ -46,7 +46,7 @@ class Reason(enum.StrEnum):
 class Boundary:
     """Sets objects aside, counts them by kind and reason, and remembers them so that each is reported once."""
 
-    def __init__(self, events: event_writer.EventSink | None = None) -> None:
+    def __init__(self, events: event_writer.EventWriter | None = None) -> None:
         self.counts: collections.Counter[tuple[str, Reason]] = collections.Counter()
         self._events = events
         self._reported: collections.OrderedDict[tuple[str, str, Reason], None] = collections.OrderedDict()

@@ -13,7 +13,7 @@ import itertools
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any, Protocol
+from typing import Any
 
 from boathouse import fair
 from boathouse.cluster import catalogue, errors, retries, wire
@@ -27,15 +27,6 @@ NOTE_BYTES = 1024
 
 _REMEMBERED = 8192
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
-
-
-class EventSink(Protocol):
-    """Interface for publishing events, which `EventWriter` implements."""
-
-    def publish(
-        self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
-    ) -> None:
-        """Publish an event."""
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

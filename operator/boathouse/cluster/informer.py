@@ -14,9 +14,6 @@ T = TypeVar("T", bound=store.HasMetadata)
 
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=10.0)
 
-KINDS = ("missing", "ghosts", "outdated")
-"""The kinds of differences between a store and a LIST."""
-
 
 class Informer(Generic[T]):
     """Local copy of the objects of one kind that match the selectors, in some or all namespaces. `run` starts.
@@ -120,14 +117,16 @@ class Informer(Generic[T]):
             return store.Drift()
         await self._sleep(settle_s)
         stuck = sorted(first & await self._differences())
-        return store.Drift(**{kind: tuple(key for found, key, _ in stuck if found == kind) for kind in KINDS})
+        return store.Drift(
+            **{kind: tuple(key for found, key, _ in stuck if found == kind) for kind in store.Drift.__struct_fields__}
+        )
 
     async def _differences(self) -> set[tuple[str, str, str]]:
         """Return for each difference its kind, the key, and the version of the object in the store."""
         differences: set[tuple[str, str, str]] = set()
         for watch in self._reflectors:
             drift = await watch.differences()
-            for kind in KINDS:
+            for kind in store.Drift.__struct_fields__:
                 for key in getattr(drift, kind):
                     stored = watch.store.objects.get(key)
                     version = f"{stored.metadata.uid} {stored.metadata.resource_version}" if stored else ""
