@@ -1,8 +1,8 @@
 """Write `events.k8s.io/v1` events in the background, with limits for each object and namespace.
 
 The same note about an object with the same reason is written at most once a minute. The next write after that has the
-number of repetitions as the event's series. A new event is dropped and counted if the queue is full or its namespace
-exceeds its rate, so that one namespace cannot block the events of others.
+number of repetitions as the event's series. A new event is dropped if the queue is full or its namespace exceeds its
+rate, so that one namespace cannot block the events of others.
 """
 
 import asyncio
@@ -27,20 +27,6 @@ NOTE_BYTES = 1024
 
 _REMEMBERED = 8192
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Stats:
-    """Counters of writes and repetitions, of events dropped as the queue was full or over their namespace's rate.
-
-    A failed write has failed after all retries.
-    """
-
-    written: int = 0
-    suppressed: int = 0
-    dropped: int = 0
-    limited: int = 0
-    failed: int = 0
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -72,6 +58,9 @@ class EventWriter:
         queue_size: Maximum of queued writes.
         writers: Maximum of writes in flight.
         rate_per_s: Events of a namespace per second, with a burst of 50 times that.
+
+    Attributes:
+        limited: Number of events that were dropped because their namespace exceeded its rate.
     """
 
     def __init__(
@@ -86,7 +75,7 @@ class EventWriter:
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.stats = Stats()
+        self.limited = 0
         self._client = client
         self._controller = controller
         self._instance = instance
@@ -111,10 +100,9 @@ class EventWriter:
         if last and last.note == note:
             last.count += 1
             if moment_s - last.at_s < self._window_s:
-                self.stats.suppressed += 1
                 return
         if not self._shares.take(about.namespace):
-            self.stats.limited += 1
+            self.limited += 1
             return
         event = self._event(about, type_, reason, action, note)
         if last and last.note == note:
@@ -142,7 +130,6 @@ class EventWriter:
         try:
             self._queue.put_nowait(write)
         except asyncio.QueueFull:
-            self.stats.dropped += 1
             return
         self._last_events[key] = last
         self._last_events.move_to_end(key)
@@ -154,9 +141,7 @@ class EventWriter:
         try:
             with contextlib.suppress(errors.AlreadyExists):  # an earlier attempt had succeeded; names are unique
                 await retries.retrying(write, idempotent=True, backoff=_BACKOFF)
-            self.stats.written += 1
         except Exception as error:
-            self.stats.failed += 1
             log.warning("an event was not written: %s", error, exc_info=not isinstance(error, errors.ClusterError))
         finally:
             self._queue.task_done()

@@ -103,32 +103,20 @@ class Informer(Generic[T]):
         """Time from the arrival of the last batch of events until the callback had handled it."""
         return max(watch.lag_s for watch in self._reflectors)
 
-    async def compare(self, *, settle_s: float = 2.0) -> store.Drift:
-        """LIST and compare with the store at an equal resourceVersion.
+    async def compare(self, *, settle_s: float = 2.0) -> set[str]:
+        """LIST and compare with the store at an equal resourceVersion; return the keys of objects that differ.
 
         Objects that differ are compared with another LIST after `settle_s`, because the watch may have been behind.
-        Only objects that differ both times, and did not change in the store in between, are drift.
+        Only objects that differ both times, and did not change in the store in between, are returned.
 
         Raises:
             errors.ApiError, errors.ConnectionLost: The LIST failed, so nothing was compared.
         """
         first = await self._differences()
         if not first:
-            return store.Drift()
+            return set()
         await self._sleep(settle_s)
-        stuck = sorted(first & await self._differences())
-        return store.Drift(
-            **{kind: tuple(key for found, key, _ in stuck if found == kind) for kind in store.Drift.__struct_fields__}
-        )
+        return {key for key, _, _ in first & await self._differences()}
 
-    async def _differences(self) -> set[tuple[str, str, str]]:
-        """Return for each difference its kind, the key, and the version of the object in the store."""
-        differences: set[tuple[str, str, str]] = set()
-        for watch in self._reflectors:
-            drift = await watch.differences()
-            for kind in store.Drift.__struct_fields__:
-                for key in getattr(drift, kind):
-                    stored = watch.store.objects.get(key)
-                    version = f"{stored.metadata.uid} {stored.metadata.resource_version}" if stored else ""
-                    differences.add((kind, key, version))
-        return differences
+    async def _differences(self) -> set[store.Difference]:
+        return {found for watch in self._reflectors for found in await watch.differences()}

@@ -142,7 +142,7 @@ class Reflector(Generic[T]):
                 log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
                 await self._sleep(delay_s)
 
-    async def differences(self) -> store.Drift:
+    async def differences(self) -> set[store.Difference]:
         """LIST only the objects' identities, and compare them with the store at that revision."""
         identities = self._resource.viewed_as(catalogue.Identified)
         listed: dict[str, tuple[str, int]] = {}

@@ -66,21 +66,8 @@ def subject(change: Change[T]) -> T:
     return change.old if isinstance(change, Deleted) else change.new
 
 
-class Drift(Struct, frozen=True, kw_only=True):
-    """Differences between the store and a LIST, by key; all three are empty if they are equal.
-
-    Attributes:
-        missing: Objects in the LIST but not in the store.
-        ghosts: Objects in the store but not in the LIST.
-        outdated: Objects with an older version or another UID in the store.
-    """
-
-    missing: tuple[str, ...] = ()
-    ghosts: tuple[str, ...] = ()
-    outdated: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.ghosts or self.outdated)
+Difference: TypeAlias = tuple[str, tuple[str, int] | None, bool]
+"""An object that differs between store and LIST: its key, its UID and revision in the store, and if it is listed."""
 
 
 class Store(Generic[T]):
@@ -114,16 +101,15 @@ class Store(Generic[T]):
         if self._gone:
             self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
-    def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> Drift:
+    def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> set[Difference]:
         """Compare with a LIST of this revision, given as key to (UID, revision).
 
         Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
         """
-        missing = [k for k in listed if k not in self.objects and self._gone.get(k, 0) <= revision]
         stored = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
-        ghosts = [k for k, (_, own) in stored.items() if k not in listed and own <= revision]
-        outdated = [k for k, was in listed.items() if k in stored and stored[k] != was and stored[k][1] <= revision]
-        return Drift(missing=tuple(missing), ghosts=tuple(ghosts), outdated=tuple(outdated))
+        missing = {k for k in listed if k not in stored and self._gone.get(k, 0) <= revision}
+        others = {k for k, own in stored.items() if own != listed.get(k) and own[1] <= revision}
+        return {(k, stored.get(k), k in listed) for k in missing | others}
 
     def _is_news(self, new: T) -> bool:
         """Return whether an event is not stale, and note its revision then."""

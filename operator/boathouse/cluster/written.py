@@ -57,8 +57,6 @@ class UserInfo(wire.View, frozen=True, kw_only=True):
     """User of a token; `extra` has the pod of a projected token."""
 
     username: str = ""
-    uid: str = ""
-    groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
@@ -81,7 +79,6 @@ class TokenReviewStatus(wire.View, frozen=True, kw_only=True):
     authenticated: bool = False
     user: UserInfo = UserInfo()
     audiences: tuple[str, ...] = ()
-    error: str = ""
 
 
 class TokenReview(wire.View, frozen=True, kw_only=True):
