@@ -371,7 +371,6 @@ class StateTerminated(View, frozen=True, kw_only=True):
     """How a container ended; `message` is its termination message."""
 
     exit_code: int = 0
-    signal: int = 0
     reason: str = ""
     message: str = ""
     started_at: datetime | None = None
