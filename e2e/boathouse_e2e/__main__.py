@@ -114,9 +114,7 @@ def load_image(
 
 
 @app.command(name="images")
-def build_images(
-    names: ImageNames = None,
-) -> None:
+def build_images(names: ImageNames = None) -> None:
     """Build the images of the demo and the tests if their inputs changed, and print the paths of their archives."""
     for path in images.ensure(names or images.DEFAULT).values():
         print(path)
@@ -124,10 +122,7 @@ def build_images(
 
 @app.command(name="load-images")
 def load_images(
-    names: ImageNames = None,
-    name: Name = _DEFAULT.name,
-    provider: ProviderName = "auto",
-    context: Context = None,
+    names: ImageNames = None, name: Name = _DEFAULT.name, provider: ProviderName = "auto", context: Context = None
 ) -> None:
     """Build the images of the demo and the tests, and load them into every node of the cluster."""
     images.load(_found(provider, name, context), names or images.DEFAULT)

@@ -141,12 +141,7 @@ _ALL = (
     _containerd("ctr"),
     Tool(name="pause", family="pause", package="."),
     Tool(name="coredns", family="coredns", package="github.com/coredns/coredns", module="github.com/coredns/coredns"),
-    Tool(
-        name=NETWORK_POLICIES,
-        family=NETWORK_POLICIES,
-        package=".",
-        module="sigs.k8s.io/kube-network-policies",
-    ),
+    Tool(name=NETWORK_POLICIES, family=NETWORK_POLICIES, package=".", module="sigs.k8s.io/kube-network-policies"),
     Tool(
         name="versitygw",
         family="versitygw",

@@ -82,8 +82,7 @@ SPARK_BASE = Base(
     folders=("/usr/share/man/man1",),
 )
 HADOOP_BASE = replace(
-    SPARK_BASE,
-    packages=("ca-certificates", "ivy", "openjdk-17-jre-headless", "python3", "tini", "usr-is-merged"),
+    SPARK_BASE, packages=("ca-certificates", "ivy", "openjdk-17-jre-headless", "python3", "tini", "usr-is-merged")
 )
 
 

@@ -18,6 +18,7 @@ from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
 from boathouse.services.mrjob.hadoop.observation import TASK_TYPE
 from boathouse.services.mrjob.on_cluster import TAGS
+from boathouse_e2e import played_pods
 from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import CLIENT_ENV, ClientSpec
 from boathouse_task.contract import TaskResult
@@ -36,8 +37,6 @@ _PODS: Final = catalogue.PODS.untyped()
 _STEP_S: Final = 0.2
 _TIMEOUT_S: Final = 10.0
 _REFUSED: Final = frozenset({403, 409})
-_PASSING: Final = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
-_BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
 _LOST: Final = 20
 _LEAVE: Final = 200
 
@@ -90,7 +89,7 @@ class HadoopClients:
         label = f"{names.LABEL_TASK_TYPE}={TASK_TYPE}"
         try:
             while True:
-                with contextlib.suppress(*_PASSING):
+                with contextlib.suppress(*played_pods.PASSING):
                     self._look((await self._api.list(_PODS, self._namespace, labels=label)).items)
                 await asyncio.sleep(_STEP_S)
         finally:
@@ -99,7 +98,7 @@ class HadoopClients:
             await asyncio.gather(*self._playing.values(), return_exceptions=True)
 
     def _look(self, pods: Sequence[Pod]) -> None:
-        running = {pod["metadata"]["uid"]: pod for pod in pods if _runs(pod)}
+        running = {pod["metadata"]["uid"]: pod for pod in pods if played_pods.runs(pod)}
         for uid, task in list(self._playing.items()):
             if task.done():
                 task.result()
@@ -148,7 +147,7 @@ class HadoopClients:
         """Return the UID of the cluster whose settings a pod has mounted."""
         settings = next(volume["configMap"]["name"] for volume in pod["spec"]["volumes"] if volume["name"] == "conf")
         while True:
-            with contextlib.suppress(*_PASSING):
+            with contextlib.suppress(*played_pods.PASSING):
                 found = await self._api.get(catalogue.CONFIG_MAPS.untyped(), settings, self._namespace)
                 return str(found["metadata"]["ownerReferences"][0]["uid"])
             await asyncio.sleep(_STEP_S)
@@ -156,24 +155,11 @@ class HadoopClients:
     async def _end(self, pod: Pod, exit_code: int, reason: str = "") -> None:
         metadata = pod["metadata"]
         result = TaskResult(outcome="failed", reason=reason)
-        ended = {
-            "exitCode": exit_code,
-            "message": msgspec.json.encode(result).decode() if reason else "",
-            "reason": "Error" if exit_code else "Completed",
-            "startedAt": _BEGAN,
-            "finishedAt": _ENDED,
-        }
-        status = {
-            "phase": "Failed" if exit_code else "Succeeded",
-            "containerStatuses": [{"name": names.CONTAINER, "state": {"terminated": ended, "running": None}}],
-        }
+        message = msgspec.json.encode(result).decode() if reason else ""
+        status = played_pods.ended(names.CONTAINER, exit_code, message)
         while True:
-            with contextlib.suppress(*_PASSING):
-                with contextlib.suppress(errors.NotFound, errors.Conflict):
-                    style = client.PatchStyle.STRATEGIC
-                    await self._api.patch_status(
-                        _PODS, metadata["name"], status, self._namespace, style=style, uid=metadata["uid"]
-                    )
+            with contextlib.suppress(*played_pods.PASSING):
+                await played_pods.write(self._api, self._namespace, metadata["name"], metadata["uid"], status)
                 return
             await asyncio.sleep(_STEP_S)
 
@@ -215,7 +201,7 @@ class Leave:
             if not (folder / "token").exists():
                 (folder / "token").write_text(await self._token_of(pod))
             (folder / "ca.crt").write_text(await self._authorities())
-        except (errors.NotFound, *_PASSING):
+        except (errors.NotFound, *played_pods.PASSING):
             return 0
         environment = Environment(token_path=folder / "token", ca_path=folder / "ca.crt")
         for port in self._ports():
@@ -229,7 +215,3 @@ class Leave:
             else:
                 return _LEAVE
         return 0
-
-
-def _runs(pod: Pod) -> bool:
-    return pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")

@@ -15,11 +15,7 @@ if TYPE_CHECKING:
 
 _SOURCES = paths.REPOSITORY / "e2e" / "hadoop"
 _POM, _SUMS = _SOURCES / "pom.xml", _SOURCES / "jars.sha256"
-_NEEDS = {
-    "java": "openjdk-17-jre-headless",
-    "javac": "openjdk-17-jdk-headless",
-    "mvn": "maven",
-}
+_NEEDS = {"java": "openjdk-17-jre-headless", "javac": "openjdk-17-jdk-headless", "mvn": "maven"}
 
 
 def prepare(program: Path) -> str:

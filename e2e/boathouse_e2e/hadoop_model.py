@@ -12,13 +12,7 @@ import collections
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
-from boathouse_task.cluster_contract import (
-    ApplicationFigures,
-    DfsState,
-    HdfsFigures,
-    YarnFigures,
-    YarnState,
-)
+from boathouse_task.cluster_contract import ApplicationFigures, DfsState, HdfsFigures, YarnFigures, YarnState
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

@@ -20,6 +20,7 @@ from typing_extensions import override
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST
+from boathouse_e2e import played_pods
 from boathouse_e2e.hadoop_master import Hadoop, Master
 from boathouse_e2e.hadoop_model import stores
 from boathouse_e2e.invariants import Violation
@@ -39,7 +40,6 @@ _STEP_S: Final = 0.5
 _REPORT_S: Final = 2.1
 """Time between reports: a little more than the endpoint demands."""
 _REFUSED: Final = 78
-_PASSING: Final = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
 
 
 @dataclasses.dataclass(slots=True)
@@ -117,7 +117,7 @@ class HadoopPods:
         try:
             while True:
                 if time.monotonic() - self._looked_s >= self._look_s:
-                    with contextlib.suppress(*_PASSING):
+                    with contextlib.suppress(*played_pods.PASSING):
                         self.look((await self._api.list(_PODS, self._namespace, labels=LABEL_HOST)).items)
                     self._looked_s = time.monotonic()
                 for cluster in self._clusters.values():
@@ -172,7 +172,7 @@ class HadoopPods:
             cluster.hadoop.stop()
             cluster.master = None
             return
-        with contextlib.suppress(errors.NotFound, errors.Conflict, *_PASSING):
+        with contextlib.suppress(errors.NotFound, errors.Conflict, *played_pods.PASSING):
             if pod["metadata"]["uid"] != cluster.master_uid:
                 await self._start(cluster, pod, now_s)
             if cluster.master is not None and now_s >= cluster.due_s:
@@ -208,8 +208,7 @@ class HadoopPods:
         metadata = pod["metadata"]
         ended = {"exitCode": _REFUSED, "message": "NameVolumeEmpty: the volume of the master is empty"}
         status = {"containerStatuses": [{"name": "namenode", "ready": False, "state": {"terminated": ended}}]}
-        style = client.PatchStyle.STRATEGIC
-        await self._api.patch_status(_PODS, metadata["name"], status, self._namespace, style=style, uid=metadata["uid"])
+        await played_pods.write(self._api, self._namespace, metadata["name"], metadata["uid"], status)
 
     def _violated(self, invariant: str, what: str) -> None:
         violation = Violation(invariant=invariant, what=what)
@@ -243,8 +242,7 @@ class _Client(AgentClient):
 
 def _is_ready(pod: Pod) -> bool:
     statuses = pod["status"].get("containerStatuses") or ()
-    runs = pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp")
-    return runs and bool(statuses) and all(status.get("ready") for status in statuses)
+    return played_pods.runs(pod) and bool(statuses) and all(status.get("ready") for status in statuses)
 
 
 def _volume(pod: Pod) -> str:

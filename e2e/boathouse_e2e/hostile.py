@@ -22,7 +22,7 @@ from boathouse.cluster import catalogue, client, config, errors
 from boathouse.resources import names
 from boathouse.services.mrcluster.model import MRCLUSTERS
 from boathouse.services.mrjob.model import MRJOBS
-from boathouse_e2e import faults, install, kubelets, lab
+from boathouse_e2e import faults, install, kubelets, lab, played_pods
 from boathouse_e2e.errors import ClusterError
 from boathouse_task.contract import TaskType
 
@@ -39,7 +39,6 @@ ACCOUNT = "editor"
 DRIVERS = "boathouse-spark"
 """The account of drivers in the attacker's namespace."""
 _AT_ONCE = 24
-_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
 _CLEAR_S = 600  # ten thousand pods, on a busy machine
 
 REPLICA_SETS = catalogue.Resource(group="apps", plural="replicasets", kind="ReplicaSet", view=dict[str, Any])
@@ -202,7 +201,7 @@ class Tenant:
                 return await self.api.create(resource, manifest, self.namespace)
             except errors.AlreadyExists:
                 return await self.api.get(resource, manifest["metadata"]["name"], self.namespace)
-            except _PASSING:
+            except played_pods.PASSING:
                 await asyncio.sleep(0.2)
 
     async def create_all(self, manifests: Iterable[Json]) -> int:
@@ -224,7 +223,7 @@ class Tenant:
         """Delete the namespace's pods at once; returns how many there were."""
         pods = (await self.api.list(catalogue.PODS, self.namespace, labels=labels)).items
         for pod in pods:
-            with contextlib.suppress(errors.NotFound, *_PASSING):
+            with contextlib.suppress(errors.NotFound, *played_pods.PASSING):
                 await self.api.delete(catalogue.PODS, pod.metadata.name, self.namespace, grace_period_s=0)
         return len(pods)
 
@@ -398,7 +397,7 @@ async def _delete_all(
 
     async def work() -> None:
         for name in left:
-            with contextlib.suppress(errors.NotFound, errors.Conflict, *_PASSING):
+            with contextlib.suppress(errors.NotFound, errors.Conflict, *played_pods.PASSING):
                 await admin.delete(resource, name, namespace, grace_period_s=0, propagation="Background")
                 if is_held:
                     await admin.patch(resource, name, {"metadata": {"finalizers": None}}, namespace)

@@ -32,10 +32,7 @@ OPERATOR, TASK, SPARK, OLDER_SPARK, HADOOP, OLDER_HADOOP, VERSITYGW = (
     "localhost/boathouse-hadoop:3.3.5",
     "localhost/versitygw:dev",
 )
-OF_VERSION = {
-    OPERATOR: Recipe(target="operator", base=PYTHON_BASE),
-    TASK: Recipe(target="task", base=PYTHON_BASE),
-}
+OF_VERSION = {OPERATOR: Recipe(target="operator", base=PYTHON_BASE), TASK: Recipe(target="task", base=PYTHON_BASE)}
 SPARK_RECIPE = Recipe(target="spark", base=SPARK_BASE, context="images/spark")
 HADOOP_RECIPE = Recipe(target="hadoop", base=HADOOP_BASE, context="images/hadoop")
 RECIPES = {

@@ -24,11 +24,7 @@ TAG: Final = "dev"
 
 
 def install(
-    cluster: Cluster,
-    values: Mapping[str, Any] | None = None,
-    *,
-    checkout: Path = paths.REPOSITORY,
-    tag: str = TAG,
+    cluster: Cluster, values: Mapping[str, Any] | None = None, *, checkout: Path = paths.REPOSITORY, tag: str = TAG
 ) -> None:
     """Install, upgrade or downgrade the chart of a checkout, and wait until the operator is ready.
 

@@ -21,7 +21,7 @@ import msgspec
 from boathouse.cluster import catalogue, client, errors, informer, store, wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse_e2e import lab
+from boathouse_e2e import lab, played_pods
 from boathouse_e2e.paused_tasks import PausedTasks
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
@@ -31,9 +31,6 @@ if TYPE_CHECKING:
 
 _LOOK_S = 0.05
 _AT_ONCE = 16
-_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
-"""What a busy API server answers; the same is asked again."""
-_BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,7 +223,7 @@ class Kubelets:
 
     async def _step_each(self, ready: Iterator[tuple[Pod, contract.TaskSpec]]) -> None:
         for pod, order in ready:
-            with contextlib.suppress(*_PASSING):
+            with contextlib.suppress(*played_pods.PASSING):
                 await self._step(pod, order)
 
     def _start_polling(self, pod: Pod, order: contract.TaskSpec) -> None:
@@ -315,7 +312,7 @@ class Kubelets:
         else:
             result = contract.TaskResult(outcome="failed", reason="OutputExists", user_error=True)
         while pod.metadata.uid in self._running:
-            with contextlib.suppress(*_PASSING):
+            with contextlib.suppress(*played_pods.PASSING):
                 await self._end(pod, job, "setup", result)
                 return
             await asyncio.sleep(_LOOK_S)
@@ -384,28 +381,11 @@ class Kubelets:
 
     async def end(self, pod: Pod, message: str, exit_code: int) -> bool:
         """End a pod's container with a termination message. Returns False where the pod was deleted meanwhile."""
-        failed = exit_code != 0
-        terminated = {
-            "exitCode": exit_code,
-            "message": message,
-            "reason": "Error" if failed else "Completed",
-            "startedAt": _BEGAN,
-            "finishedAt": _ENDED,
-        }
-        statuses = [{"name": pod.spec.containers[0].name, "state": {"terminated": terminated, "running": None}}]
-        status = {"phase": "Failed" if failed else "Succeeded", "containerStatuses": statuses}
-        with contextlib.suppress(errors.NotFound, errors.Conflict):  # it was deleted meanwhile
-            await self._api.patch_status(
-                _PODS,
-                pod.metadata.name,
-                status,
-                self._namespace,
-                style=client.PatchStyle.STRATEGIC,
-                uid=pod.metadata.uid,
-            )
+        status = played_pods.ended(pod.spec.containers[0].name, exit_code, message)
+        is_there = await played_pods.write(self._api, self._namespace, pod.metadata.name, pod.metadata.uid, status)
+        if is_there:
             self._stop(pod)
-            return True
-        return False
+        return is_there
 
 
 @contextlib.asynccontextmanager

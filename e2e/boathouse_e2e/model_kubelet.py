@@ -12,9 +12,9 @@ import contextlib
 import dataclasses
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from boathouse.cluster import catalogue, client, errors, informer, store, wire
+from boathouse.cluster import catalogue, client, informer, store, wire
 from boathouse.resources import quantity
-from boathouse_e2e import kwok
+from boathouse_e2e import kwok, played_pods
 from boathouse_e2e.invariants import Violation
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ Verdict = Literal["Allocated", "Deferred", "Infeasible", "Silent"]
 
 _PENDING: Final = "PodResizePending"
 _LOOK_S = 0.05
-_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
 
 
 @dataclasses.dataclass(slots=True)
@@ -203,24 +202,12 @@ class ModelKubelet:
     async def _show(self, pod: wire.PodView, verdict: Verdict) -> None:
         """Write the answer; it is written again if the API server is busy."""
         metadata = pod.metadata
-        with contextlib.suppress(errors.NotFound, errors.Conflict, *_PASSING):
-            await self._api.patch_status(
-                catalogue.PODS,
-                metadata.name,
-                answer(pod, verdict),
-                metadata.namespace,
-                style=client.PatchStyle.STRATEGIC,
-                uid=metadata.uid,
-            )
+        with contextlib.suppress(*played_pods.PASSING):
+            await played_pods.write(self._api, metadata.namespace, metadata.name, metadata.uid, answer(pod, verdict))
 
 
 @contextlib.asynccontextmanager
 async def running(model: ModelKubelet) -> AsyncIterator[ModelKubelet]:
     """Let the model work until the block ends; what went wrong with it is raised then."""
-    work = asyncio.create_task(model.run())
-    try:
+    async with played_pods.working(model.run()):
         yield model
-    finally:
-        work.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await work

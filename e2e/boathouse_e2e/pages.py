@@ -14,10 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-PAGES: Final = (
-    "README.md",
-    *(f"docs/{name}.md" for name in ("getting-started", "sparkapp", "mrjob", "mrcluster")),
-)
+PAGES: Final = ("README.md", *(f"docs/{name}.md" for name in ("getting-started", "sparkapp", "mrjob", "mrcluster")))
 """Every command of these is run by a test."""
 NAMESPACE: Final = "analytics"
 """The namespace that the pages use."""

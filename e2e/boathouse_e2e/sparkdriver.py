@@ -116,10 +116,7 @@ class Application:
 
     def _driver(self) -> dict[str, Any]:
         pod = self._pod(self._container())
-        volumes = [
-            {"name": "conf", "configMap": {"name": self.name}},
-            {"name": "local", "emptyDir": {}},
-        ]
+        volumes = [{"name": "conf", "configMap": {"name": self.name}}, {"name": "local", "emptyDir": {}}]
         spec = {**pod, "volumes": [*pod["volumes"], *volumes], "serviceAccountName": ACCOUNT, "restartPolicy": "Never"}
         labels = {"app": self.name, "spark-role": "driver"}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": {**self._metadata(), "labels": labels}, "spec": spec}

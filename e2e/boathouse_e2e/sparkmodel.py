@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import catalogue, client, errors
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, SPARKAPP_KIND, TASK_TYPE_DRIVER
-from boathouse_e2e import hostile, lab
+from boathouse_e2e import hostile, lab, played_pods
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 ACCOUNT = "boathouse-spark"
 _PODS = catalogue.PODS.untyped()
 _STEP_S = 0.1
-_PASSING = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests)
 _CONTAINER = "spark-kubernetes-driver"
-_BEGAN, _ENDED = "2026-01-01T00:00:00Z", "2026-01-01T00:00:10Z"
 
 
 def manifest(name: str, **spec: Any) -> dict[str, Any]:
@@ -79,9 +77,9 @@ class SparkModel:
         label = f"{LABEL_TASK_TYPE}={TASK_TYPE_DRIVER}"
         try:
             while True:
-                with contextlib.suppress(*_PASSING):
+                with contextlib.suppress(*played_pods.PASSING):
                     found = (await self._api.list(_PODS, lab.NAMESPACE, labels=label)).items
-                    self._look([pod for pod in found if _runs(pod)])
+                    self._look([pod for pod in found if played_pods.runs(pod)])
                 for task in self._playing.values():
                     if task.done():
                         task.result()
@@ -124,7 +122,7 @@ class SparkModel:
         return dict(json.loads(found["data"]["executor.yaml"]))
 
     async def _executors_run(self, driver: dict[str, Any]) -> bool:
-        with contextlib.suppress(*_PASSING):
+        with contextlib.suppress(*played_pods.PASSING):
             pods = (await self._api.list(_PODS, lab.NAMESPACE, labels="spark-role=executor")).items
             own = [pod for pod in pods if pod["metadata"]["ownerReferences"][0]["uid"] == driver["uid"]]
             running = [pod for pod in own if pod["status"]["phase"] == "Running"]
@@ -132,23 +130,8 @@ class SparkModel:
         return False
 
     async def _end(self, driver: dict[str, Any], exit_code: int) -> None:
-        terminated = {"exitCode": exit_code, "startedAt": _BEGAN, "finishedAt": _ENDED, "message": "the last line"}
-        terminated["reason"] = "Error" if exit_code else "Completed"
-        state = {"terminated": terminated, "running": None}
-        status = {
-            "phase": "Failed" if exit_code else "Succeeded",
-            "containerStatuses": [{"name": _CONTAINER, "state": state}],
-        }
-        metadata = driver["metadata"]
-        with contextlib.suppress(errors.NotFound, errors.Conflict):
-            await self._api.patch_status(
-                _PODS,
-                metadata["name"],
-                status,
-                lab.NAMESPACE,
-                style=client.PatchStyle.STRATEGIC,
-                uid=metadata["uid"],
-            )
+        metadata, status = driver["metadata"], played_pods.ended(_CONTAINER, exit_code, "the last line")
+        await played_pods.write(self._api, lab.NAMESPACE, metadata["name"], metadata["uid"], status)
 
 
 def executor(driver: dict[str, Any], template: dict[str, Any], number: int) -> dict[str, Any]:
@@ -177,18 +160,9 @@ def executor(driver: dict[str, Any], template: dict[str, Any], number: int) -> d
     }
 
 
-def _runs(pod: dict[str, Any]) -> bool:
-    return bool(pod["status"].get("phase") == "Running" and not pod["metadata"].get("deletionTimestamp"))
-
-
 @contextlib.asynccontextmanager
 async def running(api: client.ApiClient, place: lab.Lab) -> AsyncIterator[SparkModel]:
     """Drivers at work until the block ends; what went wrong with them is raised then."""
     model = SparkModel(api, place)
-    task = asyncio.create_task(model.run())
-    try:
+    async with played_pods.working(model.run()):
         yield model
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task

@@ -60,10 +60,7 @@ def manifests(credentials: Credentials, *, namespace: str = NAMESPACE) -> list[d
 
 def secret(credentials: Credentials, *, namespace: str) -> dict[str, Any]:
     """Return the Secret that jobs and the server read, with the names of variables that every S3 client knows."""
-    data = {
-        "AWS_ACCESS_KEY_ID": credentials.access_key_id,
-        "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key,
-    }
+    data = {"AWS_ACCESS_KEY_ID": credentials.access_key_id, "AWS_SECRET_ACCESS_KEY": credentials.secret_access_key}
     return {
         "apiVersion": "v1",
         "kind": "Secret",

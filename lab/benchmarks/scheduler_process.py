@@ -22,6 +22,7 @@ import support
 from boathouse.cluster import client, config, election
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
+from boathouse.resources.config import LeaseConfig
 from boathouse.scheduling import assembly, scheduler
 from boathouse.services.mrjob.model import MRJOBS
 from boathouse.telemetry import logs, metrics
@@ -29,7 +30,7 @@ from boathouse_policies import model, profiles
 
 QUEUE = model.QueueName("default")
 SIZE = model.Resources(cpu_milli=100, memory_bytes=64 << 20)
-PATIENT = election.Timing(duration_s=3600, renew_deadline_s=3000, retry_s=2, settle_s=1)  # it is stopped between rounds
+PATIENT = LeaseConfig(duration_seconds=3600, renew_deadline_seconds=3000)  # it is stopped between rounds
 
 
 class Factory:
@@ -80,7 +81,7 @@ async def main(arguments: argparse.Namespace) -> None:
     loop, figures = asyncio.get_running_loop(), metrics.Metrics()
     async with client.ApiClient(config.load(arguments.kubeconfig)) as api, asyncio.TaskGroup() as group:
         leader = election.LeaderElection(
-            api, namespace="default", identity=f"bench-{os.getpid()}", on_lost=sys.exit, timing=PATIENT
+            api, namespace="default", identity=f"bench-{os.getpid()}", on_lost=sys.exit, lease=PATIENT
         )
         tasks = [group.create_task(leader.run())]
         await leader.acquired()

@@ -133,7 +133,7 @@ class Bulk:
     def __init__(self, api: client.ApiClient) -> None:
         self.api = api
 
-    async def list(self, resource: catalogue.Resource[Any], *, fields: str = "") -> client.Page[Any]:
+    async def list(self, resource: catalogue.Resource[Any], *, fields: str = "") -> catalogue.Page[Any]:
         """Return all objects of the namespace; a list that fails is retried."""
         return await reading(lambda: self.api.list(resource, NAMESPACE, fields=fields))
 

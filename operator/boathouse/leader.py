@@ -94,7 +94,7 @@ class Leader:
             metrics=context.metrics,
             saved=saved,
             limited={
-                "events": lambda: context.events.stats.limited,
+                "events": lambda: context.events.limited,
                 "conditions": lambda: scheduler_.state.conditions.shares.refused,
                 "statuses": lambda: statuses.refused,
             },

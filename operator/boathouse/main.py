@@ -105,18 +105,12 @@ class _Life:
         self._stop = stop
         self._ending = False
         self._leader: leader.Leader | None = None
-        lease = operator_options.config.lease
         self._election = election.LeaderElection(
             api,
             namespace=operator_options.config.namespace,
-            name=lease.name,
             identity=operator_options.identity,
             on_lost=die,
-            timing=election.Timing(
-                duration_s=lease.duration_seconds,
-                renew_deadline_s=lease.renew_deadline_seconds,
-                retry_s=lease.retry_period_seconds,
-            ),
+            lease=operator_options.config.lease,
         )
         self._events = events.EventWriter(
             api,

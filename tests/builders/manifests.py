@@ -328,7 +328,7 @@ def volume_view(
             access_modes=("ReadWriteOnce",),
             storage_class_name="late",
             node_affinity=volume_affinity(host) if host else None,
-            claim_ref=views.ClaimReference(namespace=NAMESPACE, name=claim) if claim else None,
+            claim_ref=wire.Identity(namespace=NAMESPACE, name=claim) if claim else None,
             csi=views.CsiSource(driver=driver, volume_handle=name) if driver else None,
         ),
         status=views.Phase(phase=phase),

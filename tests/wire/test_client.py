@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from boathouse.cluster import catalogue, config, errors, retries, transport
+from boathouse.cluster import catalogue, config, errors, retries, server_time, transport
 from boathouse.cluster.client import ApiClient, PatchStyle
 from tests.builders import manifests
 
@@ -188,7 +188,7 @@ def test_a_rotated_token_is_read_again(tmp_path):
     now_s, file = [0.0], tmp_path / "token"
     file.write_text("old")
     settings = config.ClusterConfig(server="http://here", token_file=file)
-    connection = transport.Transport(settings, monotonic=lambda: now_s[0])
+    connection = transport.Transport(settings, clock=server_time.ServerTime(lambda: now_s[0]))
     assert connection._current_token() == "old"
     file.write_text("new")
     now_s[0] = 61.0

@@ -122,12 +122,7 @@ def begin(spec: ClusterSpec, *, provider: str = LOCAL, own_docker: bool = False)
         taken = {state.slot for state in load_all()}
         slot = free_slot(taken, routed=_routed_networks(), nodes=spec.nodes)
         state = State(
-            cluster_id=uuid.uuid4().hex,
-            slot=slot,
-            phase=STARTING,
-            spec=spec,
-            provider=provider,
-            own_docker=own_docker,
+            cluster_id=uuid.uuid4().hex, slot=slot, phase=STARTING, spec=spec, provider=provider, own_docker=own_docker
         )
         state.save()
     return state

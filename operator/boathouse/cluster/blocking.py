@@ -1,29 +1,25 @@
 """Send requests to the API server and wait for the answers: for commands, which have no event loop."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import itertools
 import time
 import urllib.parse
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 import pycurl
 
 from boathouse.cluster import curl_options, errors, server_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from boathouse.cluster.config import ClusterConfig
-    from boathouse.cluster.kubeconfig import Credential
+from boathouse.cluster.config import ClusterConfig
+from boathouse.cluster.kubeconfig import Credential
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 4
 """How often a request is sent that the server is too busy for."""
 MAX_RETRY_AFTER_S: Final = 30.0
 """A server that says to wait longer is not waited for."""
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 _TURN_S: Final = 1.0
 """How long libcurl waits at most before Python looks for signals."""
 
@@ -31,15 +27,15 @@ _TURN_S: Final = 1.0
 class Session:
     """Sends requests with the credentials of a user. Threads may share it; each transfer has connections of its own.
 
-    Args:
-        config: The API server and the credentials.
-        sleep: Sleeps for a number of seconds.
+    Requests raise `errors.ApiError` for an error status, `errors.ConnectionLost` if no complete response arrives in
+    time, and `errors.ConfigError` if a plugin or a file of the kubeconfig has no credential.
     """
+
+    _credential: Credential | None = None
 
     def __init__(self, config: ClusterConfig, *, sleep: Callable[[float], object] = time.sleep) -> None:
         self._config = config
         self._sleep = sleep
-        self._credential: Credential | None = None
         self._idle: list[pycurl.CurlMulti] = []
 
     def request(
@@ -54,18 +50,7 @@ class Session:
     ) -> bytes:
         """Send a request and return the body of its response. A request that a busy server refused is repeated.
 
-        Args:
-            method: The HTTP method.
-            path: The URL's path, quoted.
-            query: The URL's query, not quoted.
-            body: The request's body.
-            content_type: Its type.
-            timeout_s: Seconds until the response must be complete.
-
-        Raises:
-            errors.ApiError: The server responded with an error status.
-            errors.ConnectionLost: No complete response arrived in time.
-            errors.ConfigError: A plugin or a file of the kubeconfig has no credential.
+        The path is quoted, the query is not.
         """
         options: dict[int, Any] = {pycurl.TIMEOUT_MS: round(timeout_s * 1000), pycurl.ACCEPT_ENCODING: "gzip"}
         return b"".join(self._sent(method, path, query, options, body=body, content_type=content_type))
@@ -73,32 +58,15 @@ class Session:
     def stream(self, path: str, *, query: Mapping[str, str] | None = None, idle_s: float = 0) -> Iterator[bytes]:
         """Yield the body of a GET's response in parts, as they arrive, until the server ends it.
 
-        Args:
-            path: The URL's path, quoted.
-            query: The URL's query, not quoted.
-            idle_s: Seconds without data after which the connection is lost; 0 for no limit.
-
-        Raises:
-            errors.ApiError: The server responded with an error status.
-            errors.ConnectionLost: The connection broke, or had no data for `idle_s`.
-            errors.ConfigError: A plugin or a file of the kubeconfig has no credential.
+        The connection is lost after `idle_s` without data; 0 is no limit.
         """
         options: dict[int, Any] = {pycurl.LOW_SPEED_LIMIT: 1, pycurl.LOW_SPEED_TIME: round(idle_s)}
         return self._sent("GET", path, query, options)
 
-    def _sent(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None,
-        options: Mapping[int, Any],
-        *,
-        body: bytes | None = None,
-        content_type: str = "",
-    ) -> Iterator[bytes]:
+    def _sent(self, method: str, path: str, *rest: Any, **body: Any) -> Iterator[bytes]:
         """Yield the body of a response, after the attempts that failed before there was any of it."""
         for attempt in itertools.count(1):
-            with contextlib.closing(self._handle(method, path, query, options, body, content_type)) as curl:
+            with contextlib.closing(self._handle(method, path, *rest, **body)) as curl:
                 try:
                     yield from self._transfer(curl, f"{method} {path}")
                 except errors.ApiError as error:
@@ -126,16 +94,14 @@ class Session:
         path: str,
         query: Mapping[str, str] | None,
         options: Mapping[int, Any],
-        body: bytes | None,
-        content_type: str,
+        body: bytes | None = None,
+        content_type: str = "",
     ) -> pycurl.Curl:
         config = self._authenticated()
         url, connection = curl_options.server(config)
         if not config.proxy_url and urllib.parse.urlsplit(config.server).hostname in _LOOPBACK:
             connection[pycurl.PROXY] = ""  # the environment's proxies are for other machines
-        curl = pycurl.Curl()
-        for option, value in (*connection.items(), *options.items()):
-            curl.setopt(option, value)
+        curl = curl_options.handle((*connection.items(), *options.items()))
         curl.setopt(pycurl.URL, f"{url}{path}" + (f"?{urllib.parse.urlencode(query)}" if query else ""))
         curl_options.set_body(curl, method, body)
         curl.setopt(pycurl.HTTPHEADER, _headers(config, content_type if body is not None else ""))
@@ -181,9 +147,6 @@ class Session:
             self._idle.append(multi)
         if curl_options.is_error(curl):
             raise curl_options.to_error(curl, b"".join(parts))
-
-
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 def _headers(config: ClusterConfig, content_type: str) -> list[str]:

@@ -5,20 +5,15 @@ reconcile) is logged with its traceback, published as an event once, and counted
 object. Cancellation passes through.
 """
 
-from __future__ import annotations
-
 import collections
 import enum
 import logging
-from typing import TYPE_CHECKING, Any, TypeVar
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from boathouse.cluster import events as event_writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.wire import ObjectMeta
+from boathouse.cluster.catalogue import Resource
+from boathouse.cluster.wire import ObjectMeta
 
 T = TypeVar("T")
 
@@ -49,27 +44,15 @@ class Reason(enum.StrEnum):
 
 
 class Boundary:
-    """Sets objects aside, and remembers them so that each is reported once.
+    """Sets objects aside, counts them by kind and reason, and remembers them so that each is reported once."""
 
-    Args:
-        events: Publishes events, or None.
-
-    Attributes:
-        counts: Number of objects that were set aside, by kind and reason.
-    """
-
-    def __init__(self, events: event_writer.EventSink | None = None) -> None:
+    def __init__(self, events: event_writer.EventWriter | None = None) -> None:
         self.counts: collections.Counter[tuple[str, Reason]] = collections.Counter()
         self._events = events
         self._reported: collections.OrderedDict[tuple[str, str, Reason], None] = collections.OrderedDict()
 
     def run(
-        self,
-        resource: Resource[Any],
-        subject: ObjectMeta,
-        reason: Reason,
-        call: Callable[[T], object],
-        argument: T,
+        self, resource: Resource[Any], subject: ObjectMeta, reason: Reason, call: Callable[[T], object], argument: T
     ) -> None:
         """Call with the argument and set the subject aside if it raises. A context manager costs ten times as much."""
         try:
@@ -79,7 +62,7 @@ class Boundary:
 
     def set_aside(self, resource: Resource[Any], subject: ObjectMeta, reason: Reason, error: Exception) -> None:
         """Log, count and report an object and its error, unless it was reported before."""
-        key = (resource.kind, subject.uid or f"{subject.namespace}/{subject.name}", reason)
+        key = (resource.kind, subject.uid or subject.key, reason)
         if key in self._reported:
             self._reported.move_to_end(key)
             return
@@ -87,8 +70,7 @@ class Boundary:
         if len(self._reported) > _REMEMBERED:
             self._reported.popitem(last=False)
         self.counts[resource.kind, reason] += 1
-        where = f"{subject.namespace}/{subject.name}" if subject.namespace else subject.name
-        log.error("%s %s is set aside: %s", resource.kind, where, reason, exc_info=error)
+        log.error("%s %s is set aside: %s", resource.kind, subject.key, reason, exc_info=error)
         if self._events is not None:
             about = event_writer.reference(resource, subject.namespace, subject.name, subject.uid)
             note = f"Boathouse cannot represent this {resource.kind} and sets it aside ({reason}): {describe(error)}"

@@ -3,10 +3,8 @@
 Envelopes are lists, watch events and error statuses.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 from msgspec import DecodeError, Raw, field
 
@@ -20,17 +18,27 @@ MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
 
 
 class ListMeta(View, frozen=True, kw_only=True):
-    """`metav1.ListMeta`; `continue_` is the token of the next page."""
+    """`metav1.ListMeta`."""
 
     resource_version: str = ""
     continue_: str = field(default="", name="continue")
 
 
-class ListBody(View, Generic[T], frozen=True, kw_only=True):
-    """Response to a LIST."""
+class Page(View, Generic[T], frozen=True, kw_only=True):
+    """A page of a LIST. All pages of one LIST have the same `resource_version`."""
 
     items: tuple[T, ...] = ()
     metadata: ListMeta = ListMeta()
+
+    @property
+    def resource_version(self) -> str:
+        """Version of the state that the LIST shows."""
+        return self.metadata.resource_version
+
+    @property
+    def continue_token(self) -> str:
+        """Token of the next page; empty on the last one."""
+        return self.metadata.continue_
 
 
 class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
@@ -64,24 +72,10 @@ class Status(View, frozen=True, kw_only=True):
     details: StatusDetails | None = None
 
 
-class Identity(View, frozen=True, kw_only=True):
-    """Identity and resourceVersion of an object, for comparisons."""
-
-    name: str = ""
-    namespace: str = ""
-    uid: str = ""
-    resource_version: str = ""
-
-    @property
-    def key(self) -> str:
-        """`namespace/name`, or `name` for cluster-scoped objects."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-
 class Identified(View, frozen=True, kw_only=True):
     """An object of any kind, decoded only for its identity."""
 
-    metadata: Identity = Identity()
+    metadata: wire.Identity = wire.Identity()
 
 
 V = TypeVar("V")
@@ -109,12 +103,7 @@ class Resource(Generic[T]):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of the collection, an object or its subresource.
-
-        Args:
-            namespace: Namespace; None for a collection of all namespaces or for a cluster-scoped kind.
-            name: Name; None for the collection.
-            subresource: Subresource, such as `status`, `binding`, `resize`.
+        """Return the URL path of an object, of its subresource, or without a name of the collection.
 
         Raises:
             ValueError: A cluster-scoped kind has a namespace, or an object of a namespaced kind has none.
@@ -127,18 +116,11 @@ class Resource(Generic[T]):
         scope = f"namespaces/{namespace}" if namespace else None
         return "/".join(filter(None, (prefix, scope, self.plural, name, subresource)))
 
-    def viewed_as(self, view: type[V]) -> Resource[V]:
+    def viewed_as(self, view: type[V]) -> "Resource[V]":
         """Return this kind with another model."""
-        return Resource(
-            group=self.group,
-            version=self.version,
-            plural=self.plural,
-            kind=self.kind,
-            namespaced=self.namespaced,
-            view=view,
-        )
+        return dataclasses.replace(cast("Resource[Any]", self), view=view)
 
-    def untyped(self) -> Resource[wire.Manifest]:
+    def untyped(self) -> "Resource[wire.Manifest]":
         """Return this kind with plain dictionaries as its model."""
         return self.viewed_as(wire.Manifest)
 

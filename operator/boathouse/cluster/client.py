@@ -1,34 +1,22 @@
 """Client of the API server's verbs, typed by kind. For retries see `boathouse.cluster.retries`."""
 
-from __future__ import annotations
-
 import contextlib
 import enum
 import functools
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
+from typing import Any, Self, TypeVar, cast
 
 import msgspec
 
 from boathouse.cluster import catalogue, errors, transport, wire, written
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, AsyncIterator, Hashable, Mapping
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.config import ClusterConfig
+from boathouse.cluster.catalogue import Resource
+from boathouse.cluster.config import ClusterConfig
 
 T = TypeVar("T")
 
+_FIELD_MANAGER = "boathouse"
 PAGE_LIMIT = 500
 """Objects per page of a LIST, as in client-go's pager."""
-
-
-class Page(msgspec.Struct, Generic[T], frozen=True, kw_only=True):
-    """A page of a LIST. All pages of one LIST have the same `resource_version`."""
-
-    items: tuple[T, ...]
-    resource_version: str
-    continue_token: str = ""
 
 
 class PatchStyle(enum.Enum):
@@ -47,16 +35,10 @@ class ApiClient:
     """
 
     def __init__(
-        self,
-        config: ClusterConfig,
-        *,
-        request_timeout_s: float = 30.0,
-        user_agent: str = "boathouse",
-        field_manager: str = "boathouse",
+        self, config: ClusterConfig, *, request_timeout_s: float = 30.0, user_agent: str = "boathouse"
     ) -> None:
         self.namespace = config.namespace
         self._transport = transport.Transport(config, request_timeout_s=request_timeout_s, user_agent=user_agent)
-        self._field_manager = field_manager
 
     async def __aenter__(self) -> Self:
         await self._transport.__aenter__()
@@ -69,7 +51,7 @@ class ApiClient:
 
     async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
         """Return an object."""
-        return _decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
+        return decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
 
     async def list_page(
         self,
@@ -80,34 +62,29 @@ class ApiClient:
         fields: str = "",
         limit: int = PAGE_LIMIT,
         continue_token: str = "",
-    ) -> Page[T]:
+    ) -> catalogue.Page[T]:
         """Return one page of the newest state; with `limit` 0, everything.
 
         Raises:
             errors.Gone: The continue token has expired; list from the start.
         """
-        query = _selectors(labels, fields)
-        if limit:
-            query["limit"] = str(limit)
-        if continue_token:
-            query["continue"] = continue_token
+        query = _query(
+            labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": continue_token}
+        )
         answer = await self._transport.request("GET", resource.path(namespace), query=query)
-        body: catalogue.ListBody[T] = _decode(answer, catalogue.ListBody[resource.view])  # type: ignore[name-defined] # at run time it is a type
-        meta = body.metadata
-        return Page(items=body.items, resource_version=meta.resource_version, continue_token=meta.continue_)
+        return decode(answer, catalogue.Page[resource.view])  # type: ignore[name-defined] # at run time it is a type
 
     async def list(
         self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
-    ) -> Page[T]:
+    ) -> catalogue.Page[T]:
         """Return all objects, read page by page at one resourceVersion."""
-        page = await self.list_page(resource, namespace, labels=labels, fields=fields)
-        items = page.items
-        while page.continue_token:
-            page = await self.list_page(
-                resource, namespace, labels=labels, fields=fields, continue_token=page.continue_token
-            )
+        items: tuple[T, ...] = ()
+        token = ""
+        while True:
+            page = await self.list_page(resource, namespace, labels=labels, fields=fields, continue_token=token)
             items += page.items
-        return Page(items=items, resource_version=page.resource_version)
+            if not (token := page.continue_token):
+                return catalogue.Page(items=items, metadata=page.metadata)
 
     @contextlib.asynccontextmanager
     async def watch(
@@ -123,21 +100,17 @@ class ApiClient:
     ) -> AsyncIterator[AsyncGenerator[transport.Lines, None]]:
         """Open a WATCH with bookmarks and yield its lines, each of which is an event.
 
-        Args:
-            resource: The kind.
-            namespace: Namespace; None for all.
-            resource_version: Start of the watch: that of a LIST, an event or a bookmark.
-            labels: Label selector.
-            fields: Field selector.
-            timeout_s: Time after which the server ends the watch.
-            idle_s: Time without data after which the connection is lost (bookmarks arrive about once a minute).
+        It starts at `resource_version`: that of a LIST, an event or a bookmark. The server ends it after `timeout_s`;
+        after `idle_s` without data the connection is lost (bookmarks arrive about once a minute).
         """
-        query = _selectors(labels, fields) | {
-            "watch": "1",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": resource_version,
-            "timeoutSeconds": str(max(1, round(timeout_s))),
-        }
+        query = _query(
+            labelSelector=labels,
+            fieldSelector=fields,
+            watch="1",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            timeoutSeconds=str(max(1, round(timeout_s))),
+        )
         stream = self._transport.stream(resource.path(namespace), query=query, idle_s=idle_s)
         async with contextlib.aclosing(stream):
             yield stream
@@ -152,7 +125,8 @@ class ApiClient:
         Raises:
             errors.AlreadyExists: The name is in use; GET the object to see by whom.
         """
-        return _decode(await self._send("POST", resource.path(namespace), manifest, query=_dry(dry_run)), resource.view)
+        query = _query(dryRun="All" if dry_run else "")
+        return decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
 
     async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
         """Replace an object (PUT). With `metadata.resourceVersion`, only this version is replaced.
@@ -160,7 +134,7 @@ class ApiClient:
         Raises:
             errors.Conflict: The object has changed since.
         """
-        return _decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
+        return decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
 
     async def patch(
         self,
@@ -176,31 +150,20 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Patch an object or a subresource of it.
+        """Patch an object, or a subresource of it such as `status` or `resize`.
 
-        Args:
-            resource: The kind.
-            name: The object's name.
-            patch: The patch; for `APPLY` all fields that the operator owns, with apiVersion and kind.
-            namespace: The object's namespace.
-            style: Merge strategy. Custom resources do not support the strategic merge.
-            subresource: Subresource, such as `status` or `resize`.
-            force: With `APPLY`: take over fields of other owners.
-            manager: Field manager; empty for the client's.
-            resource_version: The only version to patch.
-            uid: UID of the only object to patch.
+        With `APPLY` the patch has all fields that the operator owns, apiVersion and kind, and `force` takes over fields
+        of other owners. Custom resources do not support the strategic merge. An empty `manager` is the client's.
 
         Raises:
             errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
-        query = {"fieldManager": manager or self._field_manager}
-        if style is PatchStyle.APPLY and force:
-            query["force"] = "true"
-        precondition = {k: v for k, v in {"resourceVersion": resource_version, "uid": uid}.items() if v}
+        query = _query(fieldManager=manager, force="true" if style is PatchStyle.APPLY and force else "")
+        precondition = _query(resourceVersion=resource_version, uid=uid)
         body = {**patch, "metadata": {**patch.get("metadata", {}), **precondition}} if precondition else patch
         path = resource.path(namespace, name, subresource)
         try:
-            return _decode(await self._send("PATCH", path, body, query=query, content_type=style.value), resource.view)
+            return decode(await self._send("PATCH", path, body, query=query, content_type=style.value), resource.view)
         except errors.Invalid as error:  # the server's response to a patch with another UID: metadata.uid is immutable
             if uid and "metadata.uid" in error.message:
                 raise errors.Conflict(error.status, error.reason, error.message) from error
@@ -217,11 +180,7 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Merge `status` into an object's status.
-
-        Raises:
-            errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
-        """
+        """Merge `status` into an object's status; see `patch`."""
         return await self.patch(
             resource,
             name,
@@ -246,7 +205,6 @@ class ApiClient:
         """Delete an object. With `uid`, only the object with this UID is deleted.
 
         Raises:
-            errors.NotFound: The object does not exist.
             errors.Conflict: The object of this name has another UID.
         """
         options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
@@ -277,13 +235,14 @@ class ApiClient:
 
         Raises:
             errors.Conflict: The pod is bound, gated, being deleted, or has another UID: GET it.
-            errors.NotFound: The pod does not exist.
         """
-        meta = written.WrittenMeta(
-            name=name, namespace=namespace, uid=uid, labels=dict(labels or {}), annotations=dict(annotations or {})
-        )
-        target = written.BindingTarget(api_version="v1", name=node)
-        binding = written.Binding(api_version="v1", metadata=meta, target=target)
+        merged = {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
+        binding = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {"name": name, "namespace": namespace, "uid": uid, **merged},
+            "target": {"apiVersion": "v1", "kind": "Node", "name": node},
+        }
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
 
     async def resize(
@@ -295,14 +254,7 @@ class ApiClient:
         manager: str = "",
         uid: str = "",
     ) -> wire.PodView:
-        """Change containers' `requests` and `limits` in place (PATCH pods/resize).
-
-        Args:
-            namespace: The pod's namespace.
-            name: The pod's name.
-            resources: Container name to `{"requests": {...}, "limits": {...}}`.
-            manager: Field manager; empty for the client's.
-            uid: UID of the only pod to resize.
+        """Change containers' `requests` and `limits` in place (PATCH pods/resize); `resources` has both by container.
 
         Raises:
             errors.Conflict: `uid` was given and differs from the pod's.
@@ -310,11 +262,10 @@ class ApiClient:
             errors.Forbidden: A quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
-        patch = {"spec": {"containers": containers}}
         return await self.patch(
             catalogue.PODS,
             name,
-            patch,
+            {"spec": {"containers": containers}},
             namespace,
             style=PatchStyle.STRATEGIC,
             subresource="resize",
@@ -323,43 +274,20 @@ class ApiClient:
         )
 
     async def end_pod(self, namespace: str, name: str, annotations: Mapping[str, str], *, uid: str) -> None:
-        """Let a pod end at once by a deadline, which keeps its object and its logs; merge annotations into it.
-
-        Raises:
-            errors.Conflict: The pod of this name is another.
-        """
+        """Let a pod end at once by a deadline, which keeps its object and its logs; merge annotations into it."""
         patch = {"metadata": {"annotations": dict(annotations)}, "spec": {"activeDeadlineSeconds": 1}}
         await self.patch(catalogue.PODS, name, patch, namespace, uid=uid)
 
     async def annotate_status(
-        self,
-        namespace: str,
-        name: str,
-        annotations: Mapping[str, str],
-        *,
-        resource_version: str,
-        uid: str,
+        self, namespace: str, name: str, annotations: Mapping[str, str], *, resource_version: str, uid: str
     ) -> wire.PodView:
-        """Merge annotations into one version of a pod (PATCH pods/status, which keeps annotations).
-
-        Raises:
-            errors.Conflict: The pod has changed, or is another.
-        """
+        """Merge annotations into one version of a pod (PATCH pods/status, which keeps annotations)."""
+        patch = {"metadata": {"annotations": dict(annotations)}}
         return await self.patch(
-            catalogue.PODS,
-            name,
-            {"metadata": {"annotations": dict(annotations)}},
-            namespace,
-            subresource="status",
-            resource_version=resource_version,
-            uid=uid,
+            catalogue.PODS, name, patch, namespace, subresource="status", resource_version=resource_version, uid=uid
         )
 
-    # Other kinds
-
-    async def create_event(self, event: written.Event) -> None:
-        """Create an `events.k8s.io/v1` event in its own namespace. Use `EventWriter`, which also limits the rate."""
-        await self._send("POST", catalogue.EVENTS.path(event.metadata.namespace), event)
+    # Tokens
 
     async def create_token(self, namespace: str, account: str, seconds: int) -> str:
         """Return a token of a service account for the API server and the kubelets, valid for `seconds`.
@@ -374,17 +302,13 @@ class ApiClient:
             "spec": {"audiences": [], "expirationSeconds": seconds},
         }
         path = catalogue.SERVICE_ACCOUNTS.path(namespace, account, "token")
-        token = _decode(await self._send("POST", path, request), written.TokenRequest).status.token
-        if not token:
+        status: dict[str, str] = decode(await self._send("POST", path, request), wire.Manifest).get("status") or {}
+        if not status.get("token"):
             raise errors.DecodeError(f"the response to a request for a token of {namespace}/{account} has none")
-        return token
+        return status["token"]
 
     async def token_review(self, token: str, audience: str) -> written.TokenReviewStatus:
-        """Review a token for an audience.
-
-        Returns:
-            The status. `authenticated` is also False if the token has another audience.
-        """
+        """Review a token for an audience; `authenticated` is also False if the token has another audience."""
         review = {
             "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
             "kind": catalogue.TOKEN_REVIEWS.kind,
@@ -392,7 +316,7 @@ class ApiClient:
         }
         status = (await self.create(catalogue.TOKEN_REVIEWS, review)).status
         if status.authenticated and audience not in status.audiences:  # an authenticator without support for audiences
-            return written.TokenReviewStatus(error=f"the token's audience is not {audience}")
+            return written.TokenReviewStatus()
         return status
 
     async def _send(
@@ -404,7 +328,7 @@ class ApiClient:
         query: transport.Query | None = None,
         content_type: str = "application/json",
     ) -> bytes:
-        query = {"fieldManager": self._field_manager, **(query or {})} if method != "DELETE" else query
+        query = {"fieldManager": _FIELD_MANAGER, **(query or {})} if method != "DELETE" else query
         data = _ENCODER.encode(body)
         return await self._transport.request(method, path, query=query, body=data, content_type=content_type)
 
@@ -412,22 +336,23 @@ class ApiClient:
 _ENCODER = msgspec.json.Encoder()
 
 
-@functools.cache
-def _decoder(shape: Hashable) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(cast("type[Any]", shape))
+_decoder = functools.cache(msgspec.json.Decoder)
 
 
-def _decode(body: bytes, shape: type[T]) -> T:
+def decode(body: bytes | msgspec.Raw, shape: type[T], name: str = "") -> T:
+    """Return what the API server sent.
+
+    Raises:
+        errors.DecodeError: It does not have the shape, which the message names.
+    """
     try:
         value: T = _decoder(cast("Hashable", shape)).decode(body)
     except catalogue.MALFORMED as error:
-        raise errors.DecodeError(f"not a {getattr(shape, '__name__', shape)}: {error}; {body[:200]!r}") from error
+        said = f"{error}; {bytes(body)[:200]!r}"
+        raise errors.DecodeError(f"not a {name or getattr(shape, '__name__', shape)}: {said}") from error
     return value
 
 
-def _selectors(labels: str, fields: str) -> transport.Query:
-    return {k: v for k, v in {"labelSelector": labels, "fieldSelector": fields}.items() if v}
-
-
-def _dry(dry_run: bool) -> transport.Query | None:
-    return {"dryRun": "All"} if dry_run else None
+def _query(**parameters: str) -> transport.Query:
+    """Return the parameters that are not empty."""
+    return {name: value for name, value in parameters.items() if value}

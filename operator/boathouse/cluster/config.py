@@ -1,10 +1,8 @@
 """Address and credentials of the API server: the pod's service account, or a kubeconfig.
 
 The operator takes what it can use for weeks without asking anybody (`load`), commands take whatever their user's
-kubectl takes (`of_user`).
+kubectl takes (`of_user`). If nothing usable is found, a `ConfigError` says why and what to set.
 """
-
-from __future__ import annotations
 
 import base64
 import dataclasses
@@ -12,14 +10,12 @@ import os
 import ssl
 import tempfile
 import urllib.parse
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from boathouse.cluster import kubeconfig as kubeconfigs
 from boathouse.cluster.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Folder of a pod's token, CA and namespace."""
@@ -32,7 +28,6 @@ class ClusterConfig:
     Attributes:
         server: Base URL. `http://` is accepted, for a proxy or a fake on this machine.
         ca_pem: PEM of the authorities that may sign the server's certificate; None for the system's.
-        token: A bearer token that never changes.
         token_file: A file with the token, which is read again after its rotation; takes precedence over `token`.
         client_pem: PEM of a client certificate followed by its key.
         tls_server_name: Name to verify in the server's certificate; None for the URL's host.
@@ -56,42 +51,33 @@ class ClusterConfig:
     namespace: str = "default"
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """Return the TLS context, None for plain HTTP.
-
-        Raises:
-            ConfigError: The CA, the client certificate or its key cannot be used.
-        """
+        """Return the TLS context, None for plain HTTP."""
         if self.server.startswith("http://"):
             return None
         try:
             context = ssl.create_default_context(cadata=self.ca_pem)
-            if self.client_pem:
-                _load_client_certificate(context, self.client_pem)
+            if self.client_pem:  # ssl loads certificates only from files; the file has the mode 0600
+                with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+                    file.write(self.client_pem)
+                    file.flush()
+                    context.load_cert_chain(file.name)
         except ssl.SSLError as error:
             raise ConfigError(f"the CA or client certificate for {self.server} cannot be used: {error}") from error
         return context
 
 
-def load(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
-    """Return the configuration: from the given kubeconfig, else the pod's service account, else `$KUBECONFIG`.
-
-    Raises:
-        ConfigError: None of them is usable; the message says why and what to set.
-    """
+def load(kubeconfig: Path | None = None) -> ClusterConfig:
+    """Return the configuration: from the given kubeconfig, else the pod's service account, else `$KUBECONFIG`."""
     if kubeconfig is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
-    path = kubeconfig or (Path(os.environ["KUBECONFIG"]) if os.environ.get("KUBECONFIG") else None)
-    if path is None:
+    path = kubeconfig or os.environ.get("KUBECONFIG")
+    if not path:
         raise ConfigError("not in a pod (KUBERNETES_SERVICE_HOST is unset) and KUBECONFIG is unset: set KUBECONFIG")
-    return from_kubeconfig(path, context)
+    return from_kubeconfig(Path(path))
 
 
 def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
-    """Return the configuration of the pod's service account.
-
-    Raises:
-        ConfigError: The pod lacks the service account's variables or files.
-    """
+    """Return the configuration of the pod's service account."""
     try:
         host, port = os.environ["KUBERNETES_SERVICE_HOST"], os.environ["KUBERNETES_SERVICE_PORT"]
         ca_pem, namespace = (folder / "ca.crt").read_text(), (folder / "namespace").read_text().strip()
@@ -106,24 +92,26 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
     )
 
 
-def from_kubeconfig(path: Path, context: str | None = None) -> ClusterConfig:
-    """Read a kubeconfig's context for the operator: server, CA, and a token or a client certificate.
+def from_kubeconfig(path: Path) -> ClusterConfig:
+    """Read a kubeconfig's current context for the operator: server, CA, and a token or a client certificate.
 
-    Raises:
-        ConfigError: The file is unreadable, lacks the context, or uses something unsupported: exec plugins, auth
-            providers, passwords, or unverified TLS.
+    Exec plugins, auth providers, passwords and unverified TLS are refused.
     """
-    selected = kubeconfigs.select([path], context)
-    _refuse_what_the_operator_does_not_do(selected)
+    selected = kubeconfigs.select([path])
+    if selected.cluster.fields.get("insecure-skip-tls-verify"):
+        raise ConfigError(
+            f"the kubeconfig {path} disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
+        )
+    for field in ("exec", "auth-provider", "username"):
+        if selected.user.fields.get(field):
+            raise ConfigError(
+                f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
+            )
     return _config(selected)
 
 
 def of_user(kubeconfig: Path | None = None, context: str | None = None) -> ClusterConfig:
-    """Return the configuration that kubectl would use: of a kubeconfig, `$KUBECONFIG`, `~/.kube/config`, or the pod's.
-
-    Raises:
-        ConfigError: None of them is usable; the message says why.
-    """
+    """Return the configuration of kubectl: that of a kubeconfig, `$KUBECONFIG`, `~/.kube/config`, or the pod."""
     files = [kubeconfig] if kubeconfig else kubeconfigs.user_files()
     if not files and context is None and "KUBERNETES_SERVICE_HOST" in os.environ:
         return in_cluster()
@@ -135,20 +123,12 @@ def of_user(kubeconfig: Path | None = None, context: str | None = None) -> Clust
     cluster_config = _config(selected)
     if user.get("token") or user.get("tokenFile"):  # client-go's order too
         return cluster_config
-    if provider := user.get("auth-provider"):
-        token = kubeconfigs.oidc_token(provider, lambda: _renewed(kubeconfig, selected.name), selected.name)
-        return dataclasses.replace(cluster_config, token=token)
+    if user.get("auth-provider"):
+        return dataclasses.replace(cluster_config, token=kubeconfigs.oidc_token(selected, files, kubeconfig))
     if plugin := user.get("exec"):
         made = kubeconfigs.exec_plugin(plugin, _plugins_cluster(selected), selected.user.file.parent)
         return dataclasses.replace(cluster_config, plugin=made)
     return cluster_config
-
-
-def _renewed(kubeconfig: Path | None, context: str) -> Mapping[str, Any]:
-    """Let kubectl renew the tokens of a context; return its user's auth provider then."""
-    kubeconfigs.renew_with_kubectl(kubeconfig, context)
-    files = [kubeconfig] if kubeconfig else kubeconfigs.user_files()
-    return dict(kubeconfigs.select(files, context).user.fields["auth-provider"])
 
 
 def _config(selected: kubeconfigs.Selection) -> ClusterConfig:
@@ -165,15 +145,11 @@ def _config(selected: kubeconfigs.Selection) -> ClusterConfig:
         client_pem=f"{certificate}\n{user.text('client-key') or ''}" if certificate else None,
         tls_server_name=cluster.fields.get("tls-server-name"),
         is_verified=not cluster.fields.get("insecure-skip-tls-verify"),
-        proxy_url=_proxy(cluster.fields.get("proxy-url")),
+        # kubectl lets a SOCKS proxy resolve the names, libcurl's `socks5` does not
+        proxy_url=(cluster.fields.get("proxy-url") or "").replace("socks5://", "socks5h://", 1) or None,
         headers=(*_password(user.fields), *_impersonation(user.fields)),
         namespace=selected.context.fields.get("namespace") or "default",
     )
-
-
-def _proxy(url: str | None) -> str | None:
-    """Return the URL of a proxy for libcurl: kubectl lets a SOCKS proxy resolve the names, libcurl's `socks5` not."""
-    return url.replace("socks5://", "socks5h://", 1) if url else None
 
 
 def _password(user: Mapping[str, Any]) -> tuple[str, ...]:
@@ -190,44 +166,18 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
         for key, values in (user.get("as-user-extra") or {}).items()
         for value in values
     ]
-    named = [
-        ("User", user.get("as")),
-        ("Uid", user.get("as-uid")),
-        *(("Group", group) for group in user.get("as-groups") or ()),
-    ]
-    return tuple(f"Impersonate-{name}: {value}" for name, value in (*named, *extra) if value)
+    groups = [("Group", group) for group in user.get("as-groups") or ()]
+    named = [("User", user.get("as")), ("Uid", user.get("as-uid")), *groups, *extra]
+    return tuple(f"Impersonate-{name}: {value}" for name, value in named if value)
 
 
 def _plugins_cluster(selected: kubeconfigs.Selection) -> dict[str, Any]:
     """Return what a plugin is told of the cluster (`client.authentication.k8s.io`, `Cluster`)."""
     fields, authority = selected.cluster.fields, selected.cluster.text("certificate-authority")
     extensions = {extension.get("name"): extension.get("extension") for extension in fields.get("extensions") or ()}
-    cluster_fields = {
-        "server": fields.get("server"),
-        "tls-server-name": fields.get("tls-server-name"),
-        "insecure-skip-tls-verify": fields.get("insecure-skip-tls-verify"),
+    told = {
+        **{name: fields.get(name) for name in ("server", "tls-server-name", "insecure-skip-tls-verify", "proxy-url")},
         "certificate-authority-data": base64.b64encode(authority.encode()).decode() if authority else None,
-        "proxy-url": fields.get("proxy-url"),
         "config": extensions.get(f"{kubeconfigs.PLUGIN_GROUP}/exec"),
     }
-    return {name: value for name, value in cluster_fields.items() if value}
-
-
-def _refuse_what_the_operator_does_not_do(selected: kubeconfigs.Selection) -> None:
-    path = selected.cluster.file
-    if selected.cluster.fields.get("insecure-skip-tls-verify"):
-        raise ConfigError(
-            f"the kubeconfig {path} disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
-        )
-    for field in ("exec", "auth-provider", "username"):
-        if selected.user.fields.get(field):
-            raise ConfigError(
-                f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"
-            )
-
-
-def _load_client_certificate(context: ssl.SSLContext, pem: str) -> None:
-    with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:  # mode 0600; ssl loads certificates only from files
-        file.write(pem)
-        file.flush()
-        context.load_cert_chain(file.name)
+    return {name: value for name, value in told.items() if value}

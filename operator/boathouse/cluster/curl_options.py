@@ -1,27 +1,30 @@
 """Set libcurl's options for the API server, and convert its answers to errors, on the event loop and off it."""
 
-from __future__ import annotations
-
 import io
 import urllib.parse
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import Any
 
 import msgspec
 import pycurl
 
 from boathouse.cluster import catalogue, errors
+from boathouse.cluster.config import ClusterConfig
 
-if TYPE_CHECKING:
-    from boathouse.cluster.config import ClusterConfig
-
-IDLE_CONNECTION_S = 60
+_IDLE_CONNECTION_S = 60
 """How long an idle connection is reused; the API server closes it after 90 s."""
-
 _CONNECT_MS = 10_000
 _ERROR_STATUS = 300
 """Statuses from here on are errors. A redirect is not followed, because it would forward the token."""
-
 _MESSAGE_CHARS = 500
+
+
+def handle(options: Iterable[tuple[int, Any]]) -> pycurl.Curl:
+    """Return a handle with these options."""
+    curl = pycurl.Curl()
+    for option, value in options:
+        curl.setopt(option, value)
+    return curl
 
 
 def server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
@@ -30,7 +33,7 @@ def server(config: ClusterConfig) -> tuple[str, dict[int, Any]]:
     options: dict[int, Any] = {
         pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
         pycurl.CONNECTTIMEOUT_MS: _CONNECT_MS,
-        pycurl.MAXAGE_CONN: IDLE_CONNECTION_S,
+        pycurl.MAXAGE_CONN: _IDLE_CONNECTION_S,
         pycurl.TCP_KEEPALIVE: 1,
         pycurl.NOSIGNAL: 1,
     }

@@ -18,66 +18,41 @@
 * Not supported: deleting the Lease object manually while a leader is paused, because the epoch then restarts.
 """
 
-from __future__ import annotations
-
 import asyncio
-import dataclasses
 import logging
 import math
 import time
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from msgspec import structs
 
-from boathouse.cluster import catalogue, errors, retries, server_time, written
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster import catalogue, errors, retries, written
+from boathouse.cluster.client import ApiClient
+from boathouse.resources.config import LeaseConfig
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Times of leader election in seconds. The defaults are those of Kubernetes (component-base).
-
-    Attributes:
-        duration_s: Time after which an unchanged lease expires. The Lease has whole seconds, rounded up.
-        renew_deadline_s: Time after its last renewal in which a leader may write; less than `duration_s`.
-        retry_s: Interval of attempts to acquire or renew the lease.
-        settle_s: Delay of a new leader's first write, until the API server's policies have its epoch.
-    """
-
-    duration_s: float = 15.0
-    renew_deadline_s: float = 10.0
-    retry_s: float = 2.0
-    settle_s: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 < self.retry_s < self.renew_deadline_s < self.duration_s:
-            raise ValueError(
-                f"a lease needs 0 < retry ({self.retry_s} s) < renew deadline ({self.renew_deadline_s} s) < duration "
-                f"({self.duration_s} s)"
-            )
-
-    @property
-    def written_s(self) -> int:
-        """Duration in the Lease, in whole seconds."""
-        return math.ceil(self.duration_s)
-
-
-_TIMING = Timing()
-
+SETTLE_S = 1.0
+"""Delay of a new leader's first write, until the API server's policies have its epoch."""
+_LEASE = LeaseConfig()
 CONFIRM_DISTANCE_S = 1.0
 """Minimum time between two reads by `confirm`, since tenants can cause refused writes at any rate."""
 
 
 class LeaderElection:
-    """A candidate. Start `run`, await `acquired`, and call `valid` before every write.
+    """A candidate for a lease. Start `run`, await `acquired`, and call `valid` before every write.
+
+    Args:
+        identity: Identity of this process, unique among running processes, such as the pod's name: a candidate takes
+            over a lease of its own identity at once.
+        on_lost: Called once, with the reason, when leadership is lost. Must end the process.
+        lease: Its name, and times: an unchanged lease expires after its duration; a leader may write until the renew
+            deadline after its last renewal; candidates and leaders try in intervals of the retry period.
+        monotonic: Clock of all decisions; must advance while the process is paused.
 
     Attributes:
         epoch: Epoch of this process's leadership, or None.
@@ -91,32 +66,21 @@ class LeaderElection:
         namespace: str,
         identity: str,
         on_lost: Callable[[str], None],
-        name: str = "boathouse",
-        timing: Timing = _TIMING,
+        lease: LeaseConfig = _LEASE,
         monotonic: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Prepare a candidate.
-
-        Args:
-            client: Client of the API server.
-            namespace: The lease's namespace.
-            identity: Identity of this process, unique among running processes, such as the pod's name: a candidate
-                takes over a lease of its own identity at once.
-            on_lost: Called once, with the reason, when leadership is lost. Must end the process.
-            name: The lease's name.
-            timing: The lease's times.
-            monotonic: Clock of all decisions; must advance while the process is paused.
-            sleep: Sleeps for a number of seconds.
-        """
         self.epoch: int | None = None
         self.in_doubt = False
         self._client = client
         self._namespace = namespace
-        self._name = name
         self._identity = identity
         self._on_lost = on_lost
-        self._timing = timing
+        self._name = lease.name
+        self._duration_s = lease.duration_seconds
+        self._renew_deadline_s = lease.renew_deadline_seconds
+        self._retry_s = lease.retry_period_seconds
+        self._written_s = math.ceil(lease.duration_seconds)  # the Lease has whole seconds
         self._monotonic = monotonic
         self._sleep = sleep
         self._lease: written.Lease | None = None
@@ -131,11 +95,10 @@ class LeaderElection:
 
     def valid(self) -> bool:
         """Return whether this process is the leader now; call it before every write."""
-        return (
-            self._leading.is_set()
-            and not self._lost
-            and self._monotonic() < self._renewed_at + self._timing.renew_deadline_s
-        )
+        return self._leading.is_set() and not self._lost and self._left_s() > 0
+
+    def _left_s(self) -> float:
+        return self._renewed_at + self._renew_deadline_s - self._monotonic()
 
     async def confirm(self) -> str | None:
         """Read the Lease after a refused write; return the current leader, or None if it is this process.
@@ -157,11 +120,11 @@ class LeaderElection:
     async def run(self) -> None:
         """Acquire and renew the lease; return when it is lost (after `on_lost`). After a release, only wait."""
         while not await self._tried_to_acquire():
-            await self._sleep(self._timing.retry_s * retries.JITTER.uniform(1.0, 1.2))  # candidates do not try in step
+            await self._sleep(self._retry_s * retries.JITTER.uniform(1.0, 1.2))  # candidates do not try in step
         log.info("became leader with epoch %s as %s", self.epoch, self._identity)
         renewing = asyncio.create_task(self._renew_until_lost())
         try:
-            await self._sleep(self._timing.settle_s)
+            await self._sleep(SETTLE_S)
             self._leading.set()
             reason = await renewing
         finally:
@@ -176,21 +139,21 @@ class LeaderElection:
             return
         self._lost = True
         try:
-            async with asyncio.timeout(self._timing.retry_s):
+            async with asyncio.timeout(self._retry_s):
                 await self._writing.acquire()  # never released: no acquisition or renewal may follow
                 lease = await self._read() if self.epoch is not None else None
                 if lease is not None and self._is_ours(lease):
-                    renewed = written.micro_time(server_time.SERVER_TIME.now())
-                    spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=renewed)
+                    now = written.micro_time()
+                    spec = structs.replace(lease.spec, holder_identity="", lease_duration_seconds=1, renew_time=now)
                     await self._put(lease, spec)
         except (errors.ClusterError, TimeoutError) as error:
-            log.warning("the lease was not released, the next leader waits %s s: %s", self._timing.written_s, error)
+            log.warning("the lease was not released, the next leader waits %s s: %s", self._written_s, error)
 
     # Standby
 
     async def _tried_to_acquire(self) -> bool:
         try:
-            async with asyncio.timeout(self._timing.renew_deadline_s), self._writing:
+            async with asyncio.timeout(self._renew_deadline_s), self._writing:
                 return await self._acquire()
         except errors.Conflict:
             return False  # another candidate was faster; the next read returns its record
@@ -202,18 +165,17 @@ class LeaderElection:
         lease = await self._read()
         if lease is not None and not self._may_take(lease.spec):
             return False
-        sent_at = self._monotonic()
+        sent_at, now = self._monotonic(), written.micro_time()
         epoch = (lease.spec.lease_transitions if lease else 0) + 1
         spec = written.LeaseSpec(
             holder_identity=self._identity,
-            lease_duration_seconds=self._timing.written_s,
-            acquire_time=written.micro_time(server_time.SERVER_TIME.now()),
-            renew_time=written.micro_time(server_time.SERVER_TIME.now()),
+            lease_duration_seconds=self._written_s,
+            acquire_time=now,
+            renew_time=now,
             lease_transitions=epoch,
         )
         self._lease = await self._put(lease, spec)
-        self._renewed_at = sent_at
-        self.epoch = epoch
+        self._renewed_at, self.epoch = sent_at, epoch
         return True
 
     async def _read(self) -> written.Lease | None:
@@ -227,21 +189,18 @@ class LeaderElection:
             self._observed, self._observed_at = spec, self._monotonic()
         if not spec.holder_identity or spec.holder_identity == self._identity:
             return True
-        return self._monotonic() >= self._observed_at + self._duration_s(spec)
-
-    def _duration_s(self, spec: written.LeaseSpec) -> float:
-        written_s = spec.lease_duration_seconds or self._timing.written_s
-        return self._timing.duration_s if written_s == self._timing.written_s else float(written_s)
+        written_s = spec.lease_duration_seconds or self._written_s
+        duration_s = self._duration_s if written_s == self._written_s else written_s
+        return self._monotonic() >= self._observed_at + duration_s
 
     # Leading
 
     async def _renew_until_lost(self) -> str:
         while True:
-            await self._sleep(self._timing.retry_s)
+            await self._sleep(self._retry_s)
             async with self._writing:
-                left_s = self._renewed_at + self._timing.renew_deadline_s - self._monotonic()
-                if left_s <= 0:
-                    return f"the lease could not be renewed for {self._timing.renew_deadline_s} s"
+                if (left_s := self._left_s()) <= 0:
+                    return f"the lease could not be renewed for {self._renew_deadline_s} s"
                 try:
                     async with asyncio.timeout(left_s):
                         if taken := await self._renew():
@@ -253,7 +212,7 @@ class LeaderElection:
         """Renew once; return who took the lease if this process no longer holds it."""
         assert self._lease is not None
         sent_at = self._monotonic()
-        spec = structs.replace(self._lease.spec, renew_time=written.micro_time(server_time.SERVER_TIME.now()))
+        spec = structs.replace(self._lease.spec, renew_time=written.micro_time())
         try:
             self._lease = await self._put(self._lease, spec)
         except (errors.Conflict, errors.NotFound):
@@ -272,7 +231,7 @@ class LeaderElection:
         while self.valid():
             self._confirmed_at = self._monotonic()
             try:
-                async with asyncio.timeout(self._timing.retry_s):
+                async with asyncio.timeout(self._retry_s):
                     lease = await self._read()
             except (errors.ClusterError, TimeoutError) as error:
                 self.in_doubt = True
@@ -280,7 +239,7 @@ class LeaderElection:
             else:
                 self.in_doubt = False
                 return None if lease is not None and self._is_ours(lease) else _other_holder(lease)
-            await self._sleep(self._timing.retry_s)
+            await self._sleep(self._retry_s)
             if self._renewed_at > began_at:  # a renewal proves the leadership like a read
                 self.in_doubt = False
                 return None

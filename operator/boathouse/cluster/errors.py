@@ -1,47 +1,15 @@
 # ruff: noqa: N818 - the names are Kubernetes' own reasons
-"""Errors of requests to the API server, which `boathouse.cluster.transport` and `client` raise.
-
-::
-
-    ClusterError
-    ├── ConfigError              no usable configuration of a cluster; the message says what to set
-    ├── ConnectionLost           no complete response; `maybe_done`: whether the server may have acted
-    ├── DecodeError              a response that does not match its model
-    └── ApiError                 a response with an error status
-        ├── Unauthorized         401
-        ├── Forbidden            403, also an exceeded quota
-        ├── NotFound             404
-        ├── Conflict             409, also a bind of a pod that is bound, gated, deleted or has another UID
-        │   └── AlreadyExists    409 with that reason
-        ├── Gone                 410, a resourceVersion or continue token that is too old
-        ├── Invalid              422, also a rejection by an admission policy without a reason
-        ├── TooManyRequests      429
-        └── ServerError          5xx; the write may still have been done (`504`, or an error after the commit)
-"""
-
-from __future__ import annotations
-
-__all__ = [
-    "AlreadyExists",
-    "ApiError",
-    "ClusterError",
-    "ConfigError",
-    "Conflict",
-    "ConnectionLost",
-    "DecodeError",
-    "Forbidden",
-    "Gone",
-    "Invalid",
-    "NotFound",
-    "ServerError",
-    "TooManyRequests",
-    "Unauthorized",
-    "from_status",
-]
+"""Errors of requests to the API server, which `boathouse.cluster.transport` and `client` raise."""
 
 
 class ClusterError(Exception):
-    """A request to the API server failed."""
+    """A request to the API server failed.
+
+    Attributes:
+        retry_after_s: Retry-After in seconds from the response, or None.
+    """
+
+    retry_after_s: float | None = None
 
 
 class ConfigError(ClusterError):
@@ -49,11 +17,7 @@ class ConfigError(ClusterError):
 
 
 class ConnectionLost(ClusterError):
-    """The connection failed before a complete response.
-
-    Attributes:
-        maybe_done: Whether the server may have received the request; False without a connection.
-    """
+    """The connection failed before a complete response. Without a connection `maybe_done` is False."""
 
     def __init__(self, message: str, *, maybe_done: bool = True) -> None:
         super().__init__(message)
@@ -71,18 +35,11 @@ class ApiError(ClusterError):
         status: The HTTP status.
         reason: `Status.reason`, CamelCase; empty if the response is not a `Status`.
         message: `Status.message`, or the first bytes of the body.
-        retry_after_s: Retry-After in seconds from the response, or None.
         is_status: Whether the response is a `Status`. Otherwise a proxy sent it, or the server knows no such path.
     """
 
     def __init__(
-        self,
-        status: int,
-        reason: str,
-        message: str,
-        retry_after_s: float | None = None,
-        *,
-        is_status: bool = True,
+        self, status: int, reason: str, message: str, retry_after_s: float | None = None, *, is_status: bool = True
     ) -> None:
         super().__init__(f"{status} {reason}: {message}")
         self.status = status
@@ -93,50 +50,43 @@ class ApiError(ClusterError):
 
 
 class Unauthorized(ApiError):
-    """The token or certificate was rejected."""
+    """401: the token or certificate was rejected."""
 
 
 class Forbidden(ApiError):
-    """RBAC, an admission policy with that reason, or a quota rejected the request."""
+    """403: RBAC, an admission policy with that reason, or an exceeded quota rejected the request."""
 
 
 class NotFound(ApiError):
-    """The object or the kind does not exist."""
+    """404: the object or the kind does not exist."""
 
 
 class Conflict(ApiError):
-    """A precondition failed: read the object and decide again."""
+    """409: read the object and decide again. Also a bind of a pod that is bound, gated, deleted or has another UID."""
 
 
 class AlreadyExists(Conflict):
-    """An object of that name exists, of any owner."""
+    """409 with that reason: an object of that name exists, of any owner."""
 
 
 class Gone(ApiError):
-    """The resourceVersion or continue token is too old: list again."""
+    """410: the resourceVersion or continue token is too old: list again."""
 
 
 class Invalid(ApiError):
-    """Validation or an admission policy rejected the object, and would reject the same request again."""
+    """422: validation, or an admission policy without a reason, rejected the object and would reject it again."""
 
 
 class TooManyRequests(ApiError):
-    """The server limits the rate of requests; nothing was done."""
+    """429: the server limits the rate of requests; nothing was done."""
 
 
 class ServerError(ApiError):
-    """The server failed; a write may have been done."""
+    """5xx: the server failed; a write may have been done (`504`, or an error after the commit)."""
 
 
-_BY_STATUS: dict[int, type[ApiError]] = {
-    401: Unauthorized,
-    403: Forbidden,
-    404: NotFound,
-    409: Conflict,
-    410: Gone,
-    422: Invalid,
-    429: TooManyRequests,
-}
+_KINDS = (Unauthorized, Forbidden, NotFound, Conflict, Gone, Invalid, TooManyRequests)
+_BY_STATUS: dict[int, type[ApiError]] = dict(zip((401, 403, 404, 409, 410, 422, 429), _KINDS, strict=True))
 _FIRST_SERVER_ERROR = 500
 
 

@@ -1,29 +1,24 @@
 """Write `events.k8s.io/v1` events in the background, with limits for each object and namespace.
 
 The same note about an object with the same reason is written at most once a minute. The next write after that has the
-number of repetitions as the event's series. A new event is dropped and counted if the queue is full or its namespace
-exceeds its rate, so that one namespace cannot block the events of others.
+number of repetitions as the event's series. A new event is dropped if the queue is full or its namespace exceeds its
+rate, so that one namespace cannot block the events of others.
 """
-
-from __future__ import annotations
 
 import asyncio
 import collections
+import contextlib
 import dataclasses
 import itertools
 import logging
 import time
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Awaitable, Callable
+from typing import Any
 
 from boathouse import fair
-from boathouse.cluster import catalogue, errors, retries, server_time
+from boathouse.cluster import catalogue, errors, retries, wire
 from boathouse.cluster import written as written_objects
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Awaitable, Callable
-
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster.client import ApiClient
 
 log = logging.getLogger(__name__)
 
@@ -32,34 +27,6 @@ NOTE_BYTES = 1024
 
 _REMEMBERED = 8192
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
-
-
-class EventSink(Protocol):
-    """Interface for publishing events, which `EventWriter` implements."""
-
-    def publish(
-        self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
-    ) -> None:
-        """Publish an event."""
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Stats:
-    """Counters since the start.
-
-    Attributes:
-        written: Successful writes.
-        suppressed: Repetitions within a minute.
-        dropped: Events that were dropped because the queue was full.
-        limited: Events that were dropped because their namespace exceeded its rate.
-        failed: Writes that failed after all retries.
-    """
-
-    written: int = 0
-    suppressed: int = 0
-    dropped: int = 0
-    limited: int = 0
-    failed: int = 0
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -84,8 +51,16 @@ def reference(
 class EventWriter:
     """Writes events in the background; start `run` in a task.
 
+    Args:
+        controller: `reportingController`, such as `boathouse.dev/scheduler`.
+        instance: `reportingInstance`: the pod's name.
+        window_s: Time in which a repeated note is only counted.
+        queue_size: Maximum of queued writes.
+        writers: Maximum of writes in flight.
+        rate_per_s: Events of a namespace per second, with a burst of 50 times that.
+
     Attributes:
-        stats: Counters for metrics.
+        limited: Number of events that were dropped because their namespace exceeded its rate.
     """
 
     def __init__(
@@ -99,24 +74,8 @@ class EventWriter:
         writers: int = 2,
         rate_per_s: float = 20.0,
         monotonic: Callable[[], float] = time.monotonic,
-        now: Callable[[], dt.datetime] = server_time.SERVER_TIME.now,
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        """Prepare.
-
-        Args:
-            client: Client of the API server.
-            controller: `reportingController`, such as `boathouse.dev/scheduler`.
-            instance: `reportingInstance`: the pod's name.
-            window_s: Time in which a repeated note is only counted.
-            queue_size: Maximum of queued writes.
-            writers: Maximum of writes in flight.
-            rate_per_s: Events of a namespace per second, with a burst of 50 times that.
-            monotonic: Clock of the window.
-            now: Clock of the events' times.
-            sleep: Sleeps between retries.
-        """
-        self.stats = Stats()
+        self.limited = 0
         self._client = client
         self._controller = controller
         self._instance = instance
@@ -124,8 +83,6 @@ class EventWriter:
         self._writers = writers
         self._shares = fair.Buckets(rate_per_s=rate_per_s, burst=rate_per_s * fair.BURST_S, clock=monotonic)
         self._monotonic = monotonic
-        self._now = now
-        self._sleep = sleep
         self._queue: asyncio.Queue[Callable[[], Awaitable[object]]] = asyncio.Queue(queue_size)
         self._last_events: collections.OrderedDict[tuple[str, str], _LastEvent] = collections.OrderedDict()
         self._numbers = itertools.count(time.time_ns())
@@ -133,14 +90,9 @@ class EventWriter:
     def publish(
         self, about: written_objects.ObjectReference, *, type_: str, reason: str, action: str, note: str
     ) -> None:
-        """Queue an event; returns at once.
+        """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once.
 
-        Args:
-            about: The object. The event is in its namespace (`default` for cluster-scoped objects).
-            type_: `Normal` or `Warning`.
-            reason: CamelCase reason, such as `Scheduled` or `FailedScheduling`.
-            action: CamelCase action, such as `Binding` or `Scheduling`.
-            note: Message, cut at 1,024 bytes.
+        The type is `Normal` or `Warning`, reason and action are in CamelCase, and the note is cut at 1,024 bytes.
         """
         note = _cut(note)
         key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()
@@ -148,21 +100,17 @@ class EventWriter:
         if last and last.note == note:
             last.count += 1
             if moment_s - last.at_s < self._window_s:
-                self.stats.suppressed += 1
                 return
         if not self._shares.take(about.namespace):
-            self.stats.limited += 1
+            self.limited += 1
             return
         event = self._event(about, type_, reason, action, note)
         if last and last.note == note:
             again = dataclasses.replace(last, at_s=moment_s)
             self._enqueue(key, again, lambda: self._write_series(again, event))
         else:
-            self._enqueue(
-                key,
-                _LastEvent(name=event.metadata.name, note=note, at_s=moment_s),
-                lambda: self._client.create_event(event),
-            )
+            first = _LastEvent(name=event["metadata"]["name"], note=note, at_s=moment_s)
+            self._enqueue(key, first, lambda: self._create(event))
 
     async def run(self) -> None:
         """Write queued events until cancelled."""
@@ -182,7 +130,6 @@ class EventWriter:
         try:
             self._queue.put_nowait(write)
         except asyncio.QueueFull:
-            self.stats.dropped += 1
             return
         self._last_events[key] = last
         self._last_events.move_to_end(key)
@@ -192,42 +139,41 @@ class EventWriter:
     async def _write_next(self) -> None:
         write = await self._queue.get()
         try:
-            await retries.retrying(write, idempotent=True, backoff=_BACKOFF, sleep=self._sleep)
-            self.stats.written += 1
-        except errors.AlreadyExists:  # an earlier attempt had succeeded; names are unique
-            self.stats.written += 1
+            with contextlib.suppress(errors.AlreadyExists):  # an earlier attempt had succeeded; names are unique
+                await retries.retrying(write, idempotent=True, backoff=_BACKOFF)
         except Exception as error:
-            self.stats.failed += 1
             log.warning("an event was not written: %s", error, exc_info=not isinstance(error, errors.ClusterError))
         finally:
             self._queue.task_done()
 
-    async def _write_series(self, last: _LastEvent, event: written_objects.Event) -> None:
-        patch = {"series": {"count": last.count, "lastObservedTime": event.event_time}}
+    async def _create(self, event: wire.Manifest) -> None:
+        await self._client.create(catalogue.EVENTS, event, event["metadata"]["namespace"])
+
+    async def _write_series(self, last: _LastEvent, event: wire.Manifest) -> None:
+        patch = {"series": {"count": last.count, "lastObservedTime": event["eventTime"]}}
         try:
-            await self._client.patch(catalogue.EVENTS, last.name, patch, event.metadata.namespace)
+            await self._client.patch(catalogue.EVENTS, last.name, patch, event["metadata"]["namespace"])
         except errors.NotFound:  # events expire after an hour
-            last.name, last.count = event.metadata.name, 1
-            await self._client.create_event(event)
+            last.name, last.count = event["metadata"]["name"], 1
+            await self._create(event)
 
     def _event(
         self, about: written_objects.ObjectReference, type_: str, reason: str, action: str, note: str
-    ) -> written_objects.Event:
-        moment = written_objects.micro_time(self._now())
+    ) -> wire.Manifest:
         name = f"{about.name[:236]}.{next(self._numbers):x}"  # named as in client-go; also unique after a restart
-        meta = written_objects.WrittenMeta(name=name, namespace=about.namespace or "default")
-        return written_objects.Event(
-            api_version=catalogue.EVENTS.api_version,
-            metadata=meta,
-            event_time=moment,
-            reporting_controller=self._controller,
-            reporting_instance=self._instance,
-            action=action,
-            reason=reason,
-            regarding=about,
-            note=note,
-            type=type_,
-        )
+        return {
+            "apiVersion": catalogue.EVENTS.api_version,
+            "kind": catalogue.EVENTS.kind,
+            "metadata": {"name": name, "namespace": about.namespace or "default"},
+            "eventTime": written_objects.micro_time(),
+            "reportingController": self._controller,
+            "reportingInstance": self._instance,
+            "action": action,
+            "reason": reason,
+            "regarding": about,
+            "note": note,
+            "type": type_,
+        }
 
 
 def _cut(note: str) -> str:

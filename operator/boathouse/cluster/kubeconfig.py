@@ -3,10 +3,9 @@
 Exec plugins are EKS's, GKE's, AKS's, and those that log in by OIDC. Their protocol is that of
 `client.authentication.k8s.io`:
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. The tokens of the
-auth provider `oidc` are renewed by kubectl itself, because it also has to store them.
+auth provider `oidc` are renewed by kubectl itself, because it also has to store them. What cannot be used raises a
+`ConfigError`, which says what to do.
 """
-
-from __future__ import annotations
 
 import base64
 import binascii
@@ -17,14 +16,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from boathouse.cluster import server_time
 from boathouse.cluster.errors import ConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 DEFAULT = "~/.kube/config"
 
@@ -37,11 +34,7 @@ class Entry:
     file: Path
 
     def text(self, field: str) -> str | None:
-        """Return the text of `FIELD-data` in base64, else of the file that `FIELD` names; None without both.
-
-        Raises:
-            ConfigError: It cannot be read.
-        """
+        """Return the text of `FIELD-data` in base64, else of the file that `FIELD` names; None without both."""
         try:
             if data := self.fields.get(f"{field}-data"):
                 return base64.b64decode(str(data), validate=True).decode()
@@ -68,17 +61,12 @@ class Selection:
 
 def user_files() -> list[Path]:
     """Return the files that kubectl reads: those of `$KUBECONFIG`, or `~/.kube/config`; only those that exist."""
-    listed = os.environ.get("KUBECONFIG") or DEFAULT
-    files = (Path(name).expanduser() for name in listed.split(os.pathsep) if name)
-    return [file for file in files if file.exists()]
+    listed = (os.environ.get("KUBECONFIG") or DEFAULT).split(os.pathsep)
+    return [file for name in listed if name and (file := Path(name).expanduser()).exists()]
 
 
 def select(files: Sequence[Path], context: str | None = None) -> Selection:
-    """Return a context of some files, by default the current one. Of entries with one name, the first file's counts.
-
-    Raises:
-        ConfigError: A file is unreadable, or the context or what it names is missing.
-    """
+    """Return a context of some files, by default the current one. Of entries with one name, the first file's counts."""
     documents = [(file, _read(file)) for file in files]
     current = (document.get("current-context") for _, document in documents)
     wanted = str(context or next(filter(None, current), ""))
@@ -120,35 +108,30 @@ _EARLY_S: Final = 10
 _RENEWAL_S: Final = 60
 
 
-def oidc_token(provider: Mapping[str, Any], renew: Callable[[], Mapping[str, Any]], context: str) -> str:
-    """Return the ID token of an auth provider, renewed if it has expired.
+def oidc_token(selected: Selection, files: Sequence[Path], kubeconfig: Path | None) -> str:
+    """Return the ID token of a context's auth provider, renewed if it has expired.
 
     Args:
-        provider: The field `auth-provider` of a kubeconfig's user.
-        renew: Renews the tokens; returns the field as it is then.
-        context: The context, for messages.
-
-    Raises:
-        ConfigError: It is another provider, which kubectl no longer has either, or the token cannot be renewed.
+        selected: The context.
+        files: The files that it is from.
+        kubeconfig: The file that the user names; None if these are the default.
     """
-    name = provider.get("name")
+    name = selected.user.fields["auth-provider"].get("name")
     if name != "oidc":
         raise ConfigError(
-            f"context {context!r} uses the auth provider {name!r}, which kubectl no longer has: "
+            f"context {selected.name!r} uses the auth provider {name!r}, which kubectl no longer has: "
             "write its kubeconfig anew, with an exec plugin such as gke-gcloud-auth-plugin or kubelogin"
         )
-    id_token = _oidc_id_token(provider) or _oidc_id_token(renew())
-    if id_token is None:
-        raise ConfigError(f"the ID token of context {context!r} has expired: log in to its OIDC provider")
-    return id_token
+    if id_token := _oidc_id_token(selected.user):
+        return id_token
+    _renew_with_kubectl(kubeconfig, selected.name)
+    if id_token := _oidc_id_token(select(files, selected.name).user):
+        return id_token
+    raise ConfigError(f"the ID token of context {selected.name!r} has expired: log in to its OIDC provider")
 
 
-def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
-    """Let kubectl renew and store the tokens of a context, by a request that needs no right.
-
-    Raises:
-        ConfigError: kubectl is missing or fails.
-    """
+def _renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
+    """Let kubectl renew and store the tokens of a context, by a request that needs no right."""
     program = shutil.which("kubectl")
     if program is None:
         raise ConfigError(
@@ -162,11 +145,9 @@ def renew_with_kubectl(kubeconfig: Path | None, context: str) -> None:
         raise ConfigError(f"kubectl cannot renew the ID token of context {context!r}: {why}")
 
 
-def _oidc_id_token(provider: Mapping[str, Any]) -> str | None:
+def _oidc_id_token(user: Entry) -> str | None:
     """Return the ID token if it is there and has not expired. The API server verifies it, this only reads it."""
-    id_token = (provider.get("config") or {}).get("id-token")
-    if not id_token:
-        return None
+    id_token = (user.fields["auth-provider"].get("config") or {}).get("id-token")
     try:
         payload = str(id_token).split(".")[1]
         expires_at_s = float(json.loads(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))["exp"])
@@ -180,12 +161,9 @@ PLUGIN_GROUP: Final = "client.authentication.k8s.io"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What a plugin returned. Secrets are not in its `repr`.
+    """What a plugin returned: a bearer token, or the PEM of a client certificate followed by its key.
 
-    Attributes:
-        token: A bearer token.
-        client_pem: PEM of a client certificate followed by its key.
-        expires_at_s: Unix time; None if it does not expire while the process runs.
+    Secrets are not in its `repr`. `expires_at_s` is a Unix time; None if it does not expire while the process runs.
     """
 
     token: str | None = dataclasses.field(default=None, repr=False)
@@ -203,7 +181,6 @@ class ExecPlugin:
 
     Attributes:
         command: The program's name on PATH, or its path.
-        arguments: Its arguments.
         variables: Variables beside those of this process.
         api_version: The version of the protocol.
         install_hint: What the kubeconfig says to somebody who lacks the program.
@@ -220,18 +197,16 @@ class ExecPlugin:
     cluster: Mapping[str, Any] | None = None
 
     def run(self) -> Credential:
-        """Run the program. Its messages go to standard error, and it may ask the user, as under kubectl.
-
-        Raises:
-            ConfigError: It is missing, fails, needs a terminal that is not there, or prints no credential.
-        """
+        """Run the program. Its messages go to standard error, and it may ask the user, as under kubectl."""
         is_interactive = self.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         if self.interactive_mode == "Always" and not is_interactive:
             raise ConfigError(f"the plugin {self.command} asks questions: run the command in a terminal")
+        spec = {"interactive": is_interactive} | ({} if self.cluster is None else {"cluster": self.cluster})
+        information = json.dumps({"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec})
         try:
             done = subprocess.run(
                 (self.command, *self.arguments),
-                env=os.environ | self.variables | {"KUBERNETES_EXEC_INFO": self._info(is_interactive)},
+                env=os.environ | self.variables | {"KUBERNETES_EXEC_INFO": information},
                 stdin=None if is_interactive else subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 check=False,
@@ -245,12 +220,6 @@ class ExecPlugin:
             )
         return self._credential(done.stdout)
 
-    def _info(self, is_interactive: bool) -> str:
-        spec: dict[str, Any] = {"interactive": is_interactive}
-        if self.cluster is not None:
-            spec["cluster"] = self.cluster
-        return json.dumps({"apiVersion": self.api_version, "kind": "ExecCredential", "spec": spec})
-
     def _credential(self, printed: bytes) -> Credential:
         """Return what the program printed. The text itself is a secret, so no message quotes it."""
         try:
@@ -262,10 +231,11 @@ class ExecPlugin:
                     "update the plugin, or write its kubeconfig anew"
                 )
             certificate, key = status.get("clientCertificateData"), status.get("clientKeyData")
+            expires = status.get("expirationTimestamp")
             made = Credential(
                 token=status.get("token"),
                 client_pem=f"{certificate}\n{key}" if certificate and key else None,
-                expires_at_s=_unix_time_s(status.get("expirationTimestamp")),
+                expires_at_s=dt.datetime.fromisoformat(expires).timestamp() if expires else None,
             )
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ConfigError(f"the plugin {self.command} printed no ExecCredential: update it") from error
@@ -275,15 +245,10 @@ class ExecPlugin:
 
 
 def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, folder: Path) -> ExecPlugin:
-    """Return the plugin of a kubeconfig's user.
+    """Return the plugin of the field `exec` of a kubeconfig's user.
 
-    Args:
-        user: The field `exec`.
-        cluster: What the plugin gets if it asks for the cluster.
-        folder: That of the kubeconfig: the base of a relative path. A bare name is looked up on PATH.
-
-    Raises:
-        ConfigError: A field is missing or invalid.
+    It gets `cluster` if it asks for the cluster. The kubeconfig's `folder` is the base of a relative path; a bare name
+    is looked up on PATH.
     """
     version, command = str(user.get("apiVersion") or ""), str(user.get("command") or "")
     if not version.startswith(f"{PLUGIN_GROUP}/") or not command:
@@ -304,7 +269,3 @@ def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, fold
         interactive_mode=str(user.get("interactiveMode") or "IfAvailable"),
         cluster=cluster if user.get("provideClusterInfo") else None,
     )
-
-
-def _unix_time_s(text: str | None) -> float | None:
-    return dt.datetime.fromisoformat(text).timestamp() if text else None

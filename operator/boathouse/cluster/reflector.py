@@ -3,25 +3,20 @@
 An object that cannot be decoded has a stand-in: its identity, and the fields that reserve its resources.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import dataclasses
 import logging
 import math
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+import time
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
 
 from boathouse.cluster import boundary, catalogue, errors, retries, store, views, wire
-from boathouse.cluster.client import PAGE_LIMIT, Page
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable, Sequence
-
-    from boathouse.cluster.catalogue import Resource
-    from boathouse.cluster.client import ApiClient
+from boathouse.cluster.catalogue import Page, Resource
+from boathouse.cluster.client import PAGE_LIMIT, ApiClient, decode
 
 
 class _PlaceSpec(wire.View, frozen=True, kw_only=True):
@@ -29,15 +24,11 @@ class _PlaceSpec(wire.View, frozen=True, kw_only=True):
     scheduler_name: str = ""
 
 
-class _PlaceStatus(wire.View, frozen=True, kw_only=True):
-    phase: str = ""
-
-
 class _Place(wire.View, frozen=True, kw_only=True):
     """Node and scheduler of a pod."""
 
     spec: _PlaceSpec = _PlaceSpec()
-    status: _PlaceStatus = _PlaceStatus()
+    status: views.Phase = views.Phase()
 
 
 def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
@@ -51,12 +42,7 @@ def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
         int(identity.resource_version)
     except (*catalogue.MALFORMED, ValueError) as error:
         raise errors.DecodeError(f"an object without an identity: {error}; {bytes(raw)[:200]!r}") from error
-    metadata = wire.ObjectMeta(
-        name=identity.name,
-        namespace=identity.namespace,
-        uid=identity.uid,
-        resource_version=identity.resource_version,
-    )
+    metadata = wire.ObjectMeta(**msgspec.structs.asdict(identity))
     if view is wire.PodView:
         return _pod(metadata, raw)
     if view is views.VolumeView:  # no known node can attach it
@@ -85,43 +71,20 @@ _SHORT_WATCH_S = 1.0
 """A watch that ends without an event before this time is a failure (client-go's "very short watch")."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Timeouts of watches in seconds."""
-
-    watch_s: float = 290.0
-    watch_jitter_s: float = 30.0
-    stall_s: float = 90.0
+_WATCH_S = 290.0
+_WATCH_JITTER_S = 30.0
+STALL_S = 90.0
+"""Time without a line, also without a bookmark, after which a watch is given up."""
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Stats:
-    """Counters since the start, for metrics.
-
-    Attributes:
-        events: Lines with an object.
-        stale: Events that changed nothing.
-        bookmarks: Lines with only a revision.
-        lists: LISTs that were read completely.
-        failures: LISTs and watches that failed.
-        last_error: Error of the last failure; empty without a failure since the last success.
-    """
+    """Counters of watch events about objects, bookmarks, complete LISTs, and failed LISTs and watches."""
 
     events: int = 0
-    stale: int = 0
     bookmarks: int = 0
     lists: int = 0
     failures: int = 0
-    last_error: str = ""
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """Selection of objects: a namespace or all (None), and selectors in the API's syntax."""
-
-    namespace: str | None = None
-    labels: str = ""
-    fields: str = ""
 
 
 class Reflector(Generic[T]):
@@ -137,32 +100,29 @@ class Reflector(Generic[T]):
         self,
         client: ApiClient,
         resource: Resource[Any],
-        selection: Selection,
+        namespace: str | None,
+        selectors: Mapping[str, str],
         subscribers: Sequence[Callable[[store.Change[T]], object]],
         *,
         transform: Callable[[Any], T] | None,
         aside: boundary.Boundary,
-        timing: Timing,
         backoff: retries.Backoff,
-        jitter: retries.Jitter,
-        monotonic: Callable[[], float],
+        stats: Stats,
         sleep: Callable[[float], Awaitable[object]],
     ) -> None:
         self.store: store.Store[T] = store.Store()
-        self.stats = Stats()
         self.synced = asyncio.Event()
         self.fresh_at = -math.inf
         self.lag_s = 0.0
         self._client = client
         self._resource = resource
-        self._selection = selection
+        self._namespace = namespace
+        self._selectors = selectors
         self._subscribers = subscribers
         self._transform = transform
         self._aside = aside
-        self._timing = timing
         self._backoff = backoff
-        self._jitter = jitter
-        self._monotonic = monotonic
+        self._stats = stats
         self._sleep = sleep
         self._failures_in_a_row = 0
         self._decoder = msgspec.json.Decoder(catalogue.WatchEvent[resource.view])  # type: ignore[name-defined]
@@ -176,9 +136,13 @@ class Reflector(Generic[T]):
                 while True:
                     await self._watch()
             except errors.ClusterError as error:
-                await self._pause(error)
+                self._failures_in_a_row += 1
+                self._stats.failures += 1
+                delay_s = self._backoff.delay_s(self._failures_in_a_row, retries.JITTER, at_least_s=error.retry_after_s)
+                log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
+                await self._sleep(delay_s)
 
-    async def differences(self) -> store.Drift:
+    async def differences(self) -> set[store.Difference]:
         """LIST only the objects' identities, and compare them with the store at that revision."""
         identities = self._resource.viewed_as(catalogue.Identified)
         listed: dict[str, tuple[str, int]] = {}
@@ -189,14 +153,6 @@ class Reflector(Generic[T]):
             if not page.continue_token:
                 return self.store.differences(listed, _revision(page.resource_version))
             page = await self._page(identities, page.continue_token)
-
-    async def _pause(self, error: errors.ClusterError) -> None:
-        self._failures_in_a_row += 1
-        self.stats.failures += 1
-        self.stats.last_error = str(error)
-        delay_s = self._backoff.delay_s(self._failures_in_a_row, self._jitter, at_least_s=retries.retry_after_s(error))
-        log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
-        await self._sleep(delay_s)
 
     # LIST
 
@@ -210,24 +166,20 @@ class Reflector(Generic[T]):
             self._report(listing.page(page.items))
             token = page.continue_token
         self._report(listing.finish())
-        self.stats.lists += 1
-        self.fresh_at = self._monotonic()
+        self._stats.lists += 1
+        self.fresh_at = time.monotonic()
         self.synced.set()
 
     async def _readable_page(self, token: str) -> Page[T]:
         """Read a page. If it cannot be decoded as a whole, decode object by object, with stand-ins."""
         try:
             page = await self._page(self._resource, token)
-            return msgspec.structs.replace(page, items=tuple(map(self._transformed, page.items)))
+            return Page(items=tuple(map(self._transformed, page.items)), metadata=page.metadata)
         except (errors.ApiError, errors.ConnectionLost):
             raise
         except Exception:  # noqa: BLE001 - which object it was shows when each is read by itself
             raw = await self._page(self._resource.viewed_as(msgspec.Raw), token)
-        return Page(
-            items=tuple(map(self._readable, raw.items)),
-            resource_version=raw.resource_version,
-            continue_token=raw.continue_token,
-        )
+        return Page(items=tuple(map(self._readable, raw.items)), metadata=raw.metadata)
 
     def _readable(self, raw: msgspec.Raw) -> T:
         try:
@@ -261,43 +213,33 @@ class Reflector(Generic[T]):
 
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
         """Read a page. Halves its size after each failure, because a loaded server may not complete a long one."""
-        chosen = self._selection
+        limit = max(_LEAST_PAGE, PAGE_LIMIT >> min(self._failures_in_a_row, 16))
         return await self._client.list_page(
-            resource,
-            chosen.namespace,
-            labels=chosen.labels,
-            fields=chosen.fields,
-            limit=max(_LEAST_PAGE, PAGE_LIMIT >> min(self._failures_in_a_row, 16)),
-            continue_token=token,
+            resource, self._namespace, **self._selectors, limit=limit, continue_token=token
         )
 
     # WATCH
 
     async def _watch(self) -> None:
-        began_at, received_lines = self._monotonic(), False
+        began_at, received_lines = time.monotonic(), False
         watch = self._client.watch(
             self._resource,
-            self._selection.namespace,
+            self._namespace,
+            **self._selectors,
             resource_version=str(self.store.revision),
-            labels=self._selection.labels,
-            fields=self._selection.fields,
-            timeout_s=self._timing.watch_s + self._jitter.uniform(-1, 1) * self._timing.watch_jitter_s,
-            idle_s=self._timing.stall_s,
+            timeout_s=_WATCH_S + retries.JITTER.uniform(-1, 1) * _WATCH_JITTER_S,
+            idle_s=STALL_S,
         )
         async with watch as batches:
             async for lines in batches:
-                arrived_at, received_lines = self._monotonic(), True
+                arrived_at, received_lines = time.monotonic(), True
                 for line in lines:
                     self._line(line)
-                self._is_well(arrived_at)
-        if not received_lines and self._monotonic() - began_at < _SHORT_WATCH_S:
+                self.fresh_at = time.monotonic()
+                self.lag_s = self.fresh_at - arrived_at
+                self._failures_in_a_row = 0
+        if not received_lines and time.monotonic() - began_at < _SHORT_WATCH_S:
             raise errors.ConnectionLost("the watch ended at once")
-
-    def _is_well(self, arrived_at: float) -> None:
-        self.fresh_at = self._monotonic()
-        self.lag_s = self.fresh_at - arrived_at
-        self._failures_in_a_row = 0
-        self.stats.last_error = ""
 
     def _line(self, line: bytes) -> None:
         try:
@@ -313,11 +255,8 @@ class Reflector(Generic[T]):
         self._report(changes)
 
     def _put(self, event_type: str, new: T) -> tuple[store.Change[T], ...]:
-        changes = self.store.remove(new) if event_type == "DELETED" else self.store.put(new)
-        self.stats.events += 1
-        if not changes:
-            self.stats.stale += 1
-        return changes
+        self._stats.events += 1
+        return self.store.remove(new) if event_type == "DELETED" else self.store.put(new)
 
     def _other_line(self, line: bytes, cause: Exception | None) -> tuple[store.Change[T], ...]:
         """Handle a line without a readable object: a bookmark, whose object may be incomplete, or an error.
@@ -325,15 +264,15 @@ class Reflector(Generic[T]):
         Raises:
             errors.ClusterError: The line is an error, or does not identify its object.
         """
-        event = _decoded(line, catalogue.RawWatchEvent)
+        event = decode(line, catalogue.RawWatchEvent, "watch event")
         match event.type:
             case "BOOKMARK":
-                identity = _decoded(event.object, catalogue.Identified)
+                identity = decode(event.object, catalogue.Identified, "watch event")
                 self.store.bookmark(_revision(identity.metadata.resource_version))
-                self.stats.bookmarks += 1
+                self._stats.bookmarks += 1
                 return ()
             case "ERROR":
-                status = _decoded(event.object, catalogue.Status)
+                status = decode(event.object, catalogue.Status, "watch event")
                 raise errors.from_status(status.code, status.reason, status.message)
             case event_type if event_type in _ABOUT_OBJECTS and cause is not None:
                 return self._put(event_type, self._stand_in(event.object, cause))
@@ -352,10 +291,3 @@ def _revision(resource_version: str) -> int:
         return int(resource_version)
     except ValueError as error:
         raise errors.DecodeError(f"the resourceVersion is not a number: {resource_version!r}") from error
-
-
-def _decoded(line: bytes | msgspec.Raw, shape: type[V]) -> V:
-    try:
-        return msgspec.json.decode(line, type=shape)
-    except catalogue.MALFORMED as error:
-        raise errors.DecodeError(f"not a watch event: {error}; {bytes(line)[:200]!r}") from error

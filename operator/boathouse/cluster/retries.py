@@ -4,34 +4,23 @@ A round of a loop that fails is logged, counted and retried. Repeated failures t
 loop, because a broken invariant must not persist.
 """
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import dataclasses
 import logging
 import random
-import time
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias, TypeVar
 
 from boathouse.cluster import errors
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
 
 T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
 
-class Jitter(Protocol):
-    """Source of random numbers; `random.Random` implements it."""
-
-    def uniform(self, a: float, b: float, /) -> float:
-        """Return a random number between two numbers."""
-
-
-JITTER: Jitter = random.Random()  # noqa: S311 - spreads load, guards nothing
+Jitter: TypeAlias = random.Random
+JITTER = random.Random()  # noqa: S311 - spreads load, guards nothing
 """The process's source of random numbers for delays."""
 
 
@@ -45,12 +34,9 @@ class Backoff:
     attempts: int = 6
 
     def delay_s(self, failures: int, jitter: Jitter, *, at_least_s: float | None = None) -> float:
-        """Return the delay after a number of consecutive failures.
+        """Return the delay after a number of consecutive failures, from 1.
 
-        Args:
-            failures: Number of consecutive failures, from 1.
-            jitter: Source of random numbers.
-            at_least_s: Retry-After of the server; the delay is this and up to a tenth more.
+        After a Retry-After of the server, `at_least_s`, it is that and up to a tenth more.
         """
         wanted_s = min(self.cap_s, self.base_s * self.factor ** min(failures - 1, 30)) * jitter.uniform(0.5, 1.0)
         return max(wanted_s, (at_least_s or 0.0) * jitter.uniform(1.0, 1.1))
@@ -59,10 +45,8 @@ class Backoff:
 def is_worth_retrying(error: errors.ClusterError, *, idempotent: bool) -> bool:
     """Return whether a retry of the request may succeed and is safe.
 
-    Args:
-        error: Error of the request.
-        idempotent: Whether the request may be done twice. Otherwise only requests that were certainly not done are
-            retried: after 429, 401, and a refused connection.
+    Unless it is `idempotent`, it may not be done twice, and is retried only if it was certainly not done: after 429,
+    401, and a refused connection.
     """
     match error:
         case errors.TooManyRequests() | errors.Unauthorized():  # the retry reads the token's file again
@@ -81,18 +65,11 @@ async def retrying(
     idempotent: bool,
     conflicts: bool = False,
     backoff: Backoff = Backoff(),
-    jitter: Jitter = JITTER,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
     """Call until success, a permanent error, or `backoff.attempts` failures. Respects Retry-After.
 
-    Args:
-        call: Sends the request; called for each attempt.
-        idempotent: See `is_worth_retrying`.
-        conflicts: Whether to retry after 409; only for a call that reads the object each time.
-        backoff: Delays and number of attempts.
-        jitter: Source of random numbers; the process's by default.
-        sleep: Sleeps for a number of seconds.
+    With `conflicts` it also retries after 409, which needs a call that reads the object each time.
 
     Raises:
         errors.ClusterError: The last error.
@@ -106,24 +83,16 @@ async def retrying(
             again = is_worth_retrying(error, idempotent=idempotent) or (conflicts and type(error) is errors.Conflict)
             if not again or failures >= backoff.attempts:
                 raise
-            await sleep(backoff.delay_s(failures, jitter, at_least_s=retry_after_s(error)))
+            await sleep(backoff.delay_s(failures, JITTER, at_least_s=error.retry_after_s))
 
 
 _UNTIL_DONE = Backoff(base_s=0.5)
 
 
-async def until_done(
-    call: Callable[[], Awaitable[T]],
-    *,
-    what: str,
-    sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-) -> T:
+async def until_done(call: Callable[[], Awaitable[T]], *, what: str) -> T:
     """Call until success, whatever the error: for requests without which a process cannot continue.
 
-    Args:
-        call: Sends requests that may be repeated.
-        what: Verb phrase for the log, such as "identify the cluster".
-        sleep: Sleeps for a number of seconds.
+    The log says that it cannot `what`, a verb phrase such as "identify the cluster".
     """
     failures = 0
     while True:
@@ -131,28 +100,18 @@ async def until_done(
             return await call()
         except errors.ClusterError as error:
             failures += 1
-            delay_s = _UNTIL_DONE.delay_s(failures, JITTER, at_least_s=retry_after_s(error))
+            delay_s = _UNTIL_DONE.delay_s(failures, JITTER, at_least_s=error.retry_after_s)
             log.warning("cannot %s: %s; retrying in %.1f s", what, error, delay_s)
-            await sleep(delay_s)
-
-
-def retry_after_s(error: errors.ClusterError) -> float | None:
-    """Return the Retry-After of an error in seconds, or None."""
-    return error.retry_after_s if isinstance(error, errors.ApiError) else None
+            await asyncio.sleep(delay_s)
 
 
 FAILURES: collections.Counter[str] = collections.Counter()
 """Failed rounds of this process's loops by name; each loop has an entry from its start."""
 
+MOST_FAILURES = 10
+WITHIN_S = 600.0
+"""A loop ends after this number of failures within this time. Errors of the API server do not count."""
 _LOOP_BACKOFF = Backoff(base_s=0.1, cap_s=30.0)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class FailureLimit:
-    """Number of failures within a number of seconds that ends a loop."""
-
-    failures: int = 10
-    within_s: float = 600.0
 
 
 class Loop:
@@ -162,10 +121,7 @@ class Loop:
         name: The loop's name in logs and metrics.
         round_: Runs one round; a plain function or a coroutine function.
         every_s: Delay before each round.
-        first_s: Delay before the first round; None: `every_s`.
-        limit: Failures that end the loop. Errors of the API server do not count.
-        sleep: Sleeps for a number of seconds.
-        monotonic: The clock.
+        first_s: Delay before the first round, if it is another.
     """
 
     def __init__(
@@ -175,18 +131,12 @@ class Loop:
         *,
         every_s: float = 0.0,
         first_s: float | None = None,
-        limit: FailureLimit = FailureLimit(),
-        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
         self._round = round_
         self._every_s = every_s
         self._first_s = every_s if first_s is None else first_s
-        self._limit = limit
-        self._sleep = sleep
-        self._monotonic = monotonic
-        self._failed_s: collections.deque[float] = collections.deque(maxlen=limit.failures)
+        self._failed_s: collections.deque[float] = collections.deque(maxlen=MOST_FAILURES)
         FAILURES[name] += 0
 
     async def run(self) -> None:
@@ -198,7 +148,7 @@ class Loop:
         wait_s, failures = self._first_s, 0
         while True:
             if wait_s:
-                await self._sleep(wait_s)
+                await asyncio.sleep(wait_s)
             try:
                 if (work := self._round()) is not None:
                     await work
@@ -220,10 +170,7 @@ class Loop:
             log.warning("a round of the loop %r failed and will be retried: %s", self._name, error)
             return
         log.error("a round of the loop %r failed", self._name, exc_info=error)
-        self._failed_s.append(self._monotonic())
-        if (
-            len(self._failed_s) == self._limit.failures
-            and self._failed_s[-1] - self._failed_s[0] <= self._limit.within_s
-        ):
-            log.error("the loop %r ends after %d failures", self._name, self._limit.failures)
+        self._failed_s.append(asyncio.get_running_loop().time())
+        if len(self._failed_s) == MOST_FAILURES and self._failed_s[-1] - self._failed_s[0] <= WITHIN_S:
+            log.error("the loop %r ends after %d failures", self._name, MOST_FAILURES)
             raise error

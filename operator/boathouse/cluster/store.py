@@ -10,16 +10,12 @@ object's deletion. Duplicates, replays after a relist and events out of order (o
 effect, and a deletion is never undone.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Generic, Protocol, TypeAlias, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Generic, Protocol, TypeAlias, TypeVar
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from boathouse.cluster.wire import ObjectMeta
+from boathouse.cluster.wire import ObjectMeta
 
 
 class HasMetadata(Protocol):
@@ -70,21 +66,8 @@ def subject(change: Change[T]) -> T:
     return change.old if isinstance(change, Deleted) else change.new
 
 
-class Drift(Struct, frozen=True, kw_only=True):
-    """Differences between the store and a LIST, by key; all three are empty if they are equal.
-
-    Attributes:
-        missing: Objects in the LIST but not in the store.
-        ghosts: Objects in the store but not in the LIST.
-        outdated: Objects with an older version or another UID in the store.
-    """
-
-    missing: tuple[str, ...] = ()
-    ghosts: tuple[str, ...] = ()
-    outdated: tuple[str, ...] = ()
-
-    def __bool__(self) -> bool:
-        return bool(self.missing or self.ghosts or self.outdated)
+Difference: TypeAlias = tuple[str, tuple[str, int] | None, bool]
+"""An object that differs between store and LIST: its key, its UID and revision in the store, and if it is listed."""
 
 
 class Store(Generic[T]):
@@ -98,63 +81,55 @@ class Store(Generic[T]):
 
     def put(self, new: T) -> tuple[Change[T], ...]:
         """Apply an ADDED or MODIFIED event."""
-        key = new.metadata.key
-        revision = int(new.metadata.resource_version)
-        old = self.objects.get(key)
-        if self._is_old(key, revision, old):
-            return ()
-        self.revision = max(self.revision, revision)
-        return self._replace(key, old, new)
+        return self._replace(new) if self._is_news(new) else ()
 
     def remove(self, final: T) -> tuple[Change[T], ...]:
         """Apply a DELETED event, whose object has the revision of the deletion."""
-        key = final.metadata.key
-        revision = int(final.metadata.resource_version)
-        old = self.objects.get(key)
-        if self._is_old(key, revision, old):
+        if not self._is_news(final):
             return ()
-        self.revision = max(self.revision, revision)
-        self._gone[key] = revision
+        key = final.metadata.key
+        self._gone[key] = int(final.metadata.resource_version)
+        old = self.objects.pop(key, None)
         if old is None:
             return ()
-        del self.objects[key]
         return (Deleted(key=key, old=old, final=final if final.metadata.uid == old.metadata.uid else None),)
 
     def bookmark(self, revision: int) -> None:
         """Apply a bookmark: all events up to this revision have been sent."""
         self.revision = max(self.revision, revision)
-        self._rise(revision)
+        self._floor = max(self._floor, revision)
+        if self._gone:
+            self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
-    def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> Drift:
+    def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> set[Difference]:
         """Compare with a LIST of this revision, given as key to (UID, revision).
 
         Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
         """
-        missing = [k for k in listed if k not in self.objects and self._gone.get(k, 0) <= revision]
         stored = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
-        ghosts = [k for k, (_, own) in stored.items() if k not in listed and own <= revision]
-        outdated = [k for k, was in listed.items() if k in stored and stored[k] != was and stored[k][1] <= revision]
-        return Drift(missing=tuple(missing), ghosts=tuple(ghosts), outdated=tuple(outdated))
+        missing = {k for k in listed if k not in stored and self._gone.get(k, 0) <= revision}
+        others = {k for k, own in stored.items() if own != listed.get(k) and own[1] <= revision}
+        return {(k, stored.get(k), k in listed) for k in missing | others}
 
-    def _is_old(self, key: str, revision: int, old: T | None) -> bool:
-        if revision <= self._floor:
-            return True
-        if old is not None:
-            return revision <= int(old.metadata.resource_version)
-        return revision <= self._gone.get(key, 0)
+    def _is_news(self, new: T) -> bool:
+        """Return whether an event is not stale, and note its revision then."""
+        key, revision = new.metadata.key, int(new.metadata.resource_version)
+        old = self.objects.get(key)
+        last = self._gone.get(key, 0) if old is None else int(old.metadata.resource_version)
+        if revision <= max(self._floor, last):
+            return False
+        self.revision = max(self.revision, revision)
+        return True
 
-    def _replace(self, key: str, old: T | None, new: T) -> tuple[Change[T], ...]:
+    def _replace(self, new: T) -> tuple[Change[T], ...]:
+        key = new.metadata.key
+        old = self.objects.get(key)
         self.objects[key] = new
         if old is None:
             return (Added(key=key, new=new),)
         if old.metadata.uid != new.metadata.uid:
             return Deleted(key=key, old=old), Added(key=key, new=new)
         return (Modified(key=key, old=old, new=new),)
-
-    def _rise(self, revision: int) -> None:
-        self._floor = max(self._floor, revision)
-        if self._gone:
-            self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
 
 class Listing(Generic[T]):
@@ -177,7 +152,7 @@ class Listing(Generic[T]):
             self._listed_keys.add(key)
             old = self._store.objects.get(key)
             if old is None or self._is_newer(old.metadata, new.metadata):
-                yield from self._store._replace(key, old, new)
+                yield from self._store._replace(new)
 
     def finish(self) -> Iterator[Change[T]]:
         """Remove objects that are in no page, and set the store's revision to the list's."""

@@ -4,27 +4,20 @@ All connections are in one epoll set, which the loop watches. `pycurl.AsyncCurlM
 loop for each request, and uses more loop callbacks. Both together use a tenth of the operator's CPU time.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import functools
 import io
 import math
 import select
-import time
 import urllib.parse
-from typing import TYPE_CHECKING, Self
+from collections.abc import AsyncGenerator, Callable
+from typing import Self
 
 import pycurl
 
 from boathouse.cluster import curl_options, errors, server_time
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
-
-    from boathouse.cluster.config import ClusterConfig
-
+from boathouse.cluster.config import ClusterConfig
 
 _EVENTS = {
     pycurl.POLL_IN: select.EPOLLIN,
@@ -32,14 +25,11 @@ _EVENTS = {
     pycurl.POLL_INOUT: select.EPOLLIN | select.EPOLLOUT,
 }
 _AT_ONCE = 256
+_IDLE_CONNECTIONS = 64
 
 
 class Transfers:
-    """Runs transfers on the running event loop.
-
-    Args:
-        idle_connections: How many connections are kept for later transfers.
-    """
+    """Runs transfers on the running event loop, and keeps a number of idle connections for later ones."""
 
     def __init__(self, idle_connections: int) -> None:
         self._loop = asyncio.get_running_loop()
@@ -77,7 +67,6 @@ class Transfers:
         self._epoll.close()
 
     def _on_socket(self, what: int, fd: int, *_: object) -> None:
-        """Register, change or remove a connection."""
         if what not in _EVENTS:
             with contextlib.suppress(OSError):  # it is closed already
                 self._epoll.unregister(fd)
@@ -125,7 +114,6 @@ class Transfers:
 TOKEN_REREAD_S = 60.0
 """Age of a token after which its file is read again; projected tokens are rotated at 80 % of an hour."""
 
-_IDLE_CONNECTIONS = 64
 Query = dict[str, str]
 Lines = list[bytes]
 
@@ -139,13 +127,12 @@ class Transport:
         *,
         request_timeout_s: float = 30.0,
         user_agent: str = "boathouse",
-        monotonic: Callable[[], float] = time.monotonic,
         clock: server_time.ServerTime = server_time.SERVER_TIME,
     ) -> None:
         self._config = config
         self._url, self._options = curl_options.server(config)
         self._options.setdefault(pycurl.PROXY, "")  # no proxy, also if the environment sets one
-        self._timeout_ms = round(request_timeout_s * 1000)
+        self._options[pycurl.TIMEOUT_MS] = round(request_timeout_s * 1000)
         # No encoding: within a cluster, gzip costs the server more CPU time than the saved bytes are worth.
         self._headers = [
             "Accept: application/json",
@@ -153,7 +140,6 @@ class Transport:
             f"User-Agent: {user_agent}",
             "Expect:",
         ]
-        self._monotonic = monotonic
         self._clock = clock
         self._token = config.token
         self._token_read_at = -TOKEN_REREAD_S
@@ -184,8 +170,7 @@ class Transport:
             errors.ConnectionLost: No complete response arrived in time.
         """
         running, received = self._open(), io.BytesIO()
-        curl = self._idle.pop() if self._idle else self._handle(self._timeout_ms)
-        content_type = content_type or ("application/json" if body is not None else "")
+        curl = self._idle.pop() if self._idle else curl_options.handle(self._options.items())
         self._address(curl, path, query, content_type)
         curl_options.set_body(curl, method, body)
         curl.setopt(pycurl.WRITEFUNCTION, received.write)
@@ -203,17 +188,12 @@ class Transport:
     async def stream(self, path: str, *, query: Query, idle_s: float) -> AsyncGenerator[Lines, None]:
         """Yield the lines of a GET's response as they arrive, without newlines, until the server ends it.
 
-        Args:
-            path: The URL path.
-            query: The URL's query.
-            idle_s: Seconds without data after which the connection is lost.
-
         Raises:
             errors.ApiError: The server responded with an error status.
             errors.ConnectionLost: The stream broke, also within a line, or had no data for `idle_s`.
         """
         running, received = self._open(), _Received(idle_s)
-        curl = self._handle(timeout_ms=0)
+        curl = curl_options.handle((*self._options.items(), (pycurl.TIMEOUT_MS, 0)))
         self._address(curl, path, query)
         curl.setopt(pycurl.WRITEFUNCTION, received.add)
         end, ended = running.start(curl), False
@@ -241,12 +221,6 @@ class Transport:
             self._transfers = Transfers(_IDLE_CONNECTIONS)
         return self._transfers
 
-    def _handle(self, timeout_ms: int) -> pycurl.Curl:
-        curl = pycurl.Curl()
-        for option, value in (*self._options.items(), (pycurl.TIMEOUT_MS, timeout_ms)):
-            curl.setopt(option, value)
-        return curl
-
     def _address(self, curl: pycurl.Curl, path: str, query: Query | None, content_type: str = "") -> None:
         curl.setopt(pycurl.URL, f"{self._url}{urllib.parse.quote(path)}?{_encoded(tuple((query or {}).items()))}")
         own = [f"Content-Type: {content_type}"] if content_type else []
@@ -256,12 +230,12 @@ class Transport:
 
     def _current_token(self) -> str | None:
         file = self._config.token_file
-        if file is not None and self._monotonic() - self._token_read_at >= TOKEN_REREAD_S:
+        if file is not None and self._clock.monotonic() - self._token_read_at >= TOKEN_REREAD_S:
             try:
                 self._token = file.read_text().strip()
             except OSError as error:
                 raise errors.ConfigError(f"the service account token {file} cannot be read: {error}") from error
-            self._token_read_at = self._monotonic()
+            self._token_read_at = self._clock.monotonic()
         return self._token
 
     def _date_reader(self) -> Callable[[bytes], None]:
@@ -285,15 +259,7 @@ class Transport:
 
 
 class _Received:
-    """The data of a stream that the reader has not taken.
-
-    Args:
-        idle_s: Seconds without data after which `wait` raises.
-
-    Attributes:
-        data: The data.
-        timer: Checks whether the stream is idle.
-    """
+    """The data of a stream that the reader has not taken. After `idle_s` without data, `wait` raises."""
 
     def __init__(self, idle_s: float) -> None:
         self._loop = asyncio.get_running_loop()
@@ -304,13 +270,11 @@ class _Received:
         self.timer = self._loop.call_later(idle_s, self._check)
 
     def add(self, data: bytes) -> None:
-        """Add data."""
         self.data.append(data)
         self._received_s = self._loop.time()
         self.wake()
 
     def wake(self, _: object = None) -> None:
-        """End `wait`."""
         if not self._more.done():
             self._more.set_result(None)
 
@@ -324,7 +288,6 @@ class _Received:
         self._more = self._loop.create_future()
 
     def take_lines(self) -> Lines:
-        """Remove and return the complete lines."""
         *lines, rest = b"".join(self.data).split(b"\n")
         self.data[:] = [rest] if rest else []
         return lines

@@ -1,7 +1,5 @@
 """Models of storage, quotas and device classes, and their paths: as in `wire`, only fields that the operator uses."""
 
-from __future__ import annotations
-
 from msgspec import field
 
 from boathouse.cluster import wire
@@ -52,14 +50,6 @@ class ClaimView(wire.View, frozen=True, kw_only=True):
         return self.metadata.annotations.get(CLASS_ANNOTATION) or self.spec.storage_class_name
 
 
-class ClaimReference(wire.View, frozen=True, kw_only=True):
-    """Claim of a volume; without a UID, the claim for which it is reserved."""
-
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
-
-
 class VolumeNodeAffinity(wire.View, frozen=True, kw_only=True):
     """Nodes that can attach a volume."""
 
@@ -74,7 +64,7 @@ class CsiSource(wire.View, frozen=True, kw_only=True):
 
 
 class VolumeSpec(wire.DiskSource, frozen=True, kw_only=True):
-    """`spec` of a volume."""
+    """`spec` of a volume. Without a UID, its claim is that for which it is reserved."""
 
     capacity: wire.Quantities = field(default_factory=dict)
     access_modes: tuple[str, ...] = ()
@@ -82,7 +72,7 @@ class VolumeSpec(wire.DiskSource, frozen=True, kw_only=True):
     volume_mode: str = "Filesystem"
     volume_attributes_class_name: str = ""
     node_affinity: VolumeNodeAffinity | None = None
-    claim_ref: ClaimReference | None = None
+    claim_ref: wire.Identity | None = None
     csi: CsiSource | None = None
 
 

@@ -4,9 +4,7 @@ Field names are Kubernetes' in snake case. Quantities are strings as the server 
 Structs are frozen and not tracked by the garbage collector (`gc=False`), because 10,000 pods are 500,000 objects.
 """
 
-from __future__ import annotations
-
-from datetime import datetime  # noqa: TC003 - msgspec reads the annotations
+from datetime import datetime
 from typing import Any, TypeAlias
 
 from msgspec import Struct, field, structs
@@ -39,13 +37,23 @@ class OwnerReference(View, frozen=True, kw_only=True):
     controller: bool = False
 
 
-class ObjectMeta(View, frozen=True, kw_only=True):
-    """`metav1.ObjectMeta`."""
+class Identity(View, frozen=True, kw_only=True):
+    """Identity and resourceVersion of an object, for comparisons."""
 
     name: str = ""
     namespace: str = ""
     uid: str = ""
     resource_version: str = ""
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`, or `name` for cluster-scoped objects."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
+
+class ObjectMeta(Identity, frozen=True, kw_only=True):
+    """`metav1.ObjectMeta`."""
+
     generation: int = 0
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
@@ -54,16 +62,9 @@ class ObjectMeta(View, frozen=True, kw_only=True):
     deletion_timestamp: datetime | None = None
 
     @property
-    def key(self) -> str:
-        """`namespace/name`, or `name` for cluster-scoped objects."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
-
-    @property
     def controller(self) -> OwnerReference | None:
         """The owner that manages the object."""
-        for (
-            owner
-        ) in self.owner_references:  # a loop, which is faster than `next`: this runs several times for each pod event
+        for owner in self.owner_references:  # faster than `next`, and this runs several times for each pod event
             if owner.controller:
                 return owner
         return None
@@ -223,12 +224,6 @@ class TopologySpreadConstraint(View, frozen=True, kw_only=True):
     node_taints_policy: str = "Ignore"
 
 
-class SchedulingGate(View, frozen=True, kw_only=True):
-    """A gate that keeps a pod from being scheduled."""
-
-    name: str = ""
-
-
 class ClaimSource(View, frozen=True, kw_only=True):
     """A volume that is a PersistentVolumeClaim."""
 
@@ -285,7 +280,7 @@ class PodSpec(View, frozen=True, kw_only=True):
     affinity: Affinity | None = None
     tolerations: tuple[Toleration, ...] = ()
     topology_spread_constraints: tuple[TopologySpreadConstraint, ...] = ()
-    scheduling_gates: tuple[SchedulingGate, ...] = ()
+    scheduling_gates: tuple[Present, ...] = ()
     host_network: bool = False
     host_users: bool | None = None
     scheduling_group: Present | None = None
@@ -302,15 +297,15 @@ class PodSpec(View, frozen=True, kw_only=True):
         """Drop the constraints if they exceed the limit."""
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
-            structs.force_setattr(self, "too_many_constraints", count)
             affinity = None if self.affinity is None else _anti_affinity(self.affinity)
-            for name, left in (
-                ("node_selector", {}),
-                ("affinity", affinity),
-                ("tolerations", ()),
-                ("topology_spread_constraints", ()),
-            ):
-                structs.force_setattr(self, name, left)
+            left: dict[str, object] = {
+                "node_selector": {},
+                "affinity": affinity,
+                "tolerations": (),
+                "topology_spread_constraints": (),
+            }
+            for name, value in (*left.items(), ("too_many_constraints", count)):
+                structs.force_setattr(self, name, value)
 
 
 def _count_constraints(spec: PodSpec) -> int:
@@ -323,16 +318,12 @@ def _count_constraints(spec: PodSpec) -> int:
 
 
 def _count_affinity(affinity: Affinity) -> int:
-    count, terms = 0, []
+    count, nodes = 0, affinity.node_affinity or NodeAffinity()
     for kind in (affinity.pod_affinity, affinity.pod_anti_affinity):
         count += 0 if kind is None else sum(map(_count_term, kind.required)) + len(kind.preferred)
-    if affinity.node_affinity is not None:
-        terms = [term.preference for term in affinity.node_affinity.preferred]
-        terms += affinity.node_affinity.required.node_selector_terms if affinity.node_affinity.required else ()
-    for term in terms:
-        count += 1 + sum(
-            1 + len(expression.values) // 10 for expression in (*term.match_expressions, *term.match_fields)
-        )
+    required = nodes.required.node_selector_terms if nodes.required else ()
+    for term in (*required, *(preferred.preference for preferred in nodes.preferred)):
+        count += 1 + _count_expressions(term.match_expressions) + _count_expressions(term.match_fields)
     return count
 
 
@@ -344,9 +335,11 @@ def _count_term(term: PodAffinityTerm) -> int:
 def _count_selector(selector: LabelSelector | None) -> int:
     if selector is None:
         return 0
-    return len(selector.match_labels) + sum(
-        [1 + len(expression.values) // 10 for expression in selector.match_expressions]
-    )
+    return len(selector.match_labels) + _count_expressions(selector.match_expressions)
+
+
+def _count_expressions(expressions: tuple[Requirement, ...]) -> int:
+    return sum([1 + len(expression.values) // 10 for expression in expressions])
 
 
 def _anti_affinity(affinity: Affinity) -> Affinity | None:
@@ -378,7 +371,6 @@ class StateTerminated(View, frozen=True, kw_only=True):
     """How a container ended; `message` is its termination message."""
 
     exit_code: int = 0
-    signal: int = 0
     reason: str = ""
     message: str = ""
     started_at: datetime | None = None

@@ -1,20 +1,13 @@
-"""Models of objects that the operator writes: leases, events, bindings, token reviews. Absent fields are not sent."""
-
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+"""Models of what the operator writes and reads again: leases, references in events, and the answers about tokens."""
 
 from msgspec import Struct, field
 
-from boathouse.cluster import wire
-
-if TYPE_CHECKING:
-    from datetime import datetime
+from boathouse.cluster import server_time, wire
 
 
-def micro_time(moment: datetime) -> str:
-    """Return a `metav1.MicroTime`, which must have exactly six decimals of the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def micro_time() -> str:
+    """Return the server's time as a `metav1.MicroTime`, which must have exactly six decimals of the second."""
+    return server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 class WrittenObject(Struct, rename="camel", frozen=True, kw_only=True, omit_defaults=True):
@@ -30,9 +23,6 @@ class WrittenMeta(WrittenObject, frozen=True, kw_only=True):
     resource_version: str = ""
     labels: dict[str, str] = field(default_factory=dict)
     annotations: dict[str, str] = field(default_factory=dict)
-
-
-# ---- coordination.k8s.io/v1 ----
 
 
 class LeaseSpec(WrittenObject, frozen=True, kw_only=True):
@@ -53,27 +43,6 @@ class Lease(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Lea
     spec: LeaseSpec = LeaseSpec()
 
 
-# ---- pods/binding ----
-
-
-class BindingTarget(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Node"):
-    """The node of a binding."""
-
-    api_version: str
-    name: str
-
-
-class Binding(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Binding"):
-    """Body of POST pods/binding; its annotations are merged into the pod's."""
-
-    api_version: str
-    metadata: WrittenMeta
-    target: BindingTarget
-
-
-# ---- events.k8s.io/v1 ----
-
-
 class ObjectReference(WrittenObject, frozen=True, kw_only=True):
     """Object of an event."""
 
@@ -82,52 +51,26 @@ class ObjectReference(WrittenObject, frozen=True, kw_only=True):
     name: str = ""
     namespace: str = ""
     uid: str = ""
-    resource_version: str = ""
-
-
-class EventSeries(WrittenObject, frozen=True, kw_only=True):
-    """Number of repetitions of an event, and time of the last one."""
-
-    count: int
-    last_observed_time: str
-
-
-class Event(WrittenObject, frozen=True, kw_only=True, tag_field="kind", tag="Event"):
-    """`events.k8s.io/v1`: `note` <= 1,024 bytes; `reason`, `action` CamelCase; `type` Normal or Warning."""
-
-    api_version: str
-    metadata: WrittenMeta
-    event_time: str
-    reporting_controller: str
-    reporting_instance: str
-    action: str
-    reason: str
-    regarding: ObjectReference
-    note: str
-    type: str
-    series: EventSeries | None = None
-
-
-# ---- authentication.k8s.io/v1 ----
 
 
 class UserInfo(wire.View, frozen=True, kw_only=True):
     """User of a token; `extra` has the pod of a projected token."""
 
     username: str = ""
-    uid: str = ""
-    groups: tuple[str, ...] = ()
     extra: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def pod_name(self) -> str:
         """Name of the pod that the token was projected into, or empty."""
-        return next(iter(self.extra.get("authentication.kubernetes.io/pod-name", ())), "")
+        return self._of_pod("name")
 
     @property
     def pod_uid(self) -> str:
-        """UID of the pod that the token was projected into, or empty."""
-        return next(iter(self.extra.get("authentication.kubernetes.io/pod-uid", ())), "")
+        """UID of that pod, or empty."""
+        return self._of_pod("uid")
+
+    def _of_pod(self, what: str) -> str:
+        return next(iter(self.extra.get(f"authentication.kubernetes.io/pod-{what}", ())), "")
 
 
 class TokenReviewStatus(wire.View, frozen=True, kw_only=True):
@@ -136,22 +79,9 @@ class TokenReviewStatus(wire.View, frozen=True, kw_only=True):
     authenticated: bool = False
     user: UserInfo = UserInfo()
     audiences: tuple[str, ...] = ()
-    error: str = ""
 
 
 class TokenReview(wire.View, frozen=True, kw_only=True):
     """Response of an `authentication.k8s.io/v1` TokenReview."""
 
     status: TokenReviewStatus = TokenReviewStatus()
-
-
-class TokenRequestStatus(wire.View, frozen=True, kw_only=True):
-    """The token that was created."""
-
-    token: str = ""
-
-
-class TokenRequest(wire.View, frozen=True, kw_only=True):
-    """Response of an `authentication.k8s.io/v1` TokenRequest."""
-
-    status: TokenRequestStatus = TokenRequestStatus()

@@ -29,19 +29,10 @@ class Refusal(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """Connections that may begin.
-
-    Attributes:
-        per_s: Connections per second.
-        burst: Connections at once.
-    """
+    """Connections that may begin, per second and at once."""
 
     per_s: float
     burst: float
-
-    def buckets(self, clock: Callable[[], float]) -> Buckets:
-        """Return the buckets of this rate."""
-        return Buckets(rate_per_s=self.per_s, burst=self.burst, clock=clock)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +65,7 @@ class Limits:
 
 
 class Connections:
-    """Open connections of a port.
-
-    Args:
-        limits: The limits.
-        clock: Returns monotonic seconds.
-    """
+    """Open connections of a port. The clock returns monotonic seconds."""
 
     def __init__(self, limits: Limits, clock: Callable[[], float]) -> None:
         self._limits = limits
@@ -88,7 +74,8 @@ class Connections:
         self._unverified: dict[Hashable, None] = {}
         self._unverified_of: dict[str, dict[Hashable, None]] = {}
         self._all, self._of_addresses, self._few = (
-            rate.buckets(clock) for rate in (limits.rate, limits.address_rate, limits.few)
+            Buckets(rate_per_s=rate.per_s, burst=rate.burst, clock=clock)
+            for rate in (limits.rate, limits.address_rate, limits.few)
         )
 
     @property
@@ -103,10 +90,8 @@ class Connections:
 
     def add(self, connection: Hashable, address: str) -> Refusal | None:
         """Add a connection, or return why it is refused. Close `surplus` afterwards."""
-        gives_way = bool(self._unverified_of.get(address))
-        if self._of_address[address] >= self._limits.of_address and not gives_way:
-            return Refusal.TOO_MANY_CONNECTIONS
-        if self.open >= self._limits.most and not self._unverified:
+        is_full_of_own = self._of_address[address] >= self._limits.of_address and address not in self._unverified_of
+        if is_full_of_own or (self.open >= self._limits.most and not self._unverified):
             return Refusal.TOO_MANY_CONNECTIONS
         if not self._take(address):
             return Refusal.TOO_MANY_HANDSHAKES
@@ -135,9 +120,8 @@ class Connections:
             return
         del self._unverified[connection]
         address = self._addresses[connection]
-        own = self._unverified_of[address]
-        del own[connection]
-        if not own:
+        del self._unverified_of[address][connection]
+        if not self._unverified_of[address]:
             del self._unverified_of[address]
 
     def remove(self, connection: Hashable) -> None:
@@ -165,12 +149,7 @@ class Connections:
 
 
 class Places:
-    """Counts requests in progress.
-
-    Args:
-        in_all: Maximum in total.
-        per_key: Maximum per key.
-    """
+    """Counts requests in progress, up to a maximum in total and per key."""
 
     def __init__(self, *, in_all: int, per_key: int) -> None:
         self._in_all = in_all

@@ -40,34 +40,31 @@ REFUSALS: Final = 100
 
 
 class Listener:
-    """A listening socket and its connections.
+    """A listening socket and its connections. `serve` says what its arguments are.
 
     Args:
         protocol: Creates the HTTP server's protocol of a connection, which gets one request.
-        limits: The limits; that of open connections is lowered to the available file descriptors.
-        context: TLS context with the certificate; None for plain connections.
-        rejected: Called with the reason why a connection or its request was refused.
-        clock: Returns monotonic seconds.
     """
 
     def __init__(
         self,
         protocol: Callable[[], asyncio.Protocol],
+        listening: socket.socket,
         *,
         limits: Limits,
-        context: ssl.SSLContext | None = None,
-        rejected: Callable[[Refusal], None] = lambda _: None,
-        clock: Callable[[], float] = time.monotonic,
+        context: ssl.SSLContext | None,
+        rejected: Callable[[Refusal], None],
     ) -> None:
         self._protocol = protocol
         self._context = context
         self._rejected = rejected
         self._limits = dataclasses.replace(limits, most=_affordable(limits.most))
-        self._connections = Connections(self._limits, clock)
+        self._connections = Connections(self._limits, time.monotonic)
         self._open: dict[Hashable, _Connection] = {}
         self._loop = asyncio.get_running_loop()
-        self._socket: socket.socket | None = None
         self._resume: asyncio.TimerHandle | None = None
+        self._socket = listening
+        self._loop.add_reader(self._socket, self._accept)
 
     @property
     def open(self) -> int:
@@ -77,17 +74,7 @@ class Listener:
     @property
     def port(self) -> int:
         """Port of the socket."""
-        assert self._socket is not None
         return int(self._socket.getsockname()[1])
-
-    def start(self, port: int, host: str = "") -> None:
-        """Listen, on all addresses of both families if `host` is empty.
-
-        Raises:
-            OSError: The port is in use.
-        """
-        self._socket = _listen(host, port)
-        self._loop.add_reader(self._socket, self._accept)
 
     def verified(self, protocol: Hashable) -> None:
         """Mark a connection with a valid token, which is then not closed when there are too many."""
@@ -97,10 +84,8 @@ class Listener:
         """Stop listening, and close the connections without a request. The HTTP server closes the others."""
         if self._resume is not None:
             self._resume.cancel()
-        if self._socket is not None:
-            self._loop.remove_reader(self._socket)
-            self._socket.close()
-            self._socket = None
+        self._loop.remove_reader(self._socket)
+        self._socket.close()
         for connection in list(self._open.values()):
             if not connection.gate.begun:
                 connection.abort()
@@ -111,7 +96,6 @@ class Listener:
             connection.abort()
 
     def _accept(self) -> None:
-        assert self._socket is not None
         taken = refused = 0
         while taken < BATCH and refused < REFUSALS and self._connections.may_accept:
             try:
@@ -129,13 +113,8 @@ class Listener:
         self._pause(PAUSE_S)
 
     def _pause(self, delay_s: float) -> None:
-        assert self._socket is not None
         self._loop.remove_reader(self._socket)
-        self._resume = self._loop.call_later(delay_s, self._go_on)
-
-    def _go_on(self) -> None:
-        if self._socket is not None:
-            self._loop.add_reader(self._socket, self._accept)
+        self._resume = self._loop.call_later(delay_s, self._loop.add_reader, self._socket, self._accept)
 
     def _take(self, accepted: socket.socket, address: str) -> bool:
         protocol = self._protocol()
@@ -150,42 +129,32 @@ class Listener:
             refused=self._rejected,
             ended=lambda: self._ended(protocol),
         )
-        connection = _Connection(gate, self._context)
-        self._open[protocol] = connection
-        connection.start(accepted, self._limits.head_s)
-        surplus = self._open.get(self._connections.surplus(address))
-        if surplus is not None:
+        connection = self._open[protocol] = _Connection(gate, self._context, accepted, self._limits.head_s)
+        if (surplus := self._open.get(self._connections.surplus(address))) is not None:
             self._rejected(Refusal.TOO_MANY_CONNECTIONS)
             surplus.abort()
         return True
 
     def _ended(self, protocol: asyncio.Protocol) -> None:
-        connection = self._open.pop(protocol, None)
-        if connection is not None:
+        if (connection := self._open.pop(protocol, None)) is not None:
             connection.end()
         self._connections.remove(protocol)
 
 
 class _Connection:
-    """One accepted connection: its start, and its end."""
+    """One accepted connection: its start, and its end. The head of the request has to arrive within `head_s`."""
 
-    def __init__(self, gate: Gate, context: ssl.SSLContext | None) -> None:
+    def __init__(self, gate: Gate, context: ssl.SSLContext | None, accepted: socket.socket, head_s: float) -> None:
         self.gate = gate
-        self._context = context
         self._loop = asyncio.get_running_loop()
-        self._starting: asyncio.Task[None] | None = None
         self._transport: asyncio.Transport | None = None
         self._aborted = False
-        self._life: asyncio.TimerHandle | None = None
+        self._life = self._loop.call_later(head_s, self.abort)
+        self._starting: asyncio.Task[None] | None = self._loop.create_task(self._start(accepted, context))
 
-    def start(self, accepted: socket.socket, head_s: float) -> None:
-        """Begin to read; the head of the request has to arrive within this time."""
-        self.lives(head_s)
-        self._starting = self._loop.create_task(self._start(accepted))
-
-    async def _start(self, accepted: socket.socket) -> None:
+    async def _start(self, accepted: socket.socket, context: ssl.SSLContext | None) -> None:
         accepted.setblocking(False)
-        outermost = self.gate if self._context is None else Tls(self.gate, self._context)
+        outermost = self.gate if context is None else Tls(self.gate, context)
         try:
             self._transport, _ = await self._loop.connect_accepted_socket(lambda: outermost, accepted)
         except OSError as error:
@@ -197,8 +166,7 @@ class _Connection:
 
     def lives(self, for_s: float) -> None:
         """Close the connection after this time, instead of after that of an earlier call."""
-        if self._life is not None:
-            self._life.cancel()
+        self._life.cancel()
         self._life = self._loop.call_later(for_s, self.abort)
 
     def abort(self) -> None:
@@ -210,8 +178,7 @@ class _Connection:
     def end(self) -> None:
         """Release what a closed connection holds."""
         self._transport = self._starting = None
-        if self._life is not None:
-            self._life.cancel()
+        self._life.cancel()
 
 
 def _listen(host: str, port: int) -> socket.socket:
@@ -253,7 +220,7 @@ async def serve(
     Args:
         application: The application, used only here.
         port: The port; 0 for a free one.
-        limits: Limits of connections.
+        limits: Limits of connections; that of open ones is lowered to the available file descriptors.
         host: An address; empty for all addresses of both families.
         context: TLS context with the certificate; None for plain HTTP.
         rejected: Called with the reason why a connection or its request was refused.
@@ -262,25 +229,25 @@ async def serve(
         OSError: The port is in use.
     """
     application.middlewares.insert(0, _close_afterwards)
-    runner = web.AppRunner(
-        application,
-        access_log=None,
-        shutdown_timeout=1.0,
-        keepalive_timeout=limits.head_s,  # also of a connection whose head aiohttp takes for none
-        lingering_time=0.0,
-        auto_decompress=False,
-        read_bufsize=READ_BUFFER_BYTES,
-    )
-    await runner.setup()
-    assert runner.server is not None
-    listener = Listener(runner.server, limits=limits, context=context, rejected=rejected)
-    try:
-        listener.start(port, host)
-        yield listener
-    finally:
-        listener.close()
-        await runner.cleanup()
-        listener.abort()
+    with _listen(host, port) as listening:
+        runner = web.AppRunner(
+            application,
+            access_log=None,
+            shutdown_timeout=1.0,
+            keepalive_timeout=limits.head_s,  # also of a connection whose head aiohttp takes for none
+            lingering_time=0.0,
+            auto_decompress=False,
+            read_bufsize=READ_BUFFER_BYTES,
+        )
+        await runner.setup()
+        assert runner.server is not None
+        listener = Listener(runner.server, listening, limits=limits, context=context, rejected=rejected)
+        try:
+            yield listener
+        finally:
+            listener.close()
+            await runner.cleanup()
+            listener.abort()
 
 
 @web.middleware

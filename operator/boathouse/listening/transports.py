@@ -12,7 +12,6 @@ limits, as before.
 import asyncio
 import contextlib
 import ssl
-from collections.abc import Iterable
 from typing import Any, Final
 
 from typing_extensions import Buffer, override
@@ -150,10 +149,6 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
         return default if self._socket is None else self._socket.get_extra_info(name, default)
 
     @override
-    def get_protocol(self) -> asyncio.BaseProtocol:
-        return self._protocol
-
-    @override
     def write(self, data: Buffer) -> None:
         if self._closing or self._tls is None:
             return
@@ -161,20 +156,6 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
         while rest:
             rest = rest[self._tls.write(rest) :]
         self._send()
-
-    @override
-    def writelines(self, list_of_data: Iterable[Buffer]) -> None:
-        for data in list_of_data:
-            self.write(data)
-
-    @override
-    def can_write_eof(self) -> bool:
-        return False
-
-    @override
-    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
-        if self._socket is not None:
-            self._socket.set_write_buffer_limits(high, low)
 
     @override
     def get_write_buffer_size(self) -> int:

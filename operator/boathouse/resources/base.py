@@ -1,7 +1,7 @@
 """Building blocks of the custom resources' models: CEL rules, quantities, URLs, Hadoop's settings, metav1.Condition."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection
 from typing import Annotated, Any, Final, Literal
 
 import pydantic
@@ -35,6 +35,11 @@ def rules(*cel_rules: dict[str, Any], **keywords: Any) -> dict[str, Any]:
     return {RULES: list(cel_rules)} | {key.replace("_", "-"): value for key, value in keywords.items()}
 
 
+def checked(*cel_rules: dict[str, Any]) -> pydantic.ConfigDict:
+    """Return the configuration of a model with CEL rules."""
+    return pydantic.ConfigDict(json_schema_extra=rules(*cel_rules))
+
+
 class Model(pydantic.BaseModel):
     """A part of a custom resource: frozen, camelCase on the wire; unknown fields are ignored."""
 
@@ -59,17 +64,18 @@ def quantity_schema(*checks: dict[str, str]) -> pydantic.WithJsonSchema:
 
 def at_least(minimum: str, why: str) -> dict[str, str]:
     """Return a CEL rule that a quantity is at least `minimum`."""
-    return rule(
-        f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{minimum}')) >= 0",
-        f"'\"' + string(self) + '\" is less than {minimum}: {why}'",
-    )
+    return _bound(">=", minimum, f"less than {minimum}: {why}")
 
 
 def at_most(maximum: str, why: str) -> dict[str, str]:
     """Return a CEL rule that a quantity is at most `maximum`."""
+    return _bound("<=", maximum, f"more than {maximum}: {why}")
+
+
+def _bound(comparison: str, bound: str, otherwise: str) -> dict[str, str]:
     return rule(
-        f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{maximum}')) <= 0",
-        f"'\"' + string(self) + '\" is more than {maximum}: {why}'",
+        f"!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('{bound}')) {comparison} 0",
+        f"'\"' + string(self) + '\" is {otherwise}'",
     )
 
 
@@ -131,31 +137,22 @@ def with_immutability(
 ) -> Callable[[dict[str, Any]], None]:
     """Return the `json_schema_extra` of a spec with these rules, and one for each field that may not change.
 
-    Args:
-        rules: The other rules of the spec.
-        always_mutable: Fields that may change at any time.
-        mutable_while_suspended: Fields that may change while `spec.suspend` is true.
-        noun: What messages call the object.
+    `noun` is what messages call the object.
     """
 
-    def apply(schema: dict[str, Any]) -> None:
-        fields = [field for field in schema["properties"] if field not in always_mutable]
-        schema[RULES] = [*_immutable(fields, mutable_while_suspended, noun), *rules]
-
-    return apply
-
-
-def _immutable(fields: Iterable[str], mutable_while_suspended: Collection[str], noun: str) -> list[dict[str, str]]:
-    immutability_rules = []
-    for field in fields:
+    def immutable(field: str) -> dict[str, str]:
         same = f"has(self.{field}) == has(oldSelf.{field}) && (!has(self.{field}) || self.{field} == oldSelf.{field})"
         if field in mutable_while_suspended:
             message = f"spec.{field} can only be changed while the {noun} is suspended: set spec.suspend first"
-            immutability_rules.append(rule(f"oldSelf.suspend || ({same})", message))
-        else:
-            message = f"spec.{field} is immutable: delete and recreate the {noun}, or create one with another name"
-            immutability_rules.append(rule(same, message))
-    return immutability_rules
+            return rule(f"oldSelf.suspend || ({same})", message)
+        message = f"spec.{field} is immutable: delete and recreate the {noun}, or create one with another name"
+        return rule(same, message)
+
+    def apply(schema: dict[str, Any]) -> None:
+        fields = [field for field in schema["properties"] if field not in always_mutable]
+        schema[RULES] = [*map(immutable, fields), *rules]
+
+    return apply
 
 
 MAX_HADOOP_SETTINGS: Final = 256

@@ -34,7 +34,7 @@ PriorityClassName = Annotated[
 class QueueConfig(_Section):
     """A queue: its weight, its limits, and the jobs and pods that it accepts."""
 
-    name: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+    name: NamespaceName
     weight: float = Field(default=1.0, gt=0, description="Share relative to the other queues.")
     limits: dict[str, QuantityText] = Field(
         default_factory=dict, description="cpu, memory, ephemeral-storage, extended resources. Absent: no limit."
@@ -96,26 +96,28 @@ class EphemeralStorageConfig(_Section):
         return self
 
 
-class TaskDefaults(_Section):
+class _PodDefaults(_Section):
+    """Defaults of the pods of all kinds. An object without an image is rejected if there is none here either."""
+
+    image: str = ""
+    image_pull_secrets: list[str] = Field(default_factory=list)
+    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
+
+
+class TaskDefaults(_PodDefaults):
     """Defaults of task pods for fields that the job does not set."""
 
-    image: str = Field(default="", description="Task image. If empty, a job without spec.image is rejected.")
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = "IfNotPresent"
-    image_pull_secrets: list[str] = Field(default_factory=list)
     scratch_size: QuantityText = Field(
         default="10Gi", description="Size limit of each folder of a task pod without an ephemeral-storage request."
     )
-    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
     image_pull_timeout_seconds: float = Field(default=300, gt=0)
     start_timeout_seconds: float = Field(default=600, gt=0)
     missing_object_timeout_seconds: float = Field(
         default=120, gt=0, description="A job fails if a Secret or ConfigMap that it needs is missing for this long."
     )
     max_infrastructure_failures: int = Field(
-        default=50,
-        ge=1,
-        le=10_000,
-        description="A job fails after this many infrastructure failures of one task.",
+        default=50, ge=1, le=10_000, description="A job fails after this many infrastructure failures of one task."
     )
     not_ready_toleration_seconds: int = Field(
         default=60,
@@ -124,16 +126,13 @@ class TaskDefaults(_Section):
     )
 
 
-class SparkDefaults(_Section):
+class SparkDefaults(_PodDefaults):
     """What the pods of Spark applications get when the application does not say."""
 
-    image: str = Field(default="", description="The image; an application without spec.image is refused when empty.")
-    image_pull_secrets: list[str] = Field(default_factory=list)
     service_account: Annotated[str, Field(pattern=r"^boathouse-spark(-[a-z0-9]([-a-z0-9]*[a-z0-9])?)?$")] = Field(
         default="boathouse-spark", max_length=63, description="The service account of drivers."
     )
     ui_service: bool = Field(default=True, description="Whether an application has a Service for Spark's UI.")
-    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
     missing_object_timeout_seconds: float = Field(
         default=120, gt=0, description="How long a Secret or ConfigMap that a driver needs may be missing."
     )
@@ -142,12 +141,9 @@ class SparkDefaults(_Section):
     )
 
 
-class HadoopDefaults(_Section):
+class HadoopDefaults(_PodDefaults):
     """What the pods of Hadoop clusters get when the cluster does not say."""
 
-    image: str = Field(default="", description="The image; a cluster without spec.image is refused when empty.")
-    image_pull_secrets: list[str] = Field(default_factory=list)
-    ephemeral_storage: EphemeralStorageConfig = Field(default_factory=EphemeralStorageConfig)
     partition: Literal["All", "PerSite"] = Field(
         default="All", description="Whether idle nodes are divided among all clusters, or in each zone on its own."
     )
@@ -164,10 +160,7 @@ class TenantLimits(_Section):
         description="Maximum number of admitted unfinished MRJobs of a namespace, by creation time.",
     )
     max_job_mebibytes: int = Field(
-        default=32,
-        ge=2,
-        le=4096,
-        description="Maximum JSON of the specs of a namespace's admitted unfinished MRJobs.",
+        default=32, ge=2, le=4096, description="Maximum JSON of the specs of a namespace's admitted unfinished MRJobs."
     )
     max_plan_mebibytes: int = Field(
         default=32,
@@ -298,30 +291,23 @@ class OperatorConfig(_Section):
     log_format: Literal["json", "console"] = "json"
 
     @pydantic.model_validator(mode="after")
-    def _queues_exist(self) -> Self:
-        queue_names = {queue.name for queue in self.queues}
-        if len(queue_names) != len(self.queues):
-            raise ValueError("queues: two queues have the same name")
-        for what, name in {
-            "defaultQueue": self.default_queue,
-            **{f"namespaceQueues[{ns}]": q for ns, q in self.namespace_queues.items()},
-        }.items():
-            if name not in queue_names:
-                raise ValueError(f'{what} is "{name}", which is not one of the queues {sorted(queue_names)}')
-        return self
-
-    @pydantic.model_validator(mode="after")
-    def _default_queues_accept(self) -> Self:
-        """Check that each namespace has a default queue that accepts it."""
+    def _each_namespace_has_a_queue(self) -> Self:
+        """Check that each namespace has a default queue that exists and accepts it."""
         queues = {queue.name: queue for queue in self.queues}
+        if len(queues) != len(self.queues):
+            raise ValueError("queues: two queues have the same name")
+        of_namespaces = {f"namespaceQueues[{namespace}]": name for namespace, name in self.namespace_queues.items()}
+        for what, name in {"defaultQueue": self.default_queue, **of_namespaces}.items():
+            if name not in queues:
+                raise ValueError(f'{what} is "{name}", which is not one of the queues {sorted(queues)}')
         for namespace, name in self.namespace_queues.items():
-            if name in queues and not queues[name].accepts_namespace(namespace):
+            if not queues[name].accepts_namespace(namespace):
                 raise ValueError(
                     f'namespaceQueues[{namespace}] is "{name}", which does not accept the namespace: '
                     f"add {namespace} to the queue's namespaces"
                 )
-        default = queues.get(self.default_queue)
-        if default is None or not default.namespaces:
+        default = queues[self.default_queue]
+        if not default.namespaces:
             return self
         if not self.watch_namespaces:
             raise ValueError(
@@ -343,11 +329,7 @@ class OperatorConfig(_Section):
         self._label_of = label_of
 
     def queue(self, name: str) -> QueueConfig:
-        """Return the queue of this name.
-
-        Raises:
-            StopIteration: The queue does not exist.
-        """
+        """Return the queue of this name, which must exist."""
         return next(queue for queue in self.queues if queue.name == name)
 
     def queue_for(self, namespace: str, requested: str | None) -> str:
@@ -357,10 +339,5 @@ class OperatorConfig(_Section):
 
 
 def load(path: pathlib.Path) -> OperatorConfig:
-    """Read a configuration file (JSON).
-
-    Raises:
-        OSError: The file cannot be read.
-        pydantic.ValidationError: Values are invalid; the error names each.
-    """
+    """Read a configuration file (JSON). A `pydantic.ValidationError` names each invalid value."""
     return OperatorConfig.model_validate_json(path.read_text())

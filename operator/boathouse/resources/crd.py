@@ -12,6 +12,7 @@ from typing import Any
 import pydantic
 
 from boathouse.resources import names
+from boathouse.resources.base import RULES
 
 _REF = "#/$defs/"
 
@@ -28,9 +29,8 @@ def structural_schema(model: type[pydantic.BaseModel]) -> dict[str, Any]:
 
 def _convert(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dict[str, Any]:
     node = _resolve(node, defs, path)
-    result = {
-        key: value for key, value in node.items() if key not in {"title", "$defs", "const", "properties", "items"}
-    }
+    dropped = {"title", "$defs", "const", "properties", "items"}
+    result = {key: value for key, value in node.items() if key not in dropped}
     if "const" in node:
         result["enum"] = [node["const"]]
     if result.get("default", ...) is None:
@@ -40,9 +40,8 @@ def _convert(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
     else:
         result.pop("additionalProperties", None)
     if "properties" in node:
-        result["properties"] = {
-            name: _convert(child, defs, f"{path}.{name}") for name, child in node["properties"].items()
-        }
+        children = node["properties"].items()
+        result["properties"] = {name: _convert(child, defs, f"{path}.{name}") for name, child in children}
     if "items" in node:
         result["items"] = _convert(node["items"], defs, f"{path}[]")
     if "type" not in result and not result.get("x-kubernetes-int-or-string"):
@@ -51,7 +50,10 @@ def _convert(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
 
 
 def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Replace references by their schema, merge keywords next to a reference, and drop `null` alternatives."""
+    """Replace references by their schema, and drop `null` alternatives.
+
+    Keywords next to a reference override those of its schema; the rules of both are kept.
+    """
     merged = dict(node)
     while True:
         if "$ref" in merged:
@@ -63,16 +65,9 @@ def _resolve(node: Mapping[str, Any], defs: Mapping[str, Any], path: str) -> dic
             target = types[0]
         else:
             return merged
-        merged = _join(target, merged)
-
-
-def _join(target: Mapping[str, Any], beside: Mapping[str, Any]) -> dict[str, Any]:
-    """Merge a referenced schema with the keywords next to the reference, which override it; rules of both are kept."""
-    rules = "x-kubernetes-validations"
-    joined = {**target, **beside}
-    if rules in target and rules in beside:
-        joined[rules] = [*target[rules], *beside[rules]]
-    return joined
+        if RULES in target and RULES in merged:
+            merged[RULES] = [*target[RULES], *merged[RULES]]
+        merged = {**target, **merged}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +103,14 @@ class CustomResource:
 
     def manifest(self) -> dict[str, Any]:
         """Return the CustomResourceDefinition as JSON."""
+        version = {
+            "name": names.VERSION,
+            "served": True,
+            "storage": True,
+            "subresources": {"status": {}},
+            "additionalPrinterColumns": [column.manifest() for column in self.columns],
+            "schema": {"openAPIV3Schema": structural_schema(self.model)},
+        }
         return {
             "apiVersion": "apiextensions.k8s.io/v1",
             "kind": "CustomResourceDefinition",
@@ -123,18 +126,8 @@ class CustomResource:
                     "categories": ["all", "boathouse"],
                 },
                 "scope": "Namespaced",
-                "versions": [self._version()],
+                "versions": [version],
             },
-        }
-
-    def _version(self) -> Mapping[str, Any]:
-        return {
-            "name": names.VERSION,
-            "served": True,
-            "storage": True,
-            "subresources": {"status": {}},
-            "additionalPrinterColumns": [column.manifest() for column in self.columns],
-            "schema": {"openAPIV3Schema": structural_schema(self.model)},
         }
 
 

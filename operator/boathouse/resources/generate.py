@@ -66,20 +66,13 @@ def main(arguments: list[str] | None = None) -> int:
     )
     parser.add_argument("--check", action="store_true", help="write nothing; fail if a file is missing or stale")
     options = parser.parse_args(arguments)
-    stale = []
-    for folder, files in (
-        (options.root / "crds", manifests()),
-        (options.root / "charts/boathouse/templates/crds", templates()),
-    ):
-        for name, text in files.items():
-            path = folder / name
-            if path.exists() and path.read_text() == text:
-                continue
-            stale.append(str(path))
-            if not options.check:
-                folder.mkdir(parents=True, exist_ok=True)
-                path.write_text(text)
+    files = {options.root / "crds" / name: text for name, text in manifests().items()}
+    files |= {options.root / "charts/boathouse/templates/crds" / name: text for name, text in templates().items()}
+    stale = [path for path, text in files.items() if not path.exists() or path.read_text() != text]
     for path in stale:
+        if not options.check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(files[path])
         sys.stdout.write(f"{'stale' if options.check else 'wrote'} {path}\n")
     return 1 if options.check and stale else 0
 

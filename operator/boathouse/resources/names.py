@@ -155,7 +155,6 @@ class Reason(StrEnum):
 
 OUT_OF_RESOURCE: Final = "OutOfResource"
 """Replaces the kubelet's `OutOfNAME` of an extended resource, whose name is arbitrary."""
-_OUT_OF: Final = "OutOf"
 
 POD_REASONS: Final = frozenset(
     {
@@ -199,4 +198,4 @@ def pod_reason(reason: str, otherwise: str) -> str:
     """Return the reason if it is in the closed set, `OUT_OF_RESOURCE` for an `OutOfNAME`, or else `otherwise`."""
     if reason in POD_REASONS:
         return reason
-    return OUT_OF_RESOURCE if reason.startswith(_OUT_OF) else otherwise
+    return OUT_OF_RESOURCE if reason.startswith("OutOf") else otherwise

@@ -4,9 +4,9 @@ import re
 from collections.abc import Collection
 from typing import Annotated, Any, Final
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
-from boathouse.resources.base import Key, Model, ObjectName, at_most_bytes, rule, rules
+from boathouse.resources.base import Key, Model, ObjectName, at_most_bytes, checked, rule, rules
 
 MAX_ENV_BYTES = 128 * 1024
 _READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
@@ -30,12 +30,10 @@ class KeyRef(Model):
 class EnvVarSource(Model):
     """Source of an environment variable's value."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.secretKeyRef) != has(self.configMapKeyRef)",
-                "set exactly one of secretKeyRef and configMapKeyRef",
-            )
+    model_config = checked(
+        rule(
+            "has(self.secretKeyRef) != has(self.configMapKeyRef)",
+            "set exactly one of secretKeyRef and configMapKeyRef",
         )
     )
     secret_key_ref: KeyRef | None = Field(default=None, description="A key of a Secret in the object's namespace.")
@@ -47,16 +45,12 @@ class EnvVarSource(Model):
 class EnvVar(Model):
     """An environment variable of the user's commands."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "!(has(self.value) && has(self.valueFrom))", "'env ' + self.name + ': set value or valueFrom, not both'"
-            ),
-            rule(
-                "!self.name.startsWith('BOATHOUSE_')",
-                "'env ' + self.name + ': names that begin with BOATHOUSE_ belong to the task runtime; choose another'",
-            ),
-        )
+    model_config = checked(
+        rule("!(has(self.value) && has(self.valueFrom))", "'env ' + self.name + ': set value or valueFrom, not both'"),
+        rule(
+            "!self.name.startsWith('BOATHOUSE_')",
+            "'env ' + self.name + ': names that begin with BOATHOUSE_ belong to the task runtime; choose another'",
+        ),
     )
     name: str = Field(
         min_length=1, max_length=128, pattern=r"^[-._a-zA-Z][-._a-zA-Z0-9]*$", description="Name of the variable."

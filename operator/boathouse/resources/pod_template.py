@@ -1,11 +1,11 @@
 """Fields of an MRJob for its task pods, limited to what Pod Security `restricted` permits."""
 
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import SHORT_KEYS, DnsLabel, Model, ObjectName, at_most_bytes, rule, rules
+from boathouse.resources.base import SHORT_KEYS, DnsLabel, Model, ObjectName, at_most_bytes, checked, rule, rules
 
 _ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 _NAMED: Final[JsonDict] = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
@@ -29,6 +29,11 @@ def _keys(what: str, *more: dict[str, str]) -> JsonDict:
     )
 
 
+def _listed(most: int, description: str, extra: JsonDict = _ATOMIC) -> Any:
+    """Return an optional field that is a list."""
+    return Field(default=None, max_length=most, description=description, json_schema_extra=extra)
+
+
 class LocalObject(Model):
     """An object in the job's namespace."""
 
@@ -47,17 +52,15 @@ class Source(Model):
 class EnvFrom(Model):
     """All keys of a ConfigMap or a Secret as environment variables."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.configMapRef) != has(self.secretRef)",
-                "envFrom: set exactly one of configMapRef and secretRef",
-            ),
-            rule(
-                "!has(self.prefix) || !self.prefix.startsWith('BOATHOUSE_')",
-                "envFrom: a prefix that begins with BOATHOUSE_ belongs to the task runtime; choose another",
-            ),
-        )
+    model_config = checked(
+        rule(
+            "has(self.configMapRef) != has(self.secretRef)",
+            "envFrom: set exactly one of configMapRef and secretRef",
+        ),
+        rule(
+            "!has(self.prefix) || !self.prefix.startsWith('BOATHOUSE_')",
+            "envFrom: a prefix that begins with BOATHOUSE_ belongs to the task runtime; choose another",
+        ),
     )
     prefix: str | None = Field(
         default=None,
@@ -91,25 +94,20 @@ class Metadata(Model):
 class NodeRequirement(Model):
     """A requirement on a node's label."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self.operator in ['Exists', 'DoesNotExist'] ? (!has(self.values) || self.values.size() == 0) : "
-                "self.operator in ['Gt', 'Lt'] ? (has(self.values) && self.values.size() == 1 && "
-                "self.values[0].matches('^-?[0-9]+$')) : (has(self.values) && self.values.size() > 0)",
-                "In and NotIn need values, Gt and Lt one whole number, Exists and DoesNotExist none",
-            )
+    model_config = checked(
+        rule(
+            "self.operator in ['Exists', 'DoesNotExist'] ? (!has(self.values) || self.values.size() == 0) : "
+            "self.operator in ['Gt', 'Lt'] ? (has(self.values) && self.values.size() == 1 && "
+            "self.values[0].matches('^-?[0-9]+$')) : (has(self.values) && self.values.size() > 0)",
+            "In and NotIn need values, Gt and Lt one whole number, Exists and DoesNotExist none",
         )
     )
     key: str = Field(min_length=1, max_length=317, description="Key of the label.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"] = Field(
         description="How the label's value compares to values."
     )
-    values: list[Annotated[str, Field(max_length=63)]] | None = Field(
-        default=None,
-        max_length=64,
-        description="For In and NotIn one or more, for Gt and Lt one whole number, otherwise none.",
-        json_schema_extra=_ATOMIC,
+    values: list[Annotated[str, Field(max_length=63)]] | None = _listed(
+        64, "For In and NotIn one or more, for Gt and Lt one whole number, otherwise none."
     )
 
 
@@ -152,24 +150,19 @@ class NodeAffinity(Model):
 class LabelRequirement(Model):
     """A requirement on a label of pods or namespaces."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "self.operator in ['Exists', 'DoesNotExist'] ? (!has(self.values) || self.values.size() == 0) : "
-                "(has(self.values) && self.values.size() > 0)",
-                "In and NotIn need values, Exists and DoesNotExist none",
-            )
+    model_config = checked(
+        rule(
+            "self.operator in ['Exists', 'DoesNotExist'] ? (!has(self.values) || self.values.size() == 0) : "
+            "(has(self.values) && self.values.size() > 0)",
+            "In and NotIn need values, Exists and DoesNotExist none",
         )
     )
     key: str = Field(min_length=1, max_length=317, description="Key of the label.")
     operator: Literal["In", "NotIn", "Exists", "DoesNotExist"] = Field(
         description="How the label's value compares to values."
     )
-    values: list[Annotated[str, Field(max_length=63)]] | None = Field(
-        default=None,
-        max_length=16,
-        description="For In and NotIn one or more, otherwise none.",
-        json_schema_extra=_ATOMIC,
+    values: list[Annotated[str, Field(max_length=63)]] | None = _listed(
+        16, "For In and NotIn one or more, otherwise none."
     )
 
 
@@ -178,17 +171,11 @@ class LabelSelector(Model):
 
     match_labels: (
         Annotated[
-            dict[str, Annotated[str, Field(max_length=63)]],
-            Field(max_length=8, json_schema_extra=rules(SHORT_KEYS)),
+            dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=8, json_schema_extra=rules(SHORT_KEYS))
         ]
         | None
     ) = Field(default=None, description="Labels with their values, all of which must match.")
-    match_expressions: list[LabelRequirement] | None = Field(
-        default=None,
-        max_length=8,
-        description="Requirements on labels, all of which must hold.",
-        json_schema_extra=_ATOMIC,
-    )
+    match_expressions: list[LabelRequirement] | None = _listed(8, "Requirements on labels, all of which must hold.")
 
 
 _LabelKeys = Annotated[
@@ -213,12 +200,10 @@ _LabelKeys = Annotated[
 class PodAffinityTerm(Model):
     """Other pods, and the label by which nodes are near one another."""
 
-    model_config = ConfigDict(
-        json_schema_extra=rules(
-            rule(
-                "has(self.labelSelector) || !(has(self.matchLabelKeys) || has(self.mismatchLabelKeys))",
-                "matchLabelKeys and mismatchLabelKeys need a labelSelector, which may be empty",
-            )
+    model_config = checked(
+        rule(
+            "has(self.labelSelector) || !(has(self.matchLabelKeys) || has(self.mismatchLabelKeys))",
+            "matchLabelKeys and mismatchLabelKeys need a labelSelector, which may be empty",
         )
     )
     topology_key: str = Field(
@@ -227,11 +212,8 @@ class PodAffinityTerm(Model):
         description="Label of nodes: nodes with the same value are one domain, such as topology.kubernetes.io/zone.",
     )
     label_selector: LabelSelector | None = Field(default=None, description="The pods. Absent: none.")
-    namespaces: list[DnsLabel] | None = Field(
-        default=None,
-        max_length=16,
-        description="Namespaces of the pods. Absent, without namespaceSelector: that of the object.",
-        json_schema_extra=_ATOMIC,
+    namespaces: list[DnsLabel] | None = _listed(
+        16, "Namespaces of the pods. Absent, without namespaceSelector: that of the object."
     )
     namespace_selector: LabelSelector | None = Field(
         default=None, description="Further namespaces. Absent: none; without namespaces, that of the job."
@@ -278,10 +260,7 @@ class SecurityContext(Model):
         default=None, description="Group ID of the files of volumes. Absent: 10001; for SparkApps 185."
     )
     supplemental_groups: list[_UserId] | None = Field(
-        default=None,
-        max_length=16,
-        description="Further group IDs of the containers.",
-        json_schema_extra=_ATOMIC,
+        default=None, max_length=16, description="Further group IDs of the containers.", json_schema_extra=_ATOMIC
     )
 
 
@@ -300,22 +279,16 @@ class PodTemplate(Model):
 class TemplateFields(Model):
     """Fields of a spec for its task pods."""
 
-    image_pull_secrets: list[LocalObject] | None = Field(
-        default=None,
-        max_length=16,
-        description="Secrets for pulling the image, in addition to those of the chart.",
-        json_schema_extra=_NAMED,
+    image_pull_secrets: list[LocalObject] | None = _listed(
+        16, "Secrets for pulling the image, in addition to those of the chart.", _NAMED
     )
     service_account_name: DnsLabel | None = Field(
         default=None,
         description="Service account, for workload identity. Its API token is not mounted. The job's author must have "
         "the right to create pods. Absent: default.",
     )
-    env_from: list[EnvFrom] | None = Field(
-        default=None,
-        max_length=16,
-        description="ConfigMaps and Secrets whose keys become variables. A variable of env wins over them.",
-        json_schema_extra=_ATOMIC,
+    env_from: list[EnvFrom] | None = _listed(
+        16, "ConfigMaps and Secrets whose keys become variables. A variable of env wins over them."
     )
     pod_template: PodTemplate | None = None
 
@@ -334,9 +307,7 @@ class Toleration(Model):
         default=None, description="Effect of the tolerated taints. Absent: every effect."
     )
     toleration_seconds: int | None = Field(
-        default=None,
-        ge=0,
-        description="Seconds that a running pod tolerates a NoExecute taint. Absent: without limit.",
+        default=None, ge=0, description="Seconds that a running pod tolerates a NoExecute taint. Absent: without limit."
     )
 
 

@@ -75,10 +75,7 @@ Count = Annotated[int, pydantic.AfterValidator(lambda number: max(0, number))]
 """A number that is 0 if the status has a negative one."""
 Conditions = Annotated[
     tuple[Condition, ...],
-    Field(
-        max_length=16,
-        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]},
-    ),
+    Field(max_length=16, json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}),
 ]
 
 

@@ -109,7 +109,7 @@ class Scheduling:
 def assemble(
     api: client.ApiClient,
     leader: writer.Leadership,
-    events: event_writer.EventSink,
+    events: event_writer.EventWriter,
     metrics_: metrics.Metrics,
     *,
     profile: framework.Profile,

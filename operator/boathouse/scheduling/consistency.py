@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-from boathouse.cluster import errors, informer, retries, store, wire
+from boathouse.cluster import errors, informer, retries, wire
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import facts
 from boathouse.scheduling.state import Part
@@ -55,7 +55,7 @@ class ConsistencyChecker(Part):
                 ("comparison", self.compare, COMPARE_EVERY_S),
                 ("confirmation", self.confirm, CONFIRM_AFTER_S / 3),
             ):
-                group.create_task(retries.Loop(name, action, every_s=every_s, sleep=self._sleep).run())
+                group.create_task(retries.Loop(name, action, every_s=every_s).run())
 
     # The cache
 
@@ -94,7 +94,7 @@ class ConsistencyChecker(Part):
         Raises:
             errors.ClusterError: The LIST failed, or the watch had no message, so nothing was compared.
         """
-        first = _keys(await watch.compare())
+        first = await watch.compare()
         if not first:
             return []
         listed_at, waited_s = time.monotonic(), 0.0
@@ -103,7 +103,7 @@ class ConsistencyChecker(Part):
                 raise errors.ConnectionLost("the watch is stale")
             await self._sleep(SETTLE_S)
             waited_s += SETTLE_S
-        return sorted(first & _keys(await watch.compare()))
+        return sorted(first & await watch.compare())
 
     def _ledger_drift(self) -> set[str]:
         """Compare the ledger with the watches, without awaiting. Assumed and recently placed pods are left out."""
@@ -117,7 +117,3 @@ class ConsistencyChecker(Part):
         """Read the pods that were placed some time ago and that no watch confirmed, and apply their actual state."""
         for row in self._pods.unconfirmed(CONFIRM_AFTER_S):
             self._intake.read(row, await self._writer.read(row.id))
-
-
-def _keys(drift: store.Drift) -> set[str]:
-    return {*drift.missing, *drift.ghosts, *drift.outdated}

@@ -55,7 +55,7 @@ class PodConditions:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: event_writer.EventSink,
+        events: event_writer.EventWriter,
         counters: metrics.SchedulerMetrics,
         clock: Callable[[], float],
         *,

@@ -87,7 +87,7 @@ class Scheduler:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: event_writer.EventSink,
+        events: event_writer.EventWriter,
         metrics_: metrics.Metrics,
         *,
         profile: framework.Profile,

@@ -266,7 +266,7 @@ class Writer:
                         error=str(error),
                     )
                     return await self._truth(target, outcomes.NotDone(reason="ServerError", message=str(error)))
-                await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=retries.retry_after_s(error)))
+                await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=error.retry_after_s))
 
     async def _definite(self, error: errors.ClusterError, target: _Target) -> outcomes.Outcome:
         if isinstance(error, errors.Conflict | errors.NotFound):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from contextlib import asynccontextmanager, contextmanager, suppress
+from unittest import mock
 
 from boathouse.cluster import boundary, catalogue, informer, reflector, retries, store
 from tests.wire import waiting
@@ -43,27 +44,20 @@ class ChangeLog:
 async def following(api, client, resource=catalogue.PODS, *, stall_s: float = 60.0, seed: int = 1, **options):
     """Run an informer until it has listed and watches; give it and its follower."""
     follower, aside = ChangeLog(), options.pop("aside", None) or boundary.Boundary()
-    followed = informer.Informer(
-        client,
-        resource,
-        on_change=follower.take,
-        timing=reflector.Timing(stall_s=stall_s),
-        backoff=QUICK,
-        jitter=random.Random(seed),
-        aside=aside,
-        **options,
-    )
-    task = asyncio.create_task(followed.run())
-    try:
-        await waiting.eventually(followed.synced.is_set)
-        await waiting.eventually(lambda: api.watches.count(resource.plural))
-        yield followed, follower
-        assert not task.done(), "the informer ended"
-        assert not any(reason is boundary.Reason.HANDLING for _, reason in aside.counts), "the follower failed"
-    finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+    followed = informer.Informer(client, resource, on_change=follower.take, backoff=QUICK, aside=aside, **options)
+    quick = mock.patch.object(reflector, "STALL_S", stall_s)
+    with quick, mock.patch.object(retries, "JITTER", random.Random(seed)):
+        task = asyncio.create_task(followed.run())
+        try:
+            await waiting.eventually(followed.synced.is_set)
+            await waiting.eventually(lambda: api.watches.count(resource.plural))
+            yield followed, follower
+            assert not task.done(), "the informer ended"
+            assert not any(reason is boundary.Reason.HANDLING for _, reason in aside.counts), "the follower failed"
+        finally:
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
 
 
 @contextmanager

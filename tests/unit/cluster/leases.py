@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, suppress
 from msgspec import structs
 
 from boathouse.cluster import election, errors, written
+from boathouse.resources.config import LeaseConfig
 
 
 class LeaseServer:
@@ -83,7 +84,7 @@ class Candidate:
             namespace="ours",
             identity=identity,
             on_lost=self.lost.append,
-            timing=election.Timing(**timing),
+            lease=LeaseConfig(**timing),
             monotonic=lambda: asyncio.get_running_loop().time() + self._ahead_s,
         )
         self.task: asyncio.Task[None] | None = None

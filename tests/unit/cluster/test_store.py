@@ -98,8 +98,9 @@ def test_after_a_restored_backup_the_list_is_believed():
 
 def test_differences_name_what_is_missing_a_ghost_or_outdated():
     known = store_of(pod("ghost", 5), pod("old", 6), pod("same", 7))
-    drift = known.differences({"demo/missing": ("u1", 8), "demo/old": ("u1", 9), "demo/same": ("u1", 7)}, 10)
-    assert drift == store.Drift(missing=("demo/missing",), ghosts=("demo/ghost",), outdated=("demo/old",))
+    found = known.differences({"demo/missing": ("u1", 8), "demo/old": ("u1", 9), "demo/same": ("u1", 7)}, 10)
+    ghost, old = ("demo/ghost", ("u1", 5), False), ("demo/old", ("u1", 6), True)
+    assert found == {("demo/missing", None, True), ghost, old}
 
 
 def test_what_changed_after_the_list_is_no_difference():

@@ -195,7 +195,7 @@ def test_a_text_that_is_left_out_is_empty_or_the_default_of_kubernetes():
 
 
 def test_an_object_without_a_namespace_is_known_by_its_name():
-    assert catalogue.Identity(name="n1").key == "n1"
+    assert wire.Identity(name="n1").key == "n1"
 
 
 def test_the_plural_of_a_resource_is_that_of_its_kind():

@@ -45,7 +45,7 @@ def test_what_a_pod_means_for_a_create(decided, found, outcome):
         (pod_view(node="n1"), outcomes.Done),
         (pod_view(node="n2"), outcomes.Elsewhere),
         (pod_view(), outcomes.NotDone),
-        (pod_view(scheduling_gates=(wire.SchedulingGate(name="g"),)), outcomes.Elsewhere),
+        (pod_view(scheduling_gates=(wire.Present(),)), outcomes.Elsewhere),
         (pod_view(phase="Failed"), outcomes.Elsewhere),
     ],
 )

@@ -73,7 +73,7 @@ spec = st.builds(
     node_selector=st.sampled_from([{}, {"zone": "a"}]),
     affinity=st.none() | affinity,
     topology_spread_constraints=spreads,
-    scheduling_gates=st.sampled_from([(), (wire.SchedulingGate(name="g"),)]),
+    scheduling_gates=st.sampled_from([(), (wire.Present(),)]),
     volumes=volumes,
     containers=containers,
     init_containers=containers,

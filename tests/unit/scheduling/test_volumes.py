@@ -37,7 +37,7 @@ def claim(
 
 
 def volume(name: str, *, size: str = "1Gi", host: str = "", labels=None, for_claim: str = "", driver: str = ""):
-    reference = views.ClaimReference(namespace="ns", name=for_claim) if for_claim else None
+    reference = wire.Identity(namespace="ns", name=for_claim) if for_claim else None
     spec = views.VolumeSpec(
         capacity={"storage": size},
         access_modes=("ReadWriteOnce",),

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from boathouse.cluster import events, server_time, store
+from boathouse.cluster import catalogue, events, server_time, store
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling import pod_conditions, scheduler
@@ -114,7 +114,8 @@ def test_the_time_of_a_pods_condition_is_the_servers(now_s):
 
 def test_the_times_of_events_are_the_servers(now_s):
     writer = events.EventWriter(None, controller="c", instance="a")
-    assert writer._now().timestamp() == pytest.approx(now_s, abs=0.001)
+    event = writer._event(events.reference(catalogue.PODS, "demo", "p", "u"), "Normal", "Scheduled", "Binding", "")
+    assert dt.datetime.fromisoformat(event["eventTime"]).timestamp() == pytest.approx(now_s, abs=0.001)
 
 
 def test_agents_reports_have_the_times_of_the_server(now_s):

@@ -61,7 +61,7 @@ async def a_deletion_while_no_watch_is_open(api, _tmp):
         api.watches.expire("pods")
         api.remove("pods", "demo/p")
         await waiting.eventually(lambda: len(api.called("list pods")) > lists and api.watches.count("pods"))
-        return list((await followed.compare(settle_s=0)).ghosts)
+        return list(await followed.compare(settle_s=0))
 
 
 async def a_former_leader_that_still_writes(api, _tmp):

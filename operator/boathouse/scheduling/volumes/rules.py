@@ -338,7 +338,7 @@ def _zones(volume: views.VolumeView) -> list[str]:
     return named.split(_SEVERAL) if named else []
 
 
-def _is_for(reference: views.ClaimReference, claim: views.ClaimView) -> bool:
+def _is_for(reference: wire.Identity, claim: views.ClaimView) -> bool:
     meta = claim.metadata
     return (reference.namespace, reference.name) == (meta.namespace, meta.name) and reference.uid in ("", meta.uid)
 

@@ -151,7 +151,7 @@ class WorkQueue:
 
     def _failed(self, key: str, error: Exception) -> float:
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        at_least_s = retries.retry_after_s(error) if isinstance(error, errors.ClusterError) else None
+        at_least_s = error.retry_after_s if isinstance(error, errors.ClusterError) else None
         delay_s = self._backoff.delay_s(failures, self._jitter, at_least_s=at_least_s)
         self._reconciles.labels("error").inc()
         if not isinstance(error, _SERVERS_TROUBLE):

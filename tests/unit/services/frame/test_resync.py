@@ -1,6 +1,6 @@
 """The comparison with a LIST, while objects come and go."""
 
-from boathouse.cluster import client, errors
+from boathouse.cluster import catalogue, errors
 from boathouse.services.frame import object_store
 from tests.builders.frame import BOAT, KEY, boat
 
@@ -12,7 +12,7 @@ class EmptyServer:
         self._on_get = on_get
 
     async def list_page(self, _resource, _namespace, **_more):
-        return client.Page(items=(), resource_version="9")
+        return catalogue.Page(metadata=catalogue.ListMeta(resource_version="9"))
 
     async def get(self, _resource, _name, _namespace):
         self._on_get()
