@@ -15,6 +15,8 @@ from boathouse_task.contract import TaskType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from boathouse.cluster import wire
+
 Row = tuple[str, str]
 
 _LONGEST: Final = 512
@@ -94,9 +96,10 @@ _OTHER: Final = "figures"
 
 def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     """Return why a pod is on its node, why it has its size, how long it ran, and its last suspension."""
-    annotations = model.annotations_of(raw)
+    pod = model.task_pod(raw)
+    annotations = pod.annotations
     rows = _of_figures(annotations.get(names.ANNOTATION_FIGURES, ""))
-    if "size" in rows and (ran_s := _ran_s(model.task_pod(raw))):
+    if "size" in rows and (ran_s := _ran_s(pod)):
         rows["size"].append(f"ran {model.duration(ran_s)}")
     if decision := annotations.get(names.ANNOTATION_DECISION):
         rows["size"] = [decision, *rows.get("size", ())]
@@ -105,18 +108,15 @@ def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     return found + ([("suspension", _suspension(raw, record, now_s))] if record else [])
 
 
-def of_mrjob(raw: model.Raw) -> Iterator[Row]:
+def of_mrjob(prediction: model.Raw, conditions: Mapping[str, wire.Condition]) -> Iterator[Row]:
     """Yield the predicted size of a job, and what its conditions say of suspended reducers and missing signals."""
-    prediction = (raw.get("status") or {}).get("prediction") or {}
     if size := "; ".join(_size(prediction)):
         yield "size", size
     if (probe := prediction.get("probe")) and probe != "None":
         yield "probe", ": ".join(filter(None, (probe, prediction.get("reason"))))
-    conditions = model.conditions(raw)
     for kind, subject in _CONDITIONS:
-        found = conditions.get(kind)
-        if found and found.message:
-            yield subject, found.message
+        if kind in conditions and (message := conditions[kind].message):
+            yield subject, message
 
 
 def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:

@@ -9,6 +9,9 @@ import collections
 import dataclasses
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
+from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ConditionType as ClusterCondition
 from boathouse.resources.mrcluster.names import Reason as ClusterReason
@@ -104,7 +107,7 @@ def _under_way(job: model.Job) -> str:
     return phase
 
 
-def waiting(job: model.Job) -> model.Condition | None:
+def waiting(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job lacks something that it needs."""
     executors = job.denial(SparkCondition.EXECUTORS_READY) if job.holds(ConditionType.RUNNING) else None
     return job.denial(ConditionType.SCHEDULED) or executors
@@ -121,7 +124,7 @@ def unreconciled(age_s: float) -> str:
     )
 
 
-def because(condition: model.Condition) -> str:
+def because(condition: wire.Condition) -> str:
     """Return the reason of a condition with its message."""
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
@@ -141,7 +144,6 @@ def _placed(state: str, nodes: collections.Counter[str]) -> str:
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
-    scheduled = model.conditions(raw).get("PodScheduled")
     match pod.phase:
         case "Succeeded":
             return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
@@ -150,12 +152,13 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Running":
             return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
         case _:
-            return _not_started(pod, scheduled)
+            return _not_started(raw, pod)
 
 
-def _not_started(pod: model.TaskPod, scheduled: model.Condition | None) -> str:
+def _not_started(raw: model.Raw, pod: model.TaskPod) -> str:
     if pod.node:
         return f"is starting on {pod.node}{': ' + pod.waiting if pod.waiting else ''}"
+    scheduled = msgspec.convert(raw, wire.PodView).condition("PodScheduled")
     if scheduled and scheduled.status == "False":
         return f"is pending: {scheduled.message or scheduled.reason}"
     return "is pending; no scheduler has reported a reason yet"
@@ -205,7 +208,7 @@ def explain_cluster(
         *_leaving(cluster, now_s),
         *_figures(cluster),
         *_idle(cluster, now_s),
-        *(("address", address) for address in cluster.addresses.values()),
+        *(("address", address) for address in cluster.status.addresses.values()),
         *([("pods", describe_pods(pods))] if pods else []),
         *([("queue", describe_queue(queue))] if queue else []),
     ]
@@ -240,7 +243,7 @@ def _problems(cluster: MRCluster) -> Iterator[Row]:
 
 
 def _nodes(cluster: MRCluster) -> Iterator[Row]:
-    for role, nodes in (("core", cluster.core), ("transient", cluster.transient)):
+    for role, nodes in (("core", cluster.status.core), ("transient", cluster.status.transient)):
         if nodes != mrclusters.Nodes():
             counts = f"{nodes.ready} ready, {nodes.pending} pending, {nodes.leaving} leaving"
             yield role, f"{nodes.wanted} wanted: {counts}"
@@ -248,10 +251,9 @@ def _nodes(cluster: MRCluster) -> Iterator[Row]:
 
 def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iterator[Row]:
     """Yield why the cluster has its nodes: the last decision, and what its policy may do."""
-    if cluster.size is not None:
-        at_s, reason, offer = cluster.size
-        yield "size", f"decided {model.ago(now_s - at_s)} ago: {reason}"
-        if offer:
+    if size := cluster.status.size:
+        yield "size", f"decided {model.ago(now_s - size.at_s)} ago: {size.reason}"
+        if offer := size.offer:
             yield "offer", f"{offer} more nodes" if offer > 0 else f"{-offer} nodes asked back"
     bounds = ", ".join(f"{role} {_range(*bound)}" for role, bound in cluster.bounds.items())
     yield "policy", f"{cluster.policy}: {bounds} nodes"
@@ -267,7 +269,7 @@ def _range(least: int, most: int) -> str:
 
 
 def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
-    for node in cluster.leaving:
+    for node in cluster.status.leaving:
         since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
         if node.deadline_s is None:
             until = "no timeout: it leaves when its blocks are copied"
@@ -277,17 +279,14 @@ def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
 
 
 def _figures(cluster: MRCluster) -> Iterator[Row]:
-    if cluster.tasks is not None:
-        yield "yarn", _yarn(cluster, *cluster.tasks)
-    if cluster.hdfs:
-        yield "hdfs", _hdfs(cluster.hdfs)
-    if cluster.ready_s is not None and cluster.tasks is None and not cluster.hdfs:
+    status = cluster.status
+    if containers := status.containers:
+        counts = f"{containers.running} containers running and {containers.pending} pending, {status.slots} slots"
+        yield "yarn", f"load {status.load or 'unknown'}: {counts}; {status.applications} applications"
+    if status.hdfs:
+        yield "hdfs", _hdfs(status.hdfs)
+    if status.ready_s is not None and containers is None and not status.hdfs:
         yield "figures", "none: the agent of the master has not reported for a minute"
-
-
-def _yarn(cluster: MRCluster, running: int, pending: int) -> str:
-    containers = f"{running} containers running and {pending} pending, {cluster.slots or 0} slots"
-    return f"load {cluster.load or 'unknown'}: {containers}; {cluster.applications or 0} applications"
 
 
 def _hdfs(figures: Mapping[str, int]) -> str:
@@ -300,6 +299,7 @@ def _hdfs(figures: Mapping[str, int]) -> str:
 
 
 def _idle(cluster: MRCluster, now_s: float) -> Iterator[Row]:
-    if cluster.ttl_s is not None and cluster.last_active_s is not None and cluster.holds(ClusterCondition.IDLE):
-        left_s = cluster.last_active_s + cluster.ttl_s - now_s
+    active_s = cluster.status.last_active_s
+    if cluster.ttl_s is not None and active_s is not None and cluster.holds(ClusterCondition.IDLE):
+        left_s = active_s + cluster.ttl_s - now_s
         yield "idle", f"is deleted in {model.duration(left_s)} unless it is used"

@@ -132,7 +132,7 @@ def job_target(text: str) -> tuple[Kind, str]:
 
 def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
     """Return the job of this name."""
-    return kind.read(gateway.job(kind.plural, name))
+    return kind.read(gateway.get(kind.plural, name))
 
 
 def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = KINDS) -> list[model.Raw]:
@@ -141,7 +141,7 @@ def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = 
     missing: list[UnknownKindError] = []
     for kind in among:
         try:
-            found += gateway.jobs(kind.plural, all_namespaces=all_namespaces)
+            found += gateway.objects(kind.plural, all_namespaces=all_namespaces)
         except UnknownKindError as error:
             missing.append(error)
     if len(missing) == len(among):
@@ -157,7 +157,7 @@ def read(raw: model.Raw) -> model.Job:
 
 def clusters(gateway: Gateway, *, all_namespaces: bool) -> list[mrclusters.MRCluster]:
     """Return the Hadoop clusters."""
-    return [mrclusters.read(raw) for raw in gateway.jobs(MRCLUSTER.plural, all_namespaces=all_namespaces)]
+    return [mrclusters.read(raw) for raw in gateway.objects(MRCLUSTER.plural, all_namespaces=all_namespaces)]
 
 
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:

@@ -128,7 +128,7 @@ def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[
         if kind.name not in among:
             return
         cluster = gateway(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
-        for raw in cluster.jobs(kind.plural, all_namespaces=False):
+        for raw in cluster.objects(kind.plural):
             target = f"{written}/{raw['metadata']['name']}"
             if target.startswith(incomplete):
                 yield target

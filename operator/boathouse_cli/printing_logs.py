@@ -97,7 +97,7 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
         yield from _of_clients(gateway, job, tail)
     if not job.applications:
         return
-    nodes = _nodes(gateway, gateway.job(PLURAL, job.cluster)["metadata"]["uid"])
+    nodes = _nodes(gateway, gateway.get(PLURAL, job.cluster)["metadata"]["uid"])
     if MASTER not in nodes:
         raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
     for application in job.applications:

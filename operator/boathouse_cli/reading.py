@@ -11,6 +11,7 @@ from rich import live as rich_live
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
+from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.explain import explain_cluster
@@ -104,7 +105,7 @@ def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now
             return f"({error})"
 
     def nodes() -> console.RenderableType:
-        return tables.nodes(usage.of_nodes(gateway.nodes(), gateway.pods("", all_namespaces=True)))
+        return tables.nodes(usage.of_nodes(gateway.objects("nodes"), gateway.pods("", all_namespaces=True)))
 
     def jobs() -> console.RenderableType:
         found = map(kinds.read, kinds.raw_jobs(gateway, all_namespaces=all_namespaces))
@@ -129,7 +130,9 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
     kind, name = kinds.target(target)
     if kind is None:
         answer = explaining.explain_pod(
-            gateway.pod(name), gateway.events(involvedObject__kind="Pod", involvedObject__name=name), now_s=time.time()
+            gateway.get("pods", name),
+            gateway.events(involvedObject__kind="Pod", involvedObject__name=name),
+            now_s=time.time(),
         )
     else:
         job = kinds.job(gateway, kind, name)
@@ -177,7 +180,7 @@ def _print_jobs(
 
 def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:
     """Print the Hadoop clusters."""
-    found = gateway.jobs(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
+    found = gateway.objects(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
     if output is not options.Format.TABLE:
         options.print_data(found, output)
     elif not found:
@@ -210,7 +213,7 @@ def list_queues(gateway: Gateway, operator_namespace: str, output: options.Forma
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print how the decisions of the shadow profile differ."""
     try:
-        found = gateway.shadow(operator_namespace)
+        found = gateway.data(operator_namespace, names.SHADOW, names.SHADOW_KEY)
     except CommandError as error:
         if error.code is not ExitCode.NOT_FOUND:
             raise
@@ -233,13 +236,13 @@ def _screen(*, stderr: bool = False) -> console.Console:
 def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     """Return the queues with their usage."""
     return usage.of_queues(
-        usage.configured(gateway.operator_config(operator_namespace)),
+        usage.configured(gateway.data(operator_namespace, *gateways.CONFIG)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
         [
             *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
             *gateway.pods(f"{model.SPARK_ROLE}={model.EXECUTOR},!{names.LABEL_QUEUE}", all_namespaces=True),
         ],
-        gateway.nodes(),
+        gateway.objects("nodes"),
     )
 
 

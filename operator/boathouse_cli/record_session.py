@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rich import console
 
 from boathouse.resources import quantity
+from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
 from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
 from boathouse_cli.record_keeping import NODES, PODS
@@ -338,7 +339,7 @@ class _Session:
     def _configuration(self) -> tuple[str, dict[str, usage.Configured]]:
         """Return the operator's profile and queues; an empty name if they cannot be read."""
         try:
-            config = self._gateway.operator_config(self._request.operator_namespace)
+            config = self._gateway.data(self._request.operator_namespace, *gateways.CONFIG)
             return str(config.get("profile") or "boathouse"), usage.configured(config)
         except (CommandError, *BROKEN) as error:
             is_missing = isinstance(error, CommandError) and error.code is ExitCode.NOT_FOUND

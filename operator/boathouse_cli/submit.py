@@ -100,16 +100,16 @@ def create_with_files(
         CommandError: The cluster refuses one of them; then neither is left.
     """
     if not carried.files:
-        return gateway.create_job(plural, manifest)
-    made = gateway.create_job(plural, {**manifest, "spec": {**manifest["spec"], "suspend": True}})
+        return gateway.create(plural, manifest)
+    made = gateway.create(plural, {**manifest, "spec": {**manifest["spec"], "suspend": True}})
     config_map = carried.manifest(name)
     config_map["metadata"]["ownerReferences"] = [_owner(made)]
     try:
-        gateway.create_config_map(config_map)
-        gateway.patch_job(plural, made["metadata"]["name"], {"spec": {"suspend": False}})
+        gateway.create("configmaps", config_map)
+        gateway.patch(plural, made["metadata"]["name"], {"spec": {"suspend": False}})
     except CommandError:
         with contextlib.suppress(CommandError):
-            gateway.delete_job(plural, made["metadata"]["name"])
+            gateway.delete(plural, made["metadata"]["name"])
         raise
     return made
 
@@ -117,10 +117,10 @@ def create_with_files(
 def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
     """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
     for name in dict.fromkeys(_named(former["spec"])):
-        config_map = gateway.config_map(name)
+        config_map = gateway.get("configmaps", name)
         owners = config_map["metadata"].get("ownerReferences") or []
         if any(owner["uid"] == former["metadata"]["uid"] for owner in owners):
-            gateway.patch_config_map(name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
+            gateway.patch("configmaps", name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
 
 
 def _named(spec: model.Raw) -> Iterator[str]:

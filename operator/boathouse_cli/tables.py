@@ -15,6 +15,7 @@ from boathouse_cli.model import epoch_s
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boathouse.cluster import wire
     from boathouse_cli import picture
     from boathouse_cli.mrclusters import MRCluster
     from boathouse_cli.usage import Node, Queue
@@ -39,9 +40,10 @@ def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
     columns = ("NAMESPACE",) if namespaces else ()
     drawn = _plain(*columns, "NAME", "PHASE", "CORE", "TRANSIENT", "LOAD", "QUEUE", "POLICY", "USED", "REASON")
     for cluster in entries:
-        used = "" if cluster.used_bytes is None else model.size(cluster.used_bytes)
-        nodes = (cluster.core.text, cluster.transient.text)
-        row = (cluster.name, cluster.phase, *nodes, cluster.load, cluster.queue, cluster.policy, used, why(cluster))
+        status = cluster.status
+        used = model.size(status.hdfs["usedBytes"]) if "usedBytes" in status.hdfs else ""
+        nodes = (status.core.text, status.transient.text)
+        row = (cluster.name, cluster.phase, *nodes, status.load, cluster.queue, cluster.policy, used, why(cluster))
         drawn.add_row(*((cluster.namespace, *row) if namespaces else row))
     return drawn
 
@@ -67,7 +69,7 @@ def _message(job: model.Job) -> str:
     return found.message if found else ""
 
 
-def _cause(job: model.Job) -> model.Condition | None:
+def _cause(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job is pending or failed."""
     failed = job.condition(ConditionType.FAILED)
     if failed and failed.status == "True":

@@ -274,7 +274,6 @@ def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.Ta
                 name=f"{app.name}, attempt {attempt.number}",
                 task=model.DRIVER,
                 task_type=model.DRIVER,
-                container="",
                 attempt=attempt.number,
                 queue=app.queue,
                 node=attempt.node or None,
@@ -283,8 +282,6 @@ def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.Ta
                 placed_s=attempt.started_s,
                 started_s=attempt.started_s,
                 finished_s=attempt.ended_s,
-                waiting="",
-                result=None,
             )
 
 
@@ -345,7 +342,7 @@ def of_cluster(cluster: model.Job, pods: Iterable[model.TaskPod], *, now_s: floa
 
 def _life(cluster: model.Job, end_s: float) -> Iterator[Segment]:
     """Yield what the cluster did: it is pending until its first pod, starts until it is ready, and runs."""
-    ready_s = cluster.ready_s if isinstance(cluster, mrclusters.MRCluster) else None
+    ready_s = cluster.status.ready_s if isinstance(cluster, mrclusters.MRCluster) else None
     at_s = cluster.created_s
     for activity, until_s in (
         (Activity.WAITING, cluster.started_s),
@@ -358,7 +355,7 @@ def _life(cluster: model.Job, end_s: float) -> Iterator[Segment]:
 
 
 def _levels(cluster: model.Job, end_s: float) -> Iterator[Level]:
-    changes = cluster.levels if isinstance(cluster, mrclusters.MRCluster) else ()
+    changes = cluster.status.levels if isinstance(cluster, mrclusters.MRCluster) else ()
     for change, later in zip(changes, (*changes[1:], None), strict=False):
         yield Level(
             start_s=max(change.at_s, cluster.created_s),

@@ -85,7 +85,7 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
     Raises:
         CommandError: The cluster has no YARN, or its master does not run.
     """
-    cluster = mrclusters.read(gateway.job(kinds.MRCLUSTER.plural, name))
+    cluster = mrclusters.read(gateway.get(kinds.MRCLUSTER.plural, name))
     if not hdfs and not cluster.has_compute:
         raise CommandError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs", ExitCode.USAGE)
     pods = gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}")
