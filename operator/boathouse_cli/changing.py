@@ -210,11 +210,7 @@ def _created(gateway: "Gateway", plural: str, manifest: dict[str, Any]) -> str:
 
 
 def _check(binding: Any, name: str, namespace: str) -> None:
-    """Check a binding that was there.
-
-    Raises:
-        CommandError: It gives other rights, or to others.
-    """
+    """Check a binding that was there."""
     subjects = [
         subject
         for subject in binding.get("subjects") or ()

@@ -57,11 +57,7 @@ class Gateway:
 
     @classmethod
     def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
-        """Read the kubeconfig, without a request to the cluster.
-
-        Raises:
-            CommandError: No kubeconfig exists, or it lacks the context.
-        """
+        """Read the kubeconfig, without a request to the cluster."""
         try:
             found = config.of_user(Path(kubeconfig) if kubeconfig else None, context)
         except errors.ConfigError as error:

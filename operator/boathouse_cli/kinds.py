@@ -90,11 +90,7 @@ _POD: Final = ("pod", "pods", "po")
 
 
 def target(text: str) -> tuple[Kind | None, str]:
-    """Split KIND/NAME; the kind is None for a pod.
-
-    Raises:
-        CommandError: The kind is unknown.
-    """
+    """Split KIND/NAME; the kind is None for a pod."""
     written, slash, name = text.partition("/")
     if not slash:
         return DEFAULT, written
@@ -107,11 +103,7 @@ def target(text: str) -> tuple[Kind | None, str]:
 
 
 def object_target(text: str) -> tuple[Kind, str]:
-    """Split KIND/NAME of an object of one of the kinds.
-
-    Raises:
-        CommandError: It is a pod.
-    """
+    """Split KIND/NAME of an object of one of the kinds."""
     kind, name = target(text)
     if kind is None:
         raise CommandError(f'"{text}" is not an object of Boathouse: write {options.SYNTAX}', ExitCode.USAGE)
@@ -119,11 +111,7 @@ def object_target(text: str) -> tuple[Kind, str]:
 
 
 def job_target(text: str) -> tuple[Kind, str]:
-    """Split KIND/NAME of a job.
-
-    Raises:
-        CommandError: The kind is that of no job.
-    """
+    """Split KIND/NAME of a job."""
     kind, name = target(text)
     if kind is None or kind not in JOBS:
         raise CommandError(f'"{text}" is not a job: write {options.JOB_SYNTAX}', ExitCode.USAGE)

@@ -84,22 +84,14 @@ def _plain(value: Any) -> Any:
 
 
 def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
-    """Return the client of the cluster that the options name.
-
-    Raises:
-        CommandError: The kubeconfig does not exist, or has no such context.
-    """
+    """Return the client of the cluster that the options name."""
     from boathouse_cli.gateway import Gateway
 
     return Gateway.connect(kubeconfig=_kubeconfig_path(kubeconfig), context=context, namespace=namespace)
 
 
 def _kubeconfig_path(option: str | None) -> str | None:
-    """Return the option's path, or None: the client then reads $KUBECONFIG and ~/.kube/config itself.
-
-    Raises:
-        CommandError: The file does not exist.
-    """
+    """Return the option's path, or None: the client then reads $KUBECONFIG and ~/.kube/config itself."""
     if option is not None and not os.path.exists(option):  # noqa: PTH110 - the client wants text
         raise CommandError(f"{option} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
     return option

@@ -63,11 +63,7 @@ class LogFile:
 def of_cluster(
     gateway: Gateway, cluster: model.Job, host: str | None, container: str | None, *, tail: int | None, follow: bool
 ) -> Iterator[str]:
-    """Yield the lines of the containers of a node, by default of the master, with the container's name.
-
-    Raises:
-        CommandError: There is no such node or container.
-    """
+    """Yield the lines of the containers of a node, by default of the master, with the container's name."""
     raw = _node(gateway, cluster, host or MASTER)
     present = [container_spec["name"] for container_spec in raw["spec"]["containers"]]
     if container is not None and container not in present:
@@ -89,9 +85,6 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
         job: A job with clusterRef.
         container: The ID of a container of YARN; None: the client and all containers.
         tail: The last lines of each log; None: all.
-
-    Raises:
-        CommandError: Its cluster is gone, or does not answer.
     """
     if container is None:
         yield from _of_clients(gateway, job, tail)
@@ -218,11 +211,7 @@ def _contents(lines: Iterable[str]) -> Iterator[str]:
 
 
 def _asked(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
-    """Return a JSON answer of a web server of Hadoop; wait a minute for one that starts.
-
-    Raises:
-        CommandError: It is too long, or no JSON, or the server does not start.
-    """
+    """Return a JSON answer of a web server of Hadoop; wait a minute for one that starts."""
     for _ in range(STARTING_TRIES):
         with contextlib.suppress(StartingError):
             return _answer(gateway, pod, port, path)
@@ -280,11 +269,7 @@ class Selection:
     follow: bool = False
 
     def check(self, kind: kinds.Kind) -> None:
-        """Refuse options of another kind.
-
-        Raises:
-            CommandError: With the options of this one.
-        """
+        """Refuse options of another kind."""
         if kind is kinds.MRCLUSTER:
             self._check_cluster()
         elif self.host is not None:
@@ -308,11 +293,7 @@ class Selection:
             raise CommandError("--follow requires --container, such as -c namenode", ExitCode.USAGE)
 
     def check_on_cluster(self) -> None:
-        """Refuse options of jobs whose tasks have pods, for one that runs on an MRCluster.
-
-        Raises:
-            CommandError: With the options of this one.
-        """
+        """Refuse options of jobs whose tasks have pods, for one that runs on an MRCluster."""
         if self.task is not None or self.attempt is not None or self.follow:
             raise CommandError(
                 "--task, --attempt and --follow are for jobs whose tasks have pods: pass --container ID, or nothing "
@@ -335,11 +316,7 @@ class Selection:
 
 
 def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *, tail: int | None) -> None:
-    """Print the logs of the pods that are meant.
-
-    Raises:
-        CommandError: There are none.
-    """
+    """Print the logs of the pods that are meant."""
     job = kinds.job(gateway, kind, name)
     if (lines := _of_hadoop(gateway, job, selection, tail)) is not None:
         for line in lines:

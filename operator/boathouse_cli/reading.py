@@ -47,11 +47,7 @@ class Filter:
     states: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Refuse kinds and states that do not exist.
-
-        Raises:
-            CommandError: With those that do.
-        """
+        """Refuse kinds and states that do not exist."""
         self.chosen_kinds()
         known = [*(phase.lower() for phase in PHASES), ACTIVE, FINISHED]
         for state in self.states:
@@ -59,11 +55,7 @@ class Filter:
                 raise CommandError(f'"{state}" is no state: choose from {", ".join(known)}', ExitCode.USAGE)
 
     def chosen_kinds(self) -> Sequence[kinds.Kind]:
-        """Return the kinds to read.
-
-        Raises:
-            CommandError: There is no such kind.
-        """
+        """Return the kinds to read."""
         return [kinds.object_target(f"{name}/any")[0] for name in self.of_kinds] or kinds.KINDS
 
     def takes(self, job: model.Job) -> bool:
@@ -90,11 +82,7 @@ def show(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, int
 
 
 def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now_s: float) -> console.Group:
-    """Return the tables of nodes, queues and unfinished jobs; a note for each that the user may not read.
-
-    Raises:
-        CommandError: The user may read none.
-    """
+    """Return the tables of nodes, queues and unfinished jobs; a note for each that the user may not read."""
     refused: list[CommandError] = []
 
     def read(part: Callable[[], console.RenderableType]) -> console.RenderableType:

@@ -35,11 +35,7 @@ _Owned: TypeAlias = record_lines.Job | record_lines.Pod
 
 
 def read_lines(path: Path) -> Iterator[tuple[record_lines.Line, int]]:
-    """Yield the lines of a recording with their lengths in bytes. Half a line, which a kill leaves, is skipped.
-
-    Raises:
-        CommandError: The file cannot be read, or is no recording.
-    """
+    """Yield the lines of a recording with their lengths in bytes. Half a line, which a kill leaves, is skipped."""
     try:
         with path.open("rb") as opened:
             is_recording, is_text = False, False
@@ -67,11 +63,7 @@ class Appender:
         self.size_bytes = opened.seek(0, os.SEEK_END)
 
     def write(self, line: record_lines.Line) -> int:
-        """Append a line; return its length in bytes.
-
-        Raises:
-            CommandError: It cannot be written.
-        """
+        """Append a line; return its length in bytes."""
         return self._append(msgspec.json.encode(line) + b"\n")
 
     def end_half_line(self) -> None:
@@ -101,11 +93,7 @@ class Appender:
 
 @contextlib.contextmanager
 def appending(path: Path) -> Iterator[Appender]:
-    """Open a recording to append, and keep others from doing the same. Only its owner may read a new file.
-
-    Raises:
-        CommandError: It cannot be opened, or another process records into it.
-    """
+    """Open a recording to append, and keep others from doing the same. Only its owner may read a new file."""
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
@@ -288,11 +276,7 @@ class Recorder:
 
 
 def check_scope(line: record_lines.Line, namespace: str) -> None:
-    """Refuse to go on with another choice of namespaces.
-
-    Raises:
-        CommandError: The file has another.
-    """
+    """Refuse to go on with another choice of namespaces."""
     if isinstance(line, record_lines.Begin) and line.namespace != namespace:
         has = f"namespace {line.namespace}: pass -n {line.namespace}" if line.namespace else "all namespaces: omit -n"
         raise CommandError(f"the file records {has}, or choose another file", ExitCode.USAGE)

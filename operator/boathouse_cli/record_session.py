@@ -77,11 +77,7 @@ def record(
     stop: threading.Event | None = None,
     now: Callable[[], float] = time.time,
 ) -> None:
-    """Record until the time is over, the file is full, or somebody stops it.
-
-    Raises:
-        CommandError: The cluster does not answer or refuses what is needed, or the file cannot be used.
-    """
+    """Record until the time is over, the file is full, or somebody stops it."""
     with record_keeping.appending(path) as file:
         recorder = record_keeping.Recorder(file, request.max_bytes, now)
         session = _Session(gateway, request, recorder, stop or threading.Event())
@@ -135,11 +131,7 @@ class _Session:
         self._screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def begin(self, at_s: float) -> None:
-        """List all, and write what is there.
-
-        Raises:
-            CommandError: Pods or jobs may not be read, or the cluster does not answer.
-        """
+        """List all, and write what is there."""
         self._watches = list(self._readable())
         unread = [] if any(watch.plural == NODES for watch in self._watches) else [NODES]
         profile, configured = self._configuration()
@@ -157,11 +149,7 @@ class _Session:
         self.say(f"{self.recorder.summary} so far")
 
     def _readable(self) -> Iterator[_Watch]:
-        """Yield a watch for what the user may read, its first page read.
-
-        Raises:
-            CommandError: Pods or jobs may not be read, or the cluster does not answer.
-        """
+        """Yield a watch for what the user may read, its first page read."""
         unknown = 0
         for plural in (NODES, *(kind.plural for kind in kinds.JOBS), PODS):
             watch = _Watch(self, plural)
@@ -243,20 +231,12 @@ class _Watch:
         self._revision = self._problem = ""
 
     def open(self) -> None:
-        """Read the first page.
-
-        Raises:
-            CommandError: It cannot be read.
-        """
+        """Read the first page."""
         pages = self._session.gateway.pages(self.plural, all_namespaces=self._all_namespaces)
         self._opened = itertools.chain([next(pages)], pages)
 
     def forward_list(self, put: Callable[[Step], object]) -> None:
-        """Pass on all objects, from the page that was opened on. A list that expires on the way is begun anew later.
-
-        Raises:
-            CommandError: They cannot be read.
-        """
+        """Pass on all objects, from the page that was opened on. A list that expires on the way is begun anew later."""
         present: set[str] = set()
         pages, self._opened = self._opened, iter(())
         try:

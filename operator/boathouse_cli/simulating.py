@@ -76,11 +76,7 @@ Ticker = Callable[[base_world.AnyWorld], None]
 def show(
     file: Path, asked: Sequence[str], *, nodes: int | None, heartbeat_s: float | None, seed: int, as_json: bool
 ) -> None:
-    """Simulate a workload under each profile, and print the results.
-
-    Raises:
-        CommandError: There is no such profile, or the file has no workload.
-    """
+    """Simulate a workload under each profile, and print the results."""
     names = _names(asked, use_fluid=False)
     with _explained():
         workload = _workload(file)
@@ -90,11 +86,7 @@ def show(
 
 
 def show_fluid(file: Path, asked: Sequence[str], *, load: float, as_json: bool) -> None:
-    """Simulate a trace on a fluid resource under each order, and print the results.
-
-    Raises:
-        CommandError: There is no such order, or the file has no trace.
-    """
+    """Simulate a trace on a fluid resource under each order, and print the results."""
     names = _names(asked, use_fluid=True)
     with _explained():
         outcomes = _fluid(_swim(file), names, load)

@@ -94,10 +94,8 @@ def create_with_files(
 ) -> model.Raw:
     """Create an object that begins when the ConfigMap of its files is there, which it owns.
 
-    If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns.
-
-    Raises:
-        CommandError: The cluster refuses one of them; then neither is left.
+    If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns. If the cluster
+    refuses one of them, neither is left.
     """
     if not carried.files:
         return gateway.create(plural, manifest)

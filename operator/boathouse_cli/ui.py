@@ -47,9 +47,6 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
         ui: The web UI.
         port: Of this machine; None: that of the UI, if it is free.
         kubectl: Options that name the cluster to kubectl.
-
-    Raises:
-        CommandError: The connection has ended, or kubectl is missing.
     """
     program = shutil.which("kubectl")
     if program is None:
@@ -69,22 +66,14 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
 
 
 def of_driver(gateway: Gateway, name: str) -> WebUi:
-    """Return Spark's web UI of a SparkApp.
-
-    Raises:
-        CommandError: It has no running driver.
-    """
+    """Return Spark's web UI of a SparkApp."""
     job = kinds.job(gateway, kinds.SPARKAPP, name)
     driver = _driver(gateway, job)
     return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=_ui_port(driver))
 
 
 def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
-    """Return a web UI of an MRCluster's master: the ResourceManager's, or the NameNode's.
-
-    Raises:
-        CommandError: The cluster has no YARN, or its master does not run.
-    """
+    """Return a web UI of an MRCluster's master: the ResourceManager's, or the NameNode's."""
     cluster = mrclusters.read(gateway.get(kinds.MRCLUSTER.plural, name))
     if not hdfs and not cluster.has_compute:
         raise CommandError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs", ExitCode.USAGE)
@@ -109,11 +98,7 @@ def _print_address(process: subprocess.Popen[str], ui: WebUi) -> None:
 
 
 def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
-    """Return the pod of the running driver.
-
-    Raises:
-        CommandError: None does.
-    """
+    """Return the pod of the running driver."""
     pods = sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
     running = [
         pod

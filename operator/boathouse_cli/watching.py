@@ -52,11 +52,7 @@ LINE_EVERY_S: Final = 10.0
 def follow(
     gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> model.Job:
-    """Wait until a job ends.
-
-    Raises:
-        CommandError: The job was deleted, the cluster does not answer, or the timeout has passed.
-    """
+    """Wait until a job ends."""
     deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
     with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
         last_line: tuple[str, float] = ("", 0.0)

@@ -53,11 +53,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def convert(draft: Draft, spec: Fields) -> None:
-    """Fill the draft with a spec.
-
-    Raises:
-        Unconvertible: It is in R, or says not what to run.
-    """
+    """Fill the draft with a spec."""
     versions = spec.inner("runtimeVersions")
     version = versions.text("sparkVersion")
     conf = _conf(draft, spec, version)

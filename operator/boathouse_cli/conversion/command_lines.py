@@ -376,11 +376,7 @@ def _take(draft: Draft, parsed: _Parsed, option: str, value: str) -> None:
 
 
 def _check_shell(draft: Draft, command: Command, words: Sequence[Word]) -> None:
-    """Note what only a shell knows, and refuse what only a shell can do.
-
-    Raises:
-        Unconvertible: The line has more than one command, writes to a file, or does not end.
-    """
+    """Note what only a shell knows, and refuse what only a shell can do."""
     if command.is_open:
         raise _OPEN
     if command.operator is not None:

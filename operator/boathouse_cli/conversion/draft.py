@@ -51,9 +51,6 @@ class Carried:
         Args:
             path: On this machine, or a `file:` URI.
             name: In the ConfigMap; the file's own by default.
-
-        Raises:
-            CommandError: There is no such file, it is too large, or another one has its name.
         """
         path = re.sub(r"^file:(//)?", "", path)
         name = name or posixpath.basename(path)

@@ -28,11 +28,7 @@ _UNPRINTED: Final = "{},\\"
 
 
 def without_escapes(option: str, path: str) -> str:
-    r"""Return a path without backslashes: `\*` is `[*]`, and before other characters they say nothing.
-
-    Raises:
-        Unconvertible: A character cannot be said in another way.
-    """
+    r"""Return a path without backslashes: `\*` is `[*]`, and before other characters they say nothing."""
     if "\\" not in path:
         return path
     if _ESCAPED.sub("", path).endswith("\\"):

@@ -201,11 +201,7 @@ class Line:
 
 
 def parse(draft: Draft, words: Sequence[str]) -> Line:
-    """Return the sorted words of a line, after the jar.
-
-    Raises:
-        Unconvertible: Hadoop would refuse it, or it runs no job.
-    """
+    """Return the sorted words of a line, after the jar."""
     options: dict[str, list[str]] = {}
     left = list(reversed(_without_class(words)))
     while left:

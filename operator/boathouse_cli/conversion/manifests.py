@@ -184,11 +184,7 @@ class _Application:
         self._where: dict[str, str] = {}
 
     def convert(self) -> None:
-        """Fill the draft.
-
-        Raises:
-            Unconvertible: It is in R, or says not what to run.
-        """
+        """Fill the draft."""
         draft, spec = self._draft, self._spec
         self._program()
         roles = {role: spec.inner(role) for role in ROLES}

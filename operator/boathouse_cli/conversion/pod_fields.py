@@ -59,11 +59,7 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
 
 
 def main_file(draft: Draft, path: str, text: str) -> str:
-    """Return the URI of the program.
-
-    Raises:
-        Unconvertible: A driver cannot load it.
-    """
+    """Return the URI of the program."""
     uri = in_pods(draft, path, text)
     if not is_loadable(uri):
         schemes = ", ".join(f"{scheme}://" for scheme in SCHEMES)
@@ -239,12 +235,10 @@ def object_name(text: str) -> str:
     return name[:MAX_NAME].rstrip("-") or "spark"
 
 
-def put_images(draft: Draft, path: str, image: str | None, by_role: Mapping[str, str]) -> None:
+def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:
     """Set the image; driver and executors have the same."""
-    found = dict.fromkeys([*([image] if image else []), *by_role.values()])
-    chosen = by_role.get(f"{EXECUTOR}.") or image or next(iter(found), None)
-    if chosen is None:
-        return
+    found = dict.fromkeys(by_role.values())
+    chosen = by_role.get(f"{EXECUTOR}.") or next(iter(found))
     draft.put("image", chosen)
     if len(found) > 1:
         draft.note(path, f"driver and executors run the same image: {chosen} is taken, of {', '.join(found)}")
