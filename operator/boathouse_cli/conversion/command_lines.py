@@ -19,9 +19,21 @@ if TYPE_CHECKING:
     from boathouse_cli.conversion.draft import Carried
 
 
-_EXPANSION: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|\(|[0-9@*#?$!-])|`")
+_EXPANSION: Final = r"\$\((?:[^)]*\)|[^\n]*)|`(?:[^`]*`|[^\n]*)|\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|[0-9@*#?$!-])"
+"""What a shell replaces, which may have operators and blanks."""
+_PIECE: Final = re.compile(
+    rf"""\\(?P<escaped>.|\Z)|(?:'(?P<single>[^']*)|\$'(?P<ansi>(?:\\.|[^'\\])*)"""
+    rf"""|"(?P<double>(?:\\.|{_EXPANSION}|[^"\\])*))(?P<close>['"]|\\?\Z)"""
+    rf"""|(?P<expansion>{_EXPANSION})|[^\s\\'"|;&<>()]""",
+    re.DOTALL,
+)
+_IN_DOUBLE_QUOTES: Final = re.compile(rf"\\(?P<escaped>.)|(?P<expansion>{_EXPANSION})", re.DOTALL)
+_TOKEN: Final = re.compile(
+    rf"(?P<blank>(?:[^\S\n]|\\\n)+)|(?P<comment>#[^\n]*)|(?P<operator>[|;&<>()])|(?P<end>\n|\Z)"
+    rf"|(?P<word>(?:{_PIECE.pattern})+)",
+    re.DOTALL,
+)
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
-_OPERATORS: Final = "|;&<>()"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,10 +43,12 @@ class Word:
     Attributes:
         text: Without quotes and escapes.
         expansions: What a shell would replace in it: variables, other commands' output, names of files.
+        is_open: A quote is not closed.
     """
 
     text: str
     expansions: tuple[str, ...] = ()
+    is_open: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,137 +59,72 @@ class Command:
         line: Its number, from 1.
         source: As it was written.
         operator: The first operator of the shell in it, such as a pipe; None: it is one command.
-        is_open: A quote is not closed.
     """
 
     line: int
     source: str
     words: tuple[Word, ...]
     operator: str | None = None
-    is_open: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a quote is not closed."""
+        return any(word.is_open for word in self.words)
 
 
 def commands(text: str) -> Iterator[Command]:
     """Yield the commands of a script; comments and empty lines are left out."""
-    reader = _Reader(text.replace("\r\n", "\n"))
-    while (command := reader.command()) is not None:
-        yield command
+    text = text.replace("\r\n", "\n")
+    words: list[Word] = []
+    operator, start = None, 0
+    for token in _TOKEN.finditer(text):
+        match token.lastgroup:
+            case "operator":
+                operator = operator or token[0]
+            case "word":
+                start = start if words else token.start()
+                words.append(_word(token["word"]))
+            case "end" if words:
+                line = text.count("\n", 0, start) + 1
+                yield Command(line=line, source=text[start : token.end()], words=tuple(words), operator=operator)
+                words, operator = [], None
+            case _:
+                pass
 
 
-class _Reader:
-    """Reads a text from its start to its end, character by character."""
+def _word(written: str) -> Word:
+    expansions: list[str] = []
+    is_open = False
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._is_open = False
+    def expanded(text: str) -> str:
+        expansions.append(text[:2] if text.startswith("$(") else text[:1] if text.startswith("`") else text)
+        return text
 
-    def command(self) -> Command | None:
-        """Return the next line that has words; None: there is none."""
-        words: list[Word] = []
-        operator = None
-        start = self._at
-        while (char := self._peek()) or words:
-            if char in {"", "\n"}:
-                self._at += 1
-                if words:
-                    return Command(
-                        line=self._text.count("\n", 0, start) + 1,
-                        source=self._text[start : self._at],
-                        words=tuple(words),
-                        operator=operator,
-                        is_open=self._is_open,
-                    )
-            elif char == "#":
-                self._at = self._end_of_line()
-            elif char in _OPERATORS:
-                operator = operator or char
-                self._at += 1
-            elif not self._skips_blank(char):
-                start = start if words else self._at
-                words.append(self._word())
-        return None
+    def in_double_quotes(match: re.Match[str]) -> str:
+        if match["expansion"]:
+            return expanded(match[0])
+        return "" if match["escaped"] == "\n" else match["escaped"] if match["escaped"] in '$`"\\' else match[0]
 
-    def _peek(self) -> str:
-        return self._text[self._at : self._at + 1]
+    def read(piece: re.Match[str]) -> str:
+        nonlocal is_open
+        is_open |= piece["escaped"] == "" or (piece["close"] is not None and piece["close"] not in {"'", '"'})
+        if piece["escaped"] is not None:
+            return "" if piece["escaped"] == "\n" else piece["escaped"]
+        if piece["ansi"] is not None:
+            return re.sub(r"\\(.)", _unescaped, piece["ansi"], flags=re.DOTALL)
+        if piece["double"] is not None:
+            return _IN_DOUBLE_QUOTES.sub(in_double_quotes, piece["double"])
+        if piece["single"] is not None:
+            return piece["single"]
+        return expanded(piece[0]) if piece["expansion"] else piece[0]
 
-    def _end_of_line(self) -> int:
-        end = self._text.find("\n", self._at)
-        return len(self._text) if end < 0 else end
+    text = _PIECE.sub(read, written)
+    return Word(text=text, expansions=(*expansions, *_names_of_files(written)), is_open=is_open)
 
-    def _skips_blank(self, char: str) -> bool:
-        length = 2 if self._text.startswith("\\\n", self._at) else 1 if char.isspace() else 0
-        self._at += length
-        return length > 0
 
-    def _word(self) -> Word:
-        parts: list[str] = []
-        expansions: list[str] = []
-        start = self._at
-        while (char := self._peek()) and not char.isspace() and char not in _OPERATORS:
-            self._at += 1
-            if char == "\\":
-                escaped = self._take()
-                parts.append("" if escaped == "\n" else escaped)
-            elif char == "'":
-                parts.append(self._quoted("'"))
-            elif char == '"':
-                parts.append(self._double_quoted(expansions))
-            elif char == "$" and self._peek() == "'":
-                self._at += 1
-                parts.append(self._escaped())
-            else:
-                parts.append(char + self._expansion(char, expansions))
-        text = "".join(parts)
-        expansions += _names_of_files(self._text[start : self._at])
-        return Word(text=text, expansions=tuple(expansions))
-
-    def _take(self) -> str:
-        char = self._peek()
-        self._at += 1
-        self._is_open |= not char
-        return char
-
-    def _quoted(self, quote: str) -> str:
-        end = self._text.find(quote, self._at)
-        self._is_open |= end < 0
-        end = len(self._text) if end < 0 else end
-        found = self._text[self._at : end]
-        self._at = end + 1
-        return found
-
-    def _double_quoted(self, expansions: list[str]) -> str:
-        parts = []
-        while (char := self._take()) not in {"", '"'}:
-            if char == "\\":
-                escaped = self._take()
-                parts.append("" if escaped == "\n" else escaped if escaped in '$`"\\' else f"\\{escaped}")
-            else:
-                parts.append(char + self._expansion(char, expansions))
-        return "".join(parts)
-
-    def _escaped(self) -> str:
-        """Return the text of $'...'."""
-        parts = []
-        while (char := self._take()) not in {"", "'"}:
-            if char == "\\":
-                escaped = self._take()
-                parts.append(_ESCAPES.get(escaped, escaped if escaped in "\\'\"" else f"\\{escaped}"))
-            else:
-                parts.append(char)
-        return "".join(parts)
-
-    def _expansion(self, char: str, expansions: list[str]) -> str:
-        """Return the rest of what begins with a character and is replaced; it may have operators and blanks."""
-        if char not in "$`" or (match := _EXPANSION.match(self._text, self._at - 1)) is None:
-            return ""
-        end = match.end()
-        if match[0] in {"$(", "`"}:
-            close = self._text.find(")" if match[0] == "$(" else "`", end)
-            end = self._end_of_line() if close < 0 else close + 1
-        expansions.append(match[0])
-        rest, self._at = self._text[self._at : end], end
-        return rest
+def _unescaped(match: re.Match[str]) -> str:
+    """Return a character of $'...' that follows a backslash."""
+    return _ESCAPES.get(match[1], match[1] if match[1] in "\\'\"" else match[0])
 
 
 def _names_of_files(written: str) -> list[str]:
