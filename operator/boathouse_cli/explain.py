@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import msgspec
 
@@ -22,10 +22,12 @@ from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boathouse_cli.usage import Queue
 
+Row: TypeAlias = tuple[str, str]
+"""A subject, and details."""
 UNRECONCILED_AFTER_S: Final = 10.0
 """A job without a status after this time has no operator: a running operator writes one within a second."""
 
@@ -42,10 +44,10 @@ NO_PROBLEM: Final = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A headline, and rows of (subject, details)."""
+    """A headline, and rows of details."""
 
     headline: str
-    details: tuple[tuple[str, str], ...]
+    details: tuple[Row, ...]
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
@@ -53,9 +55,14 @@ def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | No
     rows = [("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago")]
     rows += job.details
     rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
-    rows += [("pods", describe_pods(pods))] if pods else []
-    rows += [("queue", describe_queue(queue))] if queue else []
-    return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))
+    return Explanation(
+        headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows + _pods_and_queue(pods, queue))
+    )
+
+
+def _pods_and_queue(pods: Sequence[model.TaskPod], queue: Queue | None) -> list[Row]:
+    rows = [("pods", describe_pods(pods))] if pods else []
+    return [*rows, ("queue", describe_queue(queue))] if queue else rows
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
@@ -67,7 +74,7 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     rows += [("node", pod.node)] if pod.node else []
     rows += [("queue", pod.queue)] if pod.queue else []
     rows += decisions.of_pod(raw, now_s=now_s)
-    rows += [("event", f"{event.get('reason')}: {event.get('message')}") for event in _last(events)]
+    rows += [("event", f"{event.get('reason')}: {event.get('message')}") for event in sorted(events, key=_when)[-5:]]
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 
 
@@ -134,13 +141,12 @@ def describe_pods(pods: Iterable[model.TaskPod]) -> str:
     by_state: dict[str, collections.Counter[str]] = {}
     for pod in pods:
         by_state.setdefault(pod.waiting or pod.phase, collections.Counter())[pod.node or "no node yet"] += 1
-    return ", ".join(_placed(state, nodes) for state, nodes in sorted(by_state.items()))
-
-
-def _placed(state: str, nodes: collections.Counter[str]) -> str:
-    if len(nodes) > _NAMED_NODES:
-        return f"{nodes.total()} {state} on {len(nodes)} nodes"
-    return ", ".join(f"{count} {state} on {node}" for node, count in sorted(nodes.items()))
+    return ", ".join(
+        f"{nodes.total()} {state} on {len(nodes)} nodes"
+        if len(nodes) > _NAMED_NODES
+        else ", ".join(f"{count} {state} on {node}" for node, count in sorted(nodes.items()))
+        for state, nodes in sorted(by_state.items())
+    )
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
@@ -171,14 +177,10 @@ def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:
     return ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
 
 
-def _last(events: Iterable[model.Raw]) -> list[model.Raw]:
-    def when(event: model.Raw) -> str:
-        return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
-
-    return sorted(events, key=when)[-5:]
+def _when(event: model.Raw) -> str:
+    return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
 
-Row = tuple[str, str]
 _PROBLEMS: Final = (
     (ClusterCondition.HDFS_AVAILABLE, "False", "hdfs"),
     (ClusterCondition.YARN_AVAILABLE, "False", "yarn"),
@@ -206,11 +208,9 @@ def explain_cluster(
         *_nodes(cluster),
         *_size(cluster, others, now_s),
         *_leaving(cluster, now_s),
-        *_figures(cluster),
-        *_idle(cluster, now_s),
+        *_figures(cluster, now_s),
         *(("address", address) for address in cluster.status.addresses.values()),
-        *([("pods", describe_pods(pods))] if pods else []),
-        *([("queue", describe_queue(queue))] if queue else []),
+        *_pods_and_queue(pods, queue),
     ]
     return Explanation(headline=f"{cluster.title} {_cluster_standing(cluster, now_s)}", details=tuple(rows))
 
@@ -231,15 +231,10 @@ def _problems(cluster: MRCluster) -> Iterator[Row]:
     shown_messages = {cluster.concern.message} if cluster.concern else set()
     for kind, status, subject in _PROBLEMS:
         found = cluster.condition(kind)
-        if (
-            found is None
-            or found.status != status
-            or found.reason == ClusterReason.NO_COMPUTE
-            or found.message in shown_messages
-        ):
-            continue
-        shown_messages.add(found.message)
-        yield subject, because(found)
+        is_problem = found and found.status == status and found.reason != ClusterReason.NO_COMPUTE
+        if found and is_problem and found.message not in shown_messages:
+            shown_messages.add(found.message)
+            yield subject, because(found)
 
 
 def _nodes(cluster: MRCluster) -> Iterator[Row]:
@@ -255,17 +250,16 @@ def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iter
         yield "size", f"decided {model.ago(now_s - size.at_s)} ago: {size.reason}"
         if offer := size.offer:
             yield "offer", f"{offer} more nodes" if offer > 0 else f"{-offer} nodes asked back"
-    bounds = ", ".join(f"{role} {_range(*bound)}" for role, bound in cluster.bounds.items())
-    yield "policy", f"{cluster.policy}: {bounds} nodes"
-    if cluster.policy == STATIC:
-        return
-    rivals = [rival for rival in others if rival.uid != cluster.uid and rival.policy != STATIC and not rival.finished]
-    whole = cluster.weight + sum(rival.weight for rival in rivals)
-    yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
-
-
-def _range(least: int, most: int) -> str:
-    return str(least) if least == most else f"{least} to {most}"
+    bounds = (
+        f"{role} {least if least == most else f'{least} to {most}'}" for role, (least, most) in cluster.bounds.items()
+    )
+    yield "policy", f"{cluster.policy}: {', '.join(bounds)} nodes"
+    if cluster.policy != STATIC:
+        rivals = [
+            other for other in others if other.uid != cluster.uid and other.policy != STATIC and not other.finished
+        ]
+        whole = cluster.weight + sum(rival.weight for rival in rivals)
+        yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
 
 
 def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
@@ -278,28 +272,18 @@ def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
         yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
 
 
-def _figures(cluster: MRCluster) -> Iterator[Row]:
+def _figures(cluster: MRCluster, now_s: float) -> Iterator[Row]:
     status = cluster.status
     if containers := status.containers:
         counts = f"{containers.running} containers running and {containers.pending} pending, {status.slots} slots"
         yield "yarn", f"load {status.load or 'unknown'}: {counts}; {status.applications} applications"
     if status.hdfs:
-        yield "hdfs", _hdfs(status.hdfs)
+        figures = collections.Counter(status.hdfs)
+        used, capacity = model.size(figures["usedBytes"]), model.size(figures["capacityBytes"])
+        blocks = f"{figures['missingBlocks']} missing, {figures['underReplicatedBlocks']} under-replicated"
+        nodes = f"{figures['files']} files, {figures['liveDataNodes']} DataNodes live"
+        yield "hdfs", f"{used} of {capacity} used, {nodes}; blocks: {blocks}"
     if status.ready_s is not None and containers is None and not status.hdfs:
         yield "figures", "none: the agent of the master has not reported for a minute"
-
-
-def _hdfs(figures: Mapping[str, int]) -> str:
-    used, capacity = (model.size(figures.get(key, 0)) for key in ("usedBytes", "capacityBytes"))
-    blocks = f"{figures.get('missingBlocks', 0)} missing, {figures.get('underReplicatedBlocks', 0)} under-replicated"
-    return (
-        f"{used} of {capacity} used, {figures.get('files', 0)} files, {figures.get('liveDataNodes', 0)} DataNodes "
-        f"live; blocks: {blocks}"
-    )
-
-
-def _idle(cluster: MRCluster, now_s: float) -> Iterator[Row]:
-    active_s = cluster.status.last_active_s
-    if cluster.ttl_s is not None and active_s is not None and cluster.holds(ClusterCondition.IDLE):
-        left_s = active_s + cluster.ttl_s - now_s
-        yield "idle", f"is deleted in {model.duration(left_s)} unless it is used"
+    if cluster.ttl_s is not None and status.last_active_s is not None and cluster.holds(ClusterCondition.IDLE):
+        yield "idle", f"is deleted in {model.duration(status.last_active_s + cluster.ttl_s - now_s)} unless it is used"

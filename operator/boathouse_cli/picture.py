@@ -158,7 +158,9 @@ def layout(*lines: timeline.Timeline) -> Picture:
     """Compute the coordinates of everything in the picture; jobs share nodes and the axis of time."""
     start_s = min(line.start_s for line in lines)
     duration_s = max(line.end_s for line in lines) - start_s
-    title = "; ".join(f"{line.job.title}: {_outcome(line)}" for line in lines)
+    title = "; ".join(
+        f"{line.job.title}: {line.job.phase or 'Pending'} after {line.duration_s:.1f} s" for line in lines
+    )
     title_lines = textwrap.wrap(title, TITLE_CHARACTERS)
     left = _left(lines)
     scale = _Scale(start_s=start_s, left=left, pixels_per_s=(WIDTH - left - RIGHT) / max(duration_s, 1e-3))
@@ -175,7 +177,9 @@ def layout(*lines: timeline.Timeline) -> Picture:
             groups.append(Group(name=f"nodes (at most {most})", y=y, height=LEVELS))
             rects += scale.levels(line, y, most, _of(line, lines))
             y += LEVELS + GROUP_GAP
-    titles = {id(bar): f"{_of(line, lines)}{_title(bar)}" for line in lines for bar in line.bars}
+    titles = {
+        id(bar): f"{_of(line, lines)}{bar.pod.task} attempt {bar.pod.attempt}: " for line in lines for bar in line.bars
+    }
     all_bars = sorted((bar for line in lines for bar in line.bars), key=lambda bar: bar.start_s)
     for node in sorted({bar.pod.node or NO_NODE for bar in all_bars}):
         bars = [bar for bar in all_bars if (bar.pod.node or NO_NODE) == node]
@@ -296,19 +300,10 @@ def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
     return f"{line.job.title} " if len(lines) > 1 else ""
 
 
-def _title(bar: timeline.Bar) -> str:
-    return f"{bar.pod.task} attempt {bar.pod.attempt}: "
-
-
 def _ended(bar: timeline.Bar) -> str:
     seconds = f"{bar.end_s - bar.start_s:.2f} s on {bar.pod.node or NO_NODE}"
     result = bar.pod.result
     return f"{seconds}, failed: {result.reason if result else 'killed'}" if bar.pod.failed else seconds
-
-
-def _outcome(line: timeline.Timeline) -> str:
-    phase = line.job.phase or "Pending"
-    return f"{phase} after {line.duration_s:.1f} s"
 
 
 def _subtitle(lines: Sequence[timeline.Timeline], start_s: float) -> str:

@@ -34,13 +34,7 @@ PHASES: Final = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which jobs are shown; an empty tuple is all.
-
-    Attributes:
-        of_kinds: Kinds, by any of their names.
-        queues: Names of queues.
-        states: Phases in any case, `active` or `finished`.
-    """
+    """Which jobs are shown, by kinds, queues and phases; an empty tuple is all."""
 
     of_kinds: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
@@ -126,13 +120,17 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
         job = kinds.job(gateway, kind, name)
         queue, pods = queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
         if isinstance(job, mrclusters.MRCluster):
-            answer = explain_cluster(job, pods, queue, _all_clusters(gateway), now_s=time.time())
+            try:
+                others = kinds.clusters(gateway, all_namespaces=True)
+            except CommandError:  # the user may not read other namespaces
+                others = kinds.clusters(gateway, all_namespaces=False)
+            answer = explain_cluster(job, pods, queue, others, now_s=time.time())
         else:
             answer = explaining.explain_job(job, pods, queue, now_s=time.time())
     if output is not options.Format.TABLE:
         options.print_data(answer, output)
         return
-    screen = _screen()
+    screen = console.Console()
     screen.print(answer.headline, style="bold", highlight=False, markup=False, soft_wrap=True)
     screen.print(tables.explanation(answer), highlight=False, markup=False)
 
@@ -140,7 +138,7 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
 def jobs(gateway: Gateway, output: options.ListFormat, chosen: Filter, *, all_namespaces: bool) -> None:
     """Print the jobs and Hadoop clusters that a filter takes."""
     found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces, among=chosen.chosen_kinds())
-    pairs = [(job, raw) for job, raw in ((kinds.read(raw), raw) for raw in found) if chosen.takes(job)]
+    pairs = [(job, raw) for job, raw in zip(map(kinds.read, found), found, strict=True) if chosen.takes(job)]
     pairs.sort(key=lambda pair: (pair[0].namespace, pair[0].created_s, pair[0].name))
     listed = [job for job, _ in pairs]
     match output:
@@ -148,22 +146,17 @@ def jobs(gateway: Gateway, output: options.ListFormat, chosen: Filter, *, all_na
             options.print_data([raw for _, raw in pairs], output)
         case options.ListFormat.NAME:
             print(*(job.title for job in listed), sep="\n", end="\n" if listed else "")
-        case options.ListFormat.TABLE | options.ListFormat.WIDE:
-            _print_jobs(
-                gateway, listed, chosen, all_namespaces=all_namespaces, is_wide=output is options.ListFormat.WIDE
-            )
+        case options.ListFormat.TABLE | options.ListFormat.WIDE if listed:
+            is_wide = output is options.ListFormat.WIDE
+            drawn = tables.jobs(listed, namespaces=all_namespaces, now_s=time.time(), is_wide=is_wide)
+            console.Console(width=_UNWRAPPED if is_wide else None).print(drawn)
+        case _:
+            _print_none("jobs" if chosen == Filter() else "such jobs", gateway, all_namespaces=all_namespaces)
 
 
-def _print_jobs(
-    gateway: Gateway, listed: Sequence[model.Job], chosen: Filter, *, all_namespaces: bool, is_wide: bool
-) -> None:
-    if listed:
-        drawn = tables.jobs(listed, namespaces=all_namespaces, now_s=time.time(), is_wide=is_wide)
-        (console.Console(width=_UNWRAPPED) if is_wide else _screen()).print(drawn)
-        return
+def _print_none(what: str, gateway: Gateway, *, all_namespaces: bool) -> None:
     where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-    such = " such" if chosen.of_kinds or chosen.queues or chosen.states else ""
-    _screen(stderr=True).print(f"No{such} jobs in {where}.")
+    console.Console(stderr=True).print(f"No {what} in {where}.")
 
 
 def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:
@@ -172,21 +165,20 @@ def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) 
     if output is not options.Format.TABLE:
         options.print_data(found, output)
     elif not found:
-        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-        _screen(stderr=True).print(f"No clusters in {where}.")
+        _print_none("clusters", gateway, all_namespaces=all_namespaces)
     else:
         clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
-        _screen().print(tables.clusters(clusters, namespaces=all_namespaces))
+        console.Console().print(tables.clusters(clusters, namespaces=all_namespaces))
 
 
 def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output: Path | None) -> None:
     """Print how jobs spent their time, and draw it if a file is given."""
     lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
     for line in lines:
-        _screen().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
+        console.Console().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
     if output is not None:
         output.write_text(picture.to_svg(*lines) if output.suffix == ".svg" else picture.to_html(*lines))
-        _screen(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
+        console.Console(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
 
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
@@ -195,7 +187,7 @@ def list_queues(gateway: Gateway, operator_namespace: str, output: options.Forma
     if output is not options.Format.TABLE:
         options.print_data(found, output)
     else:
-        _screen().print(tables.queues(found))
+        console.Console().print(tables.queues(found))
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
@@ -209,16 +201,12 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
     if output is not options.Format.TABLE:
         options.print_data(found, output)
         return
-    screen, now_s = _screen(), time.time()
+    screen, now_s = console.Console(), time.time()
     screen.print(tables.shadow(found, now_s))
     if found["error"]:
         screen.print(f"The shadow is off until the operator restarts: {found['error']}", markup=False)
     if found["differences"]:
         screen.print(tables.differences(found, now_s))
-
-
-def _screen(*, stderr: bool = False) -> console.Console:
-    return console.Console(stderr=stderr)
 
 
 def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
@@ -232,14 +220,6 @@ def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, .
         ],
         gateway.objects("nodes"),
     )
-
-
-def _all_clusters(gateway: Gateway) -> list[mrclusters.MRCluster]:
-    """Return the clusters of all namespaces, or of this one if the user may not read others."""
-    try:
-        return kinds.clusters(gateway, all_namespaces=True)
-    except CommandError:
-        return kinds.clusters(gateway, all_namespaces=False)
 
 
 def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> usage.Queue | None:

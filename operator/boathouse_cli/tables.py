@@ -30,7 +30,9 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wid
         progress = job.progress or (job.activity if job.is_busy else "")
         row: tuple[str, ...] = (job.title, job.queue, job.phase, progress, why(job), model.ago(now_s - job.created_s))
         if is_wide:
-            row = (*row, job.activity, _duration(job, now_s), _message(job))
+            ran = "" if job.started_s is None else model.duration((job.completed_s or now_s) - job.started_s)
+            found = cause(job)
+            row = (*row, job.activity, ran, found.message if found else "")
         drawn.add_row(*((job.namespace, *row) if namespaces else row))
     return drawn
 
@@ -60,25 +62,15 @@ def nodes(entries: Iterable[Node]) -> table.Table:
 
 def why(job: model.Job) -> str:
     """Return the reason that a job is pending or failed, or an empty text."""
-    found = _cause(job)
+    found = cause(job)
     return found.reason if found else ""
 
 
-def _message(job: model.Job) -> str:
-    found = _cause(job)
-    return found.message if found else ""
-
-
-def _cause(job: model.Job) -> wire.Condition | None:
+def cause(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job is pending or failed."""
-    failed = job.condition(ConditionType.FAILED)
-    if failed and failed.status == "True":
-        return failed
+    if job.holds(ConditionType.FAILED):
+        return job.condition(ConditionType.FAILED)
     return None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
-
-
-def _duration(job: model.Job, now_s: float) -> str:
-    return "" if job.started_s is None else model.duration((job.completed_s or now_s) - job.started_s)
 
 
 def queues(entries: Iterable[Queue]) -> table.Table:

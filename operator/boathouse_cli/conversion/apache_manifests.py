@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 _TEMPLATES: Final[Mapping[str, str]] = {DRIVER: "driverSpec", EXECUTOR: "executorSpec"}
-_OF_METADATA: Final[Mapping[str, str]] = {"spark.app.name": "name", "spark.kubernetes.namespace": "namespace"}
 _RESTARTS: Final = 3
 _BACKOFF_MS: Final = 30_000
 """That operator's defaults."""
@@ -63,11 +62,11 @@ def convert(draft: Draft, spec: Fields) -> None:
         part = spec.inner(field)
         pods.convert_template(role, part.inner("podTemplateSpec"))
         _note_left(draft, part)
-    properties = Properties(draft, conf, lambda key: f'spec.sparkConf["{key}"]')
-    properties.convert_pods()
+    left = Properties(draft, conf, _where)
+    left.convert_pods()
     pod_fields.convert(draft, pods.mounts)
     draft.put("mainApplicationFile", pod_fields.main_file(draft, path, file))
-    properties.convert_rest()
+    left.convert_rest()
     if version:
         put_version(draft, "spec.runtimeVersions.sparkVersion", version)
     _tolerations(draft, spec.inner("applicationTolerations"))
@@ -79,16 +78,17 @@ def convert(draft: Draft, spec: Fields) -> None:
     _note_left(draft, spec)
 
 
+def _where(key: str) -> str:
+    return f'spec.sparkConf["{key}"]'
+
+
 def _conf(draft: Draft, spec: Fields, version: str | None) -> dict[str, str]:
     """Return the properties; name and namespace are those of the metadata, as in that operator."""
     conf = {
         key: text.replace("{{SPARK_VERSION}}", version or "{{SPARK_VERSION}}")
         for key, text in spec.texts("sparkConf").items()
     }
-    for key, field in _OF_METADATA.items():
-        own = draft.metadata.get(field)
-        if conf.pop(key, own) != own:
-            draft.note(f'spec.sparkConf["{key}"]', f"metadata.{field} is taken, which says otherwise: remove it")
+    properties.drop_metadata(draft, conf, _where, "remove it")
     if files := spec.text("files"):
         conf.setdefault("spark.files", files)
     return conf
@@ -154,8 +154,8 @@ def _restarts(draft: Draft, given: Fields) -> None:
             "onInfrastructureFailureRetries": min(attempts, failures),
             "onFailureRetryInterval": interval,
             "maxRetryIntervalSeconds": interval,
-            **({"resetAfterSeconds": max(1, reset)} if reset is not None else {}),
-        },
+        }
+        | ({"resetAfterSeconds": max(1, reset)} if reset is not None else {}),
     )
     if kind == "Always":
         draft.note(
@@ -170,9 +170,7 @@ def _number(value: object, default: int) -> int:
 
 def _seconds(milliseconds: object) -> int | None:
     """Return whole seconds, rounded up; None for what is not set, and for -1, which is that operator's for none."""
-    if not isinstance(milliseconds, int) or milliseconds < 0:
-        return None
-    return -(-milliseconds // 1000)
+    return -(-milliseconds // 1000) if isinstance(milliseconds, int) and milliseconds >= 0 else None
 
 
 def _note_left(draft: Draft, fields: Fields) -> None:

@@ -21,6 +21,29 @@ WORK_FOLDER: Final = "/opt/spark/work-dir"
 """Where Spark's images begin."""
 _URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):(?P<rest>.*)", re.DOTALL)
+EMPTY_SIZE: Final = "10Gi"
+"""Of an emptyDir that has no limit: a SparkApp needs one."""
+DEFAULT_MOUNT: Final = "/data"
+_LOCAL: Final = "spark-local-dir-"
+_OWN: Final = ("boathouse-", "spark-")
+_PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
+_MAX_NAME: Final = 58
+"""Room for a number; names of objects are longer than those of volumes, and have dots."""
+_SHARED_TAKEN: Final = ("work", "tmp", "files", "var", "opt")
+_SOURCES: Final[Mapping[str, tuple[str, str]]] = {
+    "persistentVolumeClaim": ("claimName", "claimName"),
+    "configMap": ("name", "configMapName"),
+    "secret": ("secretName", "secretName"),
+}
+"""Kinds of volumes, with the field that names the object: Kubernetes', and a SparkApp's."""
+_DEFAULT_MODES: Final = (None, 0o644)
+_READ: Final = ("items", "optional", "defaultMode", "readOnly")
+HADOOP_CONF: Final = "/mnt/hadoop-conf"
+MAX_NAME: Final = 52
+"""Room for a suffix of the API server's, and for those of pods."""
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
+_REFERENCES: Final = ("secretKeyRef", "configMapKeyRef")
 
 
 def is_loadable(uri: str) -> bool:
@@ -30,12 +53,9 @@ def is_loadable(uri: str) -> bool:
 
 
 def in_pods(draft: Draft, path: str, text: str) -> str:
-    """Return a file's URI as pods see it, with a note if it is a file of the machine of `spark-submit`.
+    """Return the URI of a URI or path as pods see it, with a note if it is a file of the machine of `spark-submit`.
 
-    Args:
-        draft: Its volumes are known: `file:` is kept below them.
-        path: Where the text comes from.
-        text: A URI, or a path without a scheme.
+    The draft's volumes are known: `file:` is kept below them.
     """
     match = _SCHEME.fullmatch(text.strip())
     scheme, rest = (match["scheme"], match["rest"]) if match else ("", text.strip())
@@ -45,7 +65,9 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
     location = posixpath.normpath(location) if rest else location
     if scheme == "local":
         return f"local://{location}"
-    if any(location.startswith(f"{mount}/") for mount in _mounts(draft)):
+    shared = draft.get("storage.volume")
+    mounts = [shared.get("mountPath", DEFAULT_MOUNT)] if shared else []
+    if any(location.startswith(f"{mount}/") for mount in [*mounts, *_volume_paths(draft)]):
         return f"file://{location}"
     if draft.carried is not None:
         name, mark, alias = text.strip().partition("#")
@@ -67,29 +89,8 @@ def main_file(draft: Draft, path: str, text: str) -> str:
     return uri
 
 
-def _mounts(draft: Draft) -> list[str]:
-    shared = draft.get("storage.volume")
-    paths = [shared.get("mountPath", "/data")] if shared else []
-    return paths + [volume["mountPath"] for volume in draft.get("volumes") or []]
-
-
-EMPTY_SIZE: Final = "10Gi"
-"""Of an emptyDir that has no limit: a SparkApp needs one."""
-DEFAULT_MOUNT: Final = "/data"
-_LOCAL: Final = "spark-local-dir-"
-_OWN: Final = ("boathouse-", "spark-")
-_PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
-_MAX_NAME: Final = 58
-"""Room for a number; names of objects are longer than those of volumes, and have dots."""
-_SHARED_TAKEN: Final = ("work", "tmp", "files", "var", "opt")
-_SOURCES: Final[Mapping[str, tuple[str, str]]] = {
-    "persistentVolumeClaim": ("claimName", "claimName"),
-    "configMap": ("name", "configMapName"),
-    "secret": ("secretName", "secretName"),
-}
-"""Kinds of volumes, with the field that names the object: Kubernetes', and a SparkApp's."""
-_DEFAULT_MODES: Final = (None, 0o644)
-_READ: Final = ("items", "optional", "defaultMode", "readOnly")
+def _volume_paths(draft: Draft) -> list[str]:
+    return [volume["mountPath"] for volume in draft.get("volumes") or ()]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class Mount:
 
 def convert(draft: Draft, mounts: list[Mount]) -> None:
     """Add volumes to a draft; those of one role only are then in both."""
-    present = {volume["mountPath"] for volume in draft.get("volumes") or ()}
+    present = set(_volume_paths(draft))
     volumes: dict[str, dict[str, Any]] = {}
     roles: dict[str, set[str]] = {}
     for mount in mounts:
@@ -221,14 +222,6 @@ def _empty(draft: Draft, mount: Mount, fields: Mapping[str, Any]) -> dict[str, A
     return {"emptyDirSize": fields.get("sizeLimit") or EMPTY_SIZE}
 
 
-HADOOP_CONF: Final = "/mnt/hadoop-conf"
-MAX_NAME: Final = 52
-"""Room for a suffix of the API server's, and for those of pods."""
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
-_REFERENCES: Final = ("secretKeyRef", "configMapKeyRef")
-
-
 def object_name(text: str) -> str:
     """Return a name for an object: that of an application may have spaces and capitals."""
     name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
@@ -244,9 +237,14 @@ def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:
         draft.note(path, f"driver and executors run the same image: {chosen} is taken, of {', '.join(found)}")
 
 
-def put_driver_account(draft: Draft, path: str, account: str) -> None:
-    """Set the driver's account, if it is one that a driver may have."""
-    if re.fullmatch(ACCOUNT_PATTERN.strip("^$"), account) is None:
+def put_account(draft: Draft, path: str, account: str, *, role: str) -> None:
+    """Set the account of a role: a driver has one of its own, and executors have none with a driver's rights."""
+    if role == EXECUTOR:
+        if account.startswith(ACCOUNT):
+            draft.note(path, "executors may not have a driver's rights: they run as default, or set serviceAccountName")
+        elif account != "default":
+            draft.put("serviceAccountName", account)
+    elif re.fullmatch(ACCOUNT_PATTERN.strip("^$"), account) is None:
         draft.note(
             path,
             f"drivers do not run as {account}: allow them in the namespace by `boathouse enable-spark`, which creates "
@@ -254,14 +252,6 @@ def put_driver_account(draft: Draft, path: str, account: str) -> None:
         )
     elif account != ACCOUNT:
         draft.put("driver.serviceAccountName", account)
-
-
-def put_executor_account(draft: Draft, path: str, account: str) -> None:
-    """Set the executors' account, unless it has a driver's rights."""
-    if account.startswith(ACCOUNT):
-        draft.note(path, "executors may not have a driver's rights: they run as default, or set serviceAccountName")
-    elif account != "default":
-        draft.put("serviceAccountName", account)
 
 
 def put_queue(draft: Draft, path: str, queue: str) -> None:
@@ -316,9 +306,13 @@ def _replace(draft: Draft, path: str, known: dict[str, dict[str, Any]], variable
     known[name] = variable
 
 
+def mount_config_map(draft: Draft, path: str, name: str, *, volume: str, mount_path: str) -> None:
+    """Mount a ConfigMap in driver and executors."""
+    source = {"configMap": {"name": name}}
+    convert(draft, [Mount(role=role, path=path, name=volume, mount_path=mount_path, source=source) for role in ROLES])
+
+
 def put_hadoop_config_map(draft: Draft, path: str, name: str) -> None:
     """Mount a ConfigMap with Hadoop's files, and name its folder to Hadoop."""
-    source = {"configMap": {"name": name}}
-    mounts = [Mount(role=role, path=path, name="hadoop-conf", mount_path=HADOOP_CONF, source=source) for role in ROLES]
-    convert(draft, mounts)
+    mount_config_map(draft, path, name, volume="hadoop-conf", mount_path=HADOOP_CONF)
     draft.extend("env", [{"name": "HADOOP_CONF_DIR", "value": HADOOP_CONF}])

@@ -154,6 +154,14 @@ _SET_ANYWAY: Final[Mapping[str, str]] = {
 """Closed properties whose usual value is what Boathouse sets."""
 
 
+def drop_metadata(draft: Draft, conf: dict[str, str], where: Callable[[str], str], advice: str) -> None:
+    """Drop properties that are metadata: in manifests, name and namespace of the object win."""
+    for key, field in (("spark.app.name", "name"), ("spark.kubernetes.namespace", "namespace")):
+        own = draft.metadata.get(field)
+        if conf.pop(key, own) != own:
+            draft.note(where(key), f"metadata.{field} is taken, which says otherwise: {advice}")
+
+
 class Properties:
     """The properties of an application that are not converted yet."""
 
@@ -379,8 +387,8 @@ _PODS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     (r"spark\.kubernetes\.((driver|executor)\.)?scheduler\.name", _scheduler),
     (r"spark\.kubernetes\.container\.image\.pullPolicy", _pull_policy),
     (r"spark\.kubernetes\.container\.image\.pullSecrets", _pull_secrets),
-    (r"spark\.kubernetes\.authenticate\.driver\.serviceAccountName", pod_fields.put_driver_account),
-    (r"spark\.kubernetes\.authenticate\.executor\.serviceAccountName", pod_fields.put_executor_account),
+    (r"spark\.kubernetes\.authenticate\.driver\.serviceAccountName", partial(pod_fields.put_account, role=DRIVER)),
+    (r"spark\.kubernetes\.authenticate\.executor\.serviceAccountName", partial(pod_fields.put_account, role=EXECUTOR)),
     (r"spark\.kubernetes\.(hadoop|executor)\.(hadoopC|c)onfigMapName", pod_fields.put_hadoop_config_map),
 )
 """Properties of pods that have fields which say the same."""
