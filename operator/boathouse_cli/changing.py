@@ -3,6 +3,7 @@
 `enable-spark` lets the drivers of SparkApps create executors in a namespace.
 """
 
+import copy
 import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -128,26 +129,14 @@ def retry(
 
 
 def again(raw: "model.Raw", kind: "kinds.Kind", name: str | None) -> dict[str, Any]:
-    """Return a new object with the spec, the labels and the annotations of another.
-
-    Args:
-        raw: The other, as the API server has it.
-        kind: Its kind.
-        name: Of the new object; None: the API server adds a suffix to that of the other.
-    """
-    from boathouse.resources import names
-
+    """Return a new object with the spec, labels and annotations of another, by default with its name and a suffix."""
     metadata = raw["metadata"]
     made: dict[str, Any] = (
         {"generateName": metadata.get("generateName") or f"{metadata['name']}-"} if name is None else {"name": name}
     )
+    ours = (f"{names.GROUP}/", "kubectl.kubernetes.io/")
     for field in ("labels", "annotations"):
-        kept = {
-            key: value
-            for key, value in (metadata.get(field) or {}).items()
-            if not key.startswith((f"{names.GROUP}/", "kubectl.kubernetes.io/"))
-        }
-        if kept:
+        if kept := {key: text for key, text in (metadata.get(field) or {}).items() if not key.startswith(ours)}:
             made[field] = kept
     spec = {field: value for field, value in raw["spec"].items() if field != "suspend"}
     return {"apiVersion": raw["apiVersion"], "kind": kind.title, "metadata": made, "spec": spec}
@@ -174,12 +163,10 @@ def enable_spark(
         raise CommandError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME', ExitCode.USAGE)
     import yaml
 
-    if dry_run and namespace:  # needs no cluster
-        print(yaml.safe_dump_all([_account(name, namespace), _binding(name, namespace)], sort_keys=False), end="")
-        return
-    gateway = options.gateway(kubeconfig, context, namespace)
-    account, binding = _account(name, gateway.namespace), _binding(name, gateway.namespace)
-    if dry_run:
+    # Without a request to the cluster, its kubeconfig need not be there.
+    gateway = None if dry_run and namespace else options.gateway(kubeconfig, context, namespace)
+    account, binding = _objects(name, gateway.namespace if gateway else namespace or "")
+    if dry_run or gateway is None:
         print(yaml.safe_dump_all([account, binding], sort_keys=False), end="")
         return
     try:
@@ -211,12 +198,9 @@ def _created(gateway: "Gateway", plural: str, manifest: dict[str, Any]) -> str:
 
 def _check(binding: Any, name: str, namespace: str) -> None:
     """Check a binding that was there."""
-    subjects = [
-        subject
-        for subject in binding.get("subjects") or ()
-        if subject.get("kind") == "ServiceAccount" and subject.get("name") == name
-    ]
-    is_ours = any(subject.get("namespace", namespace) == namespace for subject in subjects)
+    account = ("ServiceAccount", name, namespace)
+    subjects = binding.get("subjects") or ()
+    is_ours = account in [(of.get("kind"), of.get("name"), of.get("namespace", namespace)) for of in subjects]
     role = binding["roleRef"]
     if not is_ours or (role["kind"], role["name"]) != ("ClusterRole", CLUSTER_ROLE):
         raise CommandError(
@@ -225,24 +209,20 @@ def _check(binding: Any, name: str, namespace: str) -> None:
         )
 
 
-def _account(name: str, namespace: str) -> dict[str, Any]:
-    return {
+def _objects(name: str, namespace: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the service account and its role binding."""
+    metadata = {"name": name, "namespace": namespace, "labels": {names.APP_PART_OF: names.MANAGER}}
+    account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": _metadata(name, namespace),
+        "metadata": metadata,
         "automountServiceAccountToken": False,  # drivers' pods request the token themselves
     }
-
-
-def _binding(name: str, namespace: str) -> dict[str, Any]:
-    return {
+    binding = {
         "apiVersion": f"{_RIGHTS}/v1",
         "kind": "RoleBinding",
-        "metadata": _metadata(name, namespace),
+        "metadata": copy.deepcopy(metadata),  # else YAML has an anchor
         "roleRef": {"apiGroup": _RIGHTS, "kind": "ClusterRole", "name": CLUSTER_ROLE},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
     }
-
-
-def _metadata(name: str, namespace: str) -> dict[str, Any]:
-    return {"name": name, "namespace": namespace, "labels": {names.APP_PART_OF: names.MANAGER}}
+    return account, binding

@@ -48,10 +48,6 @@ GROUPS: Final = (
 """Groups of the order by size, the first to go first."""
 
 
-def _group(value: float) -> str:
-    return GROUPS[int(value)] if 0 <= value < len(GROUPS) else f"group {value:g}"
-
-
 MODELS: Final = ("the exponential model", "the additive model", "nobody slows it down")
 """What can predict slowdowns, in the order of ILA's `Learner.models`."""
 PREDICTORS: Final = ("the fuzzy model", "the lengths of the phases of earlier reduces", "the mean of earlier reduces")
@@ -61,8 +57,8 @@ SIZES: Final = ("two linear models", "its mean time per byte of input")
 """What can predict the size of a probed program's jobs, in the order of FSPY's `Predictor.standing`."""
 
 
-def _name(names: Sequence[str], value: float) -> str:
-    return names[int(value)] if 0 <= value < len(names) else f"number {value:g}"
+def _name(names: Sequence[str], value: float, other: str = "number") -> str:
+    return names[int(value)] if 0 <= value < len(names) else f"{other} {value:g}"
 
 
 _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
@@ -84,7 +80,7 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "gainSeconds": ("size", "gain {:.1f} s of job time".format),
     "costSeconds": ("size", "cost {:.1f} s".format),
     "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
-    "group": ("order", _group),
+    "group": ("order", lambda value: _name(GROUPS, value, "group")),
     "assumedMemorySeconds": ("order", lambda value: f"unknown, taken as {value / _GIB:.1f} GiB·s"),
     "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),
     "sizeModel": ("order", lambda value: f"sizes of the program predicted best by {_name(SIZES, value)}"),
@@ -132,15 +128,11 @@ def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:
         ("less memory", less, "{} with less memory, mean run time: predicted {}, {} with the ideal, realised {}"),
         ("refused", waited, "{} that waited for other neighbours, mean: waited {} to save {}, then ran {}"),
     )
-    return [(subject, text.format(_maps(found), *_means(found))) for subject, found, text in texts if found]
-
-
-def _maps(found: Sequence[object]) -> str:
-    return f"{len(found)} map{'s' * (len(found) != 1)}"
-
-
-def _means(found: Sequence[tuple[float, ...]]) -> list[str]:
-    return [f"{statistics.fmean(values):.1f} s" for values in zip(*found, strict=True)]
+    rows = []
+    for subject, found, text in texts:
+        means = (f"{statistics.fmean(values):.1f} s" for values in zip(*found, strict=True))
+        rows += [(subject, text.format(f"{len(found)} map{'s' * (len(found) != 1)}", *means))] if found else []
+    return rows
 
 
 def _ran_s(pod: model.TaskPod) -> float:

@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 import enum
 import json
-import os
 from collections.abc import Iterator  # noqa: TC003 - Typer reads the annotations of completions
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
@@ -87,14 +87,9 @@ def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) 
     """Return the client of the cluster that the options name."""
     from boathouse_cli.gateway import Gateway
 
-    return Gateway.connect(kubeconfig=_kubeconfig_path(kubeconfig), context=context, namespace=namespace)
-
-
-def _kubeconfig_path(option: str | None) -> str | None:
-    """Return the option's path, or None: the client then reads $KUBECONFIG and ~/.kube/config itself."""
-    if option is not None and not os.path.exists(option):  # noqa: PTH110 - the client wants text
-        raise CommandError(f"{option} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
-    return option
+    if kubeconfig is not None and not Path(kubeconfig).exists():
+        raise CommandError(f"{kubeconfig} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
+    return Gateway.connect(kubeconfig=kubeconfig, context=context, namespace=namespace)
 
 
 def jobs(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
@@ -109,18 +104,14 @@ def objects(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
 
 def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[str]) -> Iterator[str]:
     written, slash, _ = incomplete.partition("/")
-    if not slash:
-        yield from (f"{name}/" for name in among if name.startswith(written))
-        return
-    from boathouse_cli import kinds
+    found = [f"{name}/" for name in among]
+    if slash:
+        from boathouse_cli import kinds
 
-    given = context_of_call.params
-    with contextlib.suppress(CommandError):
-        kind, _ = kinds.object_target(f"{written}/any")
-        if kind.name not in among:
-            return
-        cluster = gateway(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
-        for raw in cluster.objects(kind.plural):
-            target = f"{written}/{raw['metadata']['name']}"
-            if target.startswith(incomplete):
-                yield target
+        found = []
+        with contextlib.suppress(CommandError):
+            kind, _ = kinds.object_target(f"{written}/any")
+            given = map(context_of_call.params.get, ("kubeconfig", "context", "namespace"))
+            objects = gateway(*given).objects(kind.plural) if kind.name in among else ()
+            found = [f"{written}/{raw['metadata']['name']}" for raw in objects]
+    yield from (target for target in found if target.startswith(incomplete))

@@ -233,35 +233,34 @@ class _Scale:
     def x(self, at_s: float) -> float:
         return round(self.left + (at_s - self.start_s) * self.pixels_per_s, 2)
 
+    def span(self, piece: timeline.Segment | timeline.Level | timeline.Bar, least: float) -> tuple[float, float]:
+        """Return where a piece begins, and how wide it is."""
+        x = self.x(piece.start_s)
+        return x, round(max(self.x(piece.end_s) - x, least), 2)
+
     def rect(self, segment: timeline.Segment, y: float, prefix: str) -> Rect:
-        x = self.x(segment.start_s)
-        return Rect(
-            x=x,
-            y=y,
-            width=round(max(self.x(segment.end_s) - x, 0.4), 2),
-            height=BAR,
-            colour=COLOURS[segment.activity],
-            title=f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
-            f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})",
+        title = (
+            f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
+            f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})"
         )
+        x, width = self.span(segment, 0.4)
+        return Rect(x=x, y=y, width=width, height=BAR, colour=COLOURS[segment.activity], title=title)
 
     def levels(self, line: timeline.Timeline, y: float, most: int, prefix: str) -> Iterator[Rect]:
         """Yield the size of a cluster as two areas that are stacked: core nodes below, transient ones above."""
         for level in line.levels:
-            x = self.x(level.start_s)
+            x, width = self.span(level, 0.4)
             base = y + LEVELS
             seconds = f"from {level.start_s - self.start_s:.0f} to {level.end_s - self.start_s:.0f} s"
             title = f"{prefix}{level.core} core and {level.transient} transient nodes, {seconds}"
             for count, colour in ((level.core, CORE_COLOUR), (level.transient, TRANSIENT_COLOUR)):
                 height = LEVELS * count / max(most, 1)
                 base -= height
-                width = round(max(self.x(level.end_s) - x, 0.4), 2)
                 if count:
                     yield Rect(x=x, y=round(base, 2), width=width, height=round(height, 2), colour=colour, title=title)
 
     def frame(self, bar: timeline.Bar, y: float, title: str) -> Frame:
-        x = self.x(bar.start_s)
-        width = round(max(self.x(bar.end_s) - x, 0.8), 2)
+        x, width = self.span(bar, 0.8)
         label = bar.pod.task if width > 7 * len(bar.pod.task) else ""
         return Frame(x=x, y=y, width=width, height=BAR, failed=bar.pod.failed, label=label, title=title + _ended(bar))
 

@@ -20,10 +20,10 @@ from boathouse_cli import options
 from boathouse_cli.errors import CommandError, ExitCode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from boathouse_cli import kinds, model
-    from boathouse_cli.conversion.draft import Carried, Converted
+    from boathouse_cli.conversion.draft import Carried
     from boathouse_cli.gateway import Gateway
 
 _KIND: Final = re.compile(r"""^\s*["']?(?:kind|apiVersion)["']?\s*:""", re.MULTILINE)
@@ -50,9 +50,19 @@ def convert(
     """
     import yaml
 
-    text = _read(file)
+    from boathouse_cli.conversion import command_lines, manifests, programs
+
     try:
-        found = list(_conversions(text))
+        text = sys.stdin.read() if file == "-" else read_text(file)
+    except OSError as error:
+        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CommandError(f"{file} is not text in UTF-8", ExitCode.USAGE) from error
+    try:
+        if programs.SPARK_LINE.search(text) and not _KIND.search(text):
+            found = list(command_lines.convert_text(text, read=read_text))
+        else:
+            found = list(manifests.convert_text(text))
     except ValueError as error:
         raise CommandError(f"{file} {error}", ExitCode.USAGE) from error
     if not found:
@@ -70,23 +80,6 @@ def convert(
 def read_text(path: str) -> str:
     """Return the text of a file that the user named."""
     return Path(path).read_text(encoding="utf-8")
-
-
-def _conversions(text: str) -> Iterable[Converted]:
-    from boathouse_cli.conversion import command_lines, manifests, programs
-
-    if programs.SPARK_LINE.search(text) and not _KIND.search(text):
-        return command_lines.convert_text(text, read=read_text)
-    return manifests.convert_text(text)
-
-
-def _read(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else read_text(file)
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not text in UTF-8", ExitCode.USAGE) from error
 
 
 def create_with_files(
@@ -178,14 +171,14 @@ def submit(  # noqa: PLR0917  each is an option of the command
     from boathouse_cli import kinds, watching
     from boathouse_cli.conversion.draft import Carried
 
-    kind = _kind(words, cluster, follow=follow)
-    carried = Carried(_read_bytes, secrets.token_hex(4))
-    manifest = _converted(words, kind, cluster, carried, strict=strict)
-    base = manifest["metadata"]["name"]
-    _set_name(manifest["metadata"], name)
-    namespace = namespace or manifest["metadata"].pop("namespace", None)
+    carried = Carried(lambda path: Path(path).expanduser().read_bytes(), secrets.token_hex(4))
+    kind, manifest = _converted(words, cluster, carried, strict=strict, follow=follow)
+    metadata = manifest["metadata"]
+    base = metadata.pop("name")
+    metadata |= {"generateName": f"{base}-"} if name is None else {"name": name}
+    namespace = namespace or metadata.pop("namespace", None)
     if dry_run:
-        manifest["metadata"] |= {"namespace": namespace} if namespace else {}
+        metadata |= {"namespace": namespace} if namespace else {}
         files = [carried.manifest(base)] if carried.files else []
         print(yaml.safe_dump_all([*files, manifest], sort_keys=False, allow_unicode=True), end="")
         return
@@ -198,24 +191,16 @@ def submit(  # noqa: PLR0917  each is an option of the command
         watching.until_end(gateway, kind, made.name, console.Console())
 
 
-def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
-    from boathouse_cli import kinds
-    from boathouse_cli.conversion import hadoop_lines
-
-    if cluster is None and not hadoop_lines.is_line(words):
-        return kinds.SPARKAPP
-    if follow:
-        raise CommandError("--follow is for SparkApps: pass --wait, and use boathouse logs", ExitCode.USAGE)
-    return kinds.MRJOB
-
-
 def _converted(
-    words: list[str], kind: kinds.Kind, cluster: str | None, carried: Carried, *, strict: bool
-) -> dict[str, Any]:
+    words: list[str], cluster: str | None, carried: Carried, *, strict: bool, follow: bool
+) -> tuple[kinds.Kind, dict[str, Any]]:
     from boathouse_cli import kinds
     from boathouse_cli.conversion import command_lines, hadoop_lines
 
-    if kind is kinds.MRJOB:
+    is_hadoop = cluster is not None or hadoop_lines.is_line(words)
+    if is_hadoop and follow:
+        raise CommandError("--follow is for SparkApps: pass --wait, and use boathouse logs", ExitCode.USAGE)
+    if is_hadoop:
         found = hadoop_lines.convert(words, cluster, carried)
     else:
         found = command_lines.convert(words, source=command_lines.PROGRAM, read=_read_properties, carried=carried)
@@ -223,11 +208,7 @@ def _converted(
         print(note.text, file=sys.stderr)
     if found.manifest is None or found.would_fail or (strict and found.notes):
         raise CommandError("nothing was submitted: correct what is listed above", ExitCode.NOT_CONVERTED)
-    return found.manifest
-
-
-def _read_bytes(path: str) -> bytes:
-    return Path(path).expanduser().read_bytes()
+    return kinds.MRJOB if is_hadoop else kinds.SPARKAPP, found.manifest
 
 
 def _read_properties(path: str) -> str:
@@ -237,25 +218,11 @@ def _read_properties(path: str) -> str:
         raise CommandError(f"{path} cannot be read ({error.strerror}): correct the path", ExitCode.USAGE) from error
 
 
-def _set_name(metadata: dict[str, Any], name: str | None) -> None:
-    if name is None:
-        metadata["generateName"] = f"{metadata.pop('name')}-"
-    else:
-        metadata["name"] = name
-
-
 def print_next(title: str, namespace: str, *, is_followed: bool, has_ui: bool) -> None:
     """Print that an object was created, and the commands that people use next."""
-    where = f"{title} -n {namespace}"
     print(f"{title} created in namespace {namespace}", file=sys.stderr if is_followed else sys.stdout)
+    commands = {"how far is it": "watch", "why is it pending": "explain"}
+    commands |= {"the driver's log": "logs -f", "Spark's UI": "ui"} if has_ui else {"its logs": "logs"}
     if not is_followed:
-        print(
-            f"  how far is it:      kubectl boathouse watch {where}\n"
-            f"  why is it pending:  kubectl boathouse explain {where}\n"
-            + (
-                f"  the driver's log:   kubectl boathouse logs -f {where}\n"
-                f"  Spark's UI:         kubectl boathouse ui {where}"
-                if has_ui
-                else f"  its logs:           kubectl boathouse logs {where}"
-            )
-        )
+        for question, command in commands.items():
+            print(f"  {question + ':':<19} kubectl boathouse {command} {title} -n {namespace}")

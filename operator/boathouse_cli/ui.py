@@ -40,13 +40,9 @@ class WebUi:
 
 
 def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[str]) -> None:
-    """Forward a port to a web UI, and print the address, until the user ends it.
+    """Forward a port to a web UI, by default the same if it is free, and print the address, until the user ends it.
 
-    Args:
-        gateway: Has the namespace.
-        ui: The web UI.
-        port: Of this machine; None: that of the UI, if it is free.
-        kubectl: Options that name the cluster to kubectl.
+    The options of kubectl name the cluster.
     """
     program = shutil.which("kubectl")
     if program is None:
@@ -56,7 +52,9 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
     command = (program, *kubectl, "--namespace", gateway.namespace, "port-forward", "--address=127.0.0.1", *target)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            _print_address(process, ui)
+            for match in filter(None, map(_FORWARDING.search, process.stdout or ())):
+                print(f"{ui.title} of {ui.owner}: http://127.0.0.1:{match['port']}/ (end with Ctrl-C)", flush=True)
+            process.wait()
         except KeyboardInterrupt:
             process.terminate()
             return
@@ -69,7 +67,9 @@ def of_driver(gateway: Gateway, name: str) -> WebUi:
     """Return Spark's web UI of a SparkApp."""
     job = kinds.job(gateway, kinds.SPARKAPP, name)
     driver = _driver(gateway, job)
-    return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=_ui_port(driver))
+    ports = [port for container in driver["spec"].get("containers") or () for port in container.get("ports") or ()]
+    port = next((int(port["containerPort"]) for port in ports if port.get("name") == PORT_NAME), DEFAULT_PORT)
+    return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=port)
 
 
 def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
@@ -90,13 +90,6 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
     return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
 
 
-def _print_address(process: subprocess.Popen[str], ui: WebUi) -> None:
-    for line in process.stdout or ():
-        if match := _FORWARDING.search(line):
-            print(f"{ui.title} of {ui.owner}: http://127.0.0.1:{match['port']}/ (end with Ctrl-C)", flush=True)
-    process.wait()
-
-
 def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
     """Return the pod of the running driver."""
     pods = sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
@@ -114,11 +107,6 @@ def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
     raise CommandError(
         f"{job.title} has no running driver (phase {job.phase or 'Pending'}): see {advice}", ExitCode.NOT_FOUND
     )
-
-
-def _ui_port(pod: model.Raw) -> int:
-    ports = [port for container in pod["spec"].get("containers") or () for port in container.get("ports") or ()]
-    return next((int(port["containerPort"]) for port in ports if port.get("name") == PORT_NAME), DEFAULT_PORT)
 
 
 def _is_free(port: int) -> bool:

@@ -118,11 +118,6 @@ def until_end(
 
 
 def _conclude(ended: model.Job, screen: rich_console.Console) -> None:
-    """Say how a job ended.
-
-    Raises:
-        typer.Exit: It failed.
-    """
     answer = explain.explain_job(ended, [], None, now_s=time.time())
     screen.print(answer.headline, highlight=False, markup=False, soft_wrap=True)
     if ended.phase != "Succeeded":

@@ -20,7 +20,6 @@ from boathouse.resources.sparkapp.fields import FIELDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from boathouse.resources.config import OperatorConfig
     from boathouse.resources.crd import CustomResource
 
 
@@ -111,13 +110,11 @@ def is_qualified(key: str) -> bool:
 def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """Return a value with the defaults of its schema, as the API server stores it; null fields are left out."""
     if isinstance(value, dict):
-        fields = schema.get("properties")
+        fields = schema.get("properties") or {}
         given = {key: item for key, item in value.items() if item is not None}
-        defaults = {
-            key: field_schema["default"] for key, field_schema in (fields or {}).items() if "default" in field_schema
-        }
-        inner = {key: (fields or {}).get(key) or schema.get("additionalProperties") or {} for key in given}
-        return {**defaults, **{key: _with_defaults(inner[key], item) for key, item in given.items()}}
+        defaults = {key: inner["default"] for key, inner in fields.items() if "default" in inner}
+        others = schema.get("additionalProperties") or {}
+        return defaults | {key: _with_defaults(fields.get(key) or others, item) for key, item in given.items()}
     if isinstance(value, list):
         return [_with_defaults(schema.get("items", {}), item) for item in value]
     return value
@@ -190,13 +187,9 @@ def _message(rule: Mapping[str, Any], value: Any) -> str:
 def _evaluate(expression: str, value: Any) -> Any:
     """Return the value of an expression; what cannot be evaluated here is left to the API server."""
     try:
-        return _execute(expression, value)
+        return _program(expression).execute(cel.Context({"self": value, "oldSelf": {}}, dict(_FUNCTIONS)))
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
         return True
-
-
-def _execute(expression: str, value: Any) -> Any:
-    return _program(expression).execute(cel.Context({"self": value, "oldSelf": {}}, dict(_FUNCTIONS)))
 
 
 @functools.cache
@@ -263,17 +256,19 @@ def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     from boathouse.services.frame.kind import Refusal
 
     queue = manifest["spec"].get("queue", "default")
-    config = OperatorConfig.model_validate(
-        {
-            "queues": [{"name": name} for name in dict.fromkeys(["default", queue])],
-            "task": {"image": _ANY},
-            "spark": {"image": _ANY},
-        }
-    )
+    queues = [{"name": name} for name in dict.fromkeys(["default", queue])]
+    config = OperatorConfig.model_validate({"queues": queues, "task": {"image": _ANY}, "spark": {"image": _ANY}})
     known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
-    answer = _reader(manifest["kind"])(
-        {"spec": manifest["spec"], "metadata": {**known, **manifest["metadata"]}}, config
-    )
+    raw = {"spec": manifest["spec"], "metadata": known | manifest["metadata"]}
+    answer: object
+    if manifest["kind"] == "SparkApp":
+        from boathouse.services.sparkapp import model as sparkapp
+
+        answer = sparkapp.from_resource(raw, config)
+    else:
+        from boathouse.services.mrjob import model as mrjob
+
+        answer = mrjob.from_resource(raw, config)
     if isinstance(answer, Refusal):
         yield "spec", f"the operator refuses it: {answer.message}"
 
@@ -287,16 +282,6 @@ def _of_properties(conf: Mapping[str, str]) -> Iterator[Problem]:
                 yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is not a whole number: correct it'
         elif field.endswith(".enabled") and value.lower() not in {"true", "false"}:
             yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is neither true nor false: correct it'
-
-
-def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:
-    if kind == "SparkApp":
-        from boathouse.services.sparkapp import model as sparkapp
-
-        return sparkapp.from_resource
-    from boathouse.services.mrjob import model
-
-    return model.from_resource
 
 
 def _of_pods(value: Any, path: str) -> Iterator[Problem]:
@@ -334,19 +319,15 @@ def _of_resources(path: str, resources: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _of_tolerations(path: str, tolerations: list[Mapping[str, Any]]) -> Iterator[Problem]:
     for toleration in tolerations:
-        yield from _of_toleration(path, toleration)
-
-
-def _of_toleration(path: str, toleration: Mapping[str, Any]) -> Iterator[Problem]:
-    key, value = toleration.get("key"), toleration.get("value")
-    is_any_value = toleration.get("operator", "Equal") == "Exists"
-    if not key and not is_any_value:
-        yield path, "a toleration without a key needs the operator Exists"
-    if is_any_value and value:
-        yield path, f'the operator Exists has no value, not "{value}"'
-    if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
-        yield path, "tolerationSeconds is for the effect NoExecute"
-    yield from label_problems(path, {key: value or ""} if key else {})
+        key, value = toleration.get("key"), toleration.get("value")
+        is_any_value = toleration.get("operator", "Equal") == "Exists"
+        if not key and not is_any_value:
+            yield path, "a toleration without a key needs the operator Exists"
+        if is_any_value and value:
+            yield path, f'the operator Exists has no value, not "{value}"'
+        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+            yield path, "tolerationSeconds is for the effect NoExecute"
+        yield from label_problems(path, {key: value or ""} if key else {})
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {

@@ -32,26 +32,15 @@ _CARRIED_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
 class Carried:
-    """The files that a submission takes along, by their names.
-
-    Args:
-        read: Returns the content of a file.
-        suffix: Ends the ConfigMap's name, so that each submission has its own.
-    """
+    """The files that a submission takes along, by their names; the ConfigMap's name ends with the suffix."""
 
     def __init__(self, read: Callable[[str], bytes], suffix: str) -> None:
-        self._read = read
-        self._suffix = suffix
+        self._read, self._suffix = read, suffix
         self._paths: dict[str, str] = {}
         self.files: dict[str, bytes] = {}
 
     def add(self, path: str, name: str = "") -> str:
-        """Take a file along; return its name in the ConfigMap.
-
-        Args:
-            path: On this machine, or a `file:` URI.
-            name: In the ConfigMap; the file's own by default.
-        """
+        """Take a file along, by its path or `file:` URI; return its name in the ConfigMap, by default its own."""
         path = re.sub(r"^file:(//)?", "", path)
         name = name or posixpath.basename(path)
         if self._paths.get(name) == path:
@@ -92,14 +81,9 @@ class Carried:
                 text[key] = content.decode()
             except UnicodeDecodeError:
                 binary[key] = base64.b64encode(content).decode()
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.config_map_name(name)}}
         data = {"data": text, "binaryData": binary}
-        return {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": self.config_map_name(name)},
-            "immutable": True,
-            **{field: values for field, values in data.items() if values},
-        }
+        return manifest | {"immutable": True} | {field: values for field, values in data.items() if values}
 
 
 _USER: Final = re.compile(
@@ -177,13 +161,7 @@ _FIRST: Final = ("type", "mainApplicationFile", "mainClass", "clusterRef", "jar"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What the object does not have, or has otherwise.
-
-    Attributes:
-        source: The document or line that was converted.
-        path: The field, option or property in it.
-        advice: What to do.
-    """
+    """What the object does not have, or has otherwise: the document or line, its field or option, and what to do."""
 
     source: str
     path: str
@@ -220,22 +198,13 @@ class Unconvertible(Exception):  # noqa: N818 - it is an answer
 
 
 class Draft:
-    """An object that is being filled in.
+    """An object of a resource that is being filled in, of a document or line, which notes name as their source.
 
-    Args:
-        source: The document or line that is converted, for notes.
-        resource: What it becomes.
-
-    Attributes:
-        metadata: Of the object.
-        spec: Of the object.
-        carried: Takes files of this machine along; None: they have to be where the object says.
+    Without `carried`, files of this machine have to be where the object says.
     """
 
     def __init__(self, source: str, resource: CustomResource = SPARKAPP, carried: Carried | None = None) -> None:
-        self.carried = carried
-        self.source = source
-        self._resource = resource
+        self.source, self._resource, self.carried = source, resource, carried
         self.metadata: dict[str, Any] = {}
         self.spec: dict[str, Any] = {}
         self.notes: list[Note] = []
@@ -268,10 +237,14 @@ class Draft:
 
     def extend(self, path: str, more: list[Any]) -> None:
         """Add to a field that is a list; an item with a known name replaces the former one."""
-        if not more:
-            return
-        known = [item for item in self.get(path) or [] if not _has_namesake(item, more) and item not in more]
-        self.put(path, [*known, *more])
+        names_ = {item["name"] for item in more if isinstance(item, dict) and "name" in item}
+        known = [
+            item
+            for item in self.get(path) or []
+            if item not in more and not (isinstance(item, dict) and item.get("name") in names_)
+        ]
+        if more:
+            self.put(path, [*known, *more])
 
     def finish(self) -> Converted:
         """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
@@ -300,7 +273,3 @@ class Draft:
     def skip(self) -> Converted:
         """Return that it is no application."""
         return Converted(manifest=None, notes=tuple(self.notes))
-
-
-def _has_namesake(item: Any, others: list[Any]) -> bool:
-    return isinstance(item, dict) and "name" in item and any(item["name"] == other["name"] for other in others)

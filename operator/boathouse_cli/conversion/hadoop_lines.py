@@ -16,7 +16,7 @@ from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible, is_s
 from boathouse_cli.conversion.pod_fields import put_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_cli.conversion.draft import Carried
     from boathouse_cli.conversion.hadoop_options import Line
@@ -58,6 +58,11 @@ _NONE: Final = "NONE"
 _OF_REDUCES: Final = frozenset({
     "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
 })  # fmt: skip
+_OF_FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
+    "linesPerMap": ("NLineInputFormat",),
+    "keyValueSeparator": ("KeyValueTextInputFormat",),
+    "recordDelimiter": ("TextInputFormat", "CombineTextInputFormat"),
+}
 _STAGES: Final = ("mapper", "combiner", "reducer")
 _S3: Final = re.compile("s3[an]?://")
 _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
@@ -66,14 +71,7 @@ _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
 def convert_streaming(
     words: Sequence[str], *, cluster: str | None, source: str, carried: Carried | None = None
 ) -> Converted:
-    """Convert one command line.
-
-    Args:
-        words: The words after the jar.
-        cluster: The MRCluster that runs the job; None: its tasks have pods of their own.
-        source: For notes.
-        carried: Takes files of this machine along.
-    """
+    """Convert the words after the jar; without an MRCluster, the tasks have pods of their own."""
     draft = Draft(source, MRJOB, carried)
     try:
         return _Job(draft, hadoop_options.parse(draft, words), cluster).made()
@@ -103,8 +101,12 @@ class _Job:
         self._files()
         self._environment()
         self._rest()
-        self._storage()
-        return self._finish()
+        if any(_S3.match(url) for url in _urls(draft.spec)):
+            draft.put("storage.s3.secretRef.name", SECRET)
+        if draft.get("storage.s3.secretRef"):
+            draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        draft.metadata["name"] = self._name
+        return draft.finish()
 
     def _commands(self) -> None:
         line, draft = self._line, self._draft
@@ -125,19 +127,16 @@ class _Job:
             draft.put("reducer.command", ["cat"])  # IdentityReducer
 
     def _classes(self) -> None:
-        found = self._class("-inputformat", self._line.first("inputformat"), hadoop_options.INPUT_FORMATS)
-        if found is not None:
+        if found := _class("-inputformat", self._line.first("inputformat"), hadoop_options.INPUT_FORMATS):
             self._draft.put("inputFormat", found)
         if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
             self._left.setdefault("stream.map.input.ignoreKey", "false")
         if self._line.first("inputreader") is not None:
             raise Unconvertible("-inputreader", _XML)
-        self._class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
+        _class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
         chosen = self._left.pop(hadoop_options.PARTITIONER_CLASS, None)
-        partitioner = self._class(
-            "-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS
-        )
-        if partitioner is not None:
+        partitioner = _class("-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS)
+        if partitioner:
             self._draft.put("partitioner.type", partitioner)
         fields = self._left.pop(hadoop_options.PARTITION_FIELDS, None)
         if partitioner != "KeyFieldBasedPartitioner":
@@ -145,14 +144,8 @@ class _Job:
         elif fields is not None:  # Hadoop prefers it
             self._left[hadoop_options.PARTITION_OPTIONS] = f"-k1,{fields}"
         comparator = self._left.pop(hadoop_options.COMPARATOR_CLASS, None)
-        if self._class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
+        if _class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
             self._left.pop("mapreduce.partition.keycomparator.options", None)
-
-    @staticmethod
-    def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
-        if name is None or hadoop_options.short(name) in known:
-            return name and hadoop_options.short(name)
-        raise Unconvertible(where, f"{name} has no counterpart: there are {', '.join(known)}")
 
     def _output(self) -> None:
         draft, has_reduces = self._draft, "reducer" in self._draft.spec
@@ -198,30 +191,20 @@ class _Job:
         """Return whether the field may be set: Hadoop ignores what is for another format, or for missing reduces."""
         spec = self._draft.spec
         input_format = spec.get("inputFormat", "TextInputFormat")
-        match field:
-            case "linesPerMap":
-                return bool(input_format == "NLineInputFormat")
-            case "keyValueSeparator":
-                return bool(input_format == "KeyValueTextInputFormat")
-            case "recordDelimiter":
-                return input_format in {"TextInputFormat", "CombineTextInputFormat"}
-            case "outputSeparator":
-                return "keyOnlyOutput" not in spec
-            case _ if field in _OF_REDUCES:
-                return "reducer" in spec
-            case _:
-                stage = field.partition(".")[0]
-                return stage not in {"mapper", "reducer"} or stage in spec
+        if field in _OF_FORMATS:
+            return input_format in _OF_FORMATS[field]
+        if field == "outputSeparator":
+            return "keyOnlyOutput" not in spec
+        stage = "reducer" if field in _OF_REDUCES else field.partition(".")[0]
+        return stage not in {"mapper", "reducer"} or stage in spec
 
     def _data(self) -> None:
-        inputs = [self._data_url(option, item) for option, item in self._line.every("input")]
-        if not inputs:
-            raise Unconvertible("-input", "is missing: name the input")
-        self._draft.put("input", inputs)
-        output = self._line.first("output")
-        if output is None:
-            raise Unconvertible("-output", "is missing: name the output")
-        self._draft.put("output", self._data_url("output", output))
+        inputs, output = self._line.every("input"), self._line.first("output")
+        for option, is_missing in (("input", not inputs), ("output", output is None)):
+            if is_missing:
+                raise Unconvertible(f"-{option}", f"is missing: name the {option}")
+        self._draft.put("input", [self._data_url(option, item) for option, item in inputs])
+        self._draft.put("output", self._data_url("output", output or ""))
 
     def _data_url(self, option: str, text: str) -> str:
         url = text if option == "output" or self._cluster is not None else without_escapes(f"-{option}", text)
@@ -256,7 +239,10 @@ class _Job:
                 raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3 or into a ConfigMap")
             else:
                 local.append(f"--from-file={name}={path.removeprefix('file://')}")
-                key = {"name": self._config_map(path, name), "key": name}
+                key = {"name": f"{self._name}-files", "key": name}
+                if carried := self._draft.carried:
+                    carried.add(path, name)
+                    key["name"] = carried.config_map_name(self._name)
                 self._draft.extend("files", [{"name": name, "configMapKeyRef": key}])
         if local and self._draft.carried is None:
             command = shlex.join(["kubectl", "create", "configmap", f"{self._name}-files", *local])
@@ -264,14 +250,6 @@ class _Job:
         for option, item in self._line.every("archives", "cacheArchive"):
             self._archive(option, item)
         self._note_paths()
-
-    def _config_map(self, path: str, name: str) -> str:
-        """Return the name of the ConfigMap that has a file of this machine."""
-        carried = self._draft.carried
-        if carried is None:
-            return f"{self._name}-files"
-        carried.add(path, name)
-        return carried.config_map_name(self._name)
 
     def _note_paths(self) -> None:
         """Note words of commands that are a path of a file, which is in the working folder of tasks."""
@@ -309,28 +287,22 @@ class _Job:
             del self._left[key]
             self._draft.put("storage.s3.secretRef.name", SECRET)
             self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
-        endpoint = self._left.pop(hadoop_options.ENDPOINT, None)
-        if endpoint is not None:
+        if (endpoint := self._left.pop(hadoop_options.ENDPOINT, None)) is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
             if wrong := next((key for key, value in self._left.items() if not is_hadoop_setting(key, value)), None):
                 raise Unconvertible(self._line.where.get(wrong, wrong), "has a control character: remove it")
             self._draft.merge("hadoop.settings", self._left)
             return
-        for key in self._left:
-            if hadoop_options.is_of_hadoop(key):
-                self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
+        for key in filter(hadoop_options.is_of_hadoop, self._left):
+            self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
         self._draft.merge("conf", self._left)
 
-    def _storage(self) -> None:
-        if any(_S3.match(url) for url in _urls(self._draft.spec)):
-            self._draft.put("storage.s3.secretRef.name", SECRET)
-        if self._draft.get("storage.s3.secretRef"):
-            self._draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
-    def _finish(self) -> Converted:
-        self._draft.metadata["name"] = self._name
-        return self._draft.finish()
+def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
+    if name is None or hadoop_options.short(name) in known:
+        return name and hadoop_options.short(name)
+    raise Unconvertible(where, f"{name} has no counterpart: there are {', '.join(known)}")
 
 
 def _command(option: str, text: str) -> list[str]:

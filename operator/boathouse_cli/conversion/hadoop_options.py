@@ -29,10 +29,6 @@ def _seconds(text: str) -> int:
     return math.ceil(int(text) / 1000)
 
 
-def _percent(text: str) -> int:
-    return round(float(text) * 100)
-
-
 def _mebibytes(text: str) -> str:
     return f"{int(text)}Mi"
 
@@ -49,7 +45,10 @@ FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "mapreduce.map.cpu.vcores": ("mapper.resources.requests.cpu", str),
     "mapreduce.reduce.cpu.vcores": ("reducer.resources.requests.cpu", str),
     "mapreduce.task.timeout": ("taskTimeoutSeconds", _seconds),
-    "mapreduce.job.reduce.slowstart.completedmaps": ("slowStartCompletedMapsPercent", _percent),
+    "mapreduce.job.reduce.slowstart.completedmaps": (
+        "slowStartCompletedMapsPercent",
+        lambda text: round(float(text) * 100),
+    ),
     "mapreduce.input.fileinputformat.split.maxsize": ("splitMaxSize", str),
     "mapreduce.output.fileoutputformat.compress.codec": ("outputCompression", str),
     "textinputformat.record.delimiter": ("recordDelimiter", str),
@@ -77,12 +76,7 @@ CODECS: Final[Mapping[str, str]] = {
     "DeflateCodec": "deflate",
     "SnappyCodec": "snappy",
 }
-INPUT_FORMATS: Final = (
-    "TextInputFormat",
-    "CombineTextInputFormat",
-    "NLineInputFormat",
-    "KeyValueTextInputFormat",
-)
+INPUT_FORMATS: Final = ("TextInputFormat", "CombineTextInputFormat", "NLineInputFormat", "KeyValueTextInputFormat")
 PARTITIONERS: Final = ("HashPartitioner", "KeyFieldBasedPartitioner")
 COMPARATOR: Final = "KeyFieldBasedComparator"
 
@@ -174,13 +168,7 @@ _NO_EFFECT: Final = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The words of a command line, sorted.
-
-    Attributes:
-        options: Values of each option, without its dash.
-        properties: By the names of today.
-        where: Where a property was said, for notes.
-    """
+    """The words of a command line: values of options, properties by today's names, and where these were said."""
 
     options: dict[str, list[str]]
     properties: dict[str, str]
@@ -192,12 +180,13 @@ class Line:
 
     def every(self, *options: str) -> list[tuple[str, str]]:
         """Return options with their values, of which one may list several."""
-        given = [(option, value) for option in options for value in self._values(option)]
-        return [(option, item) for option, value in given for item in split_list(value) if item]
-
-    def _values(self, option: str) -> list[str]:
-        found = self.options.get(option, [])
-        return found if option in _REPEATABLE else found[:1]
+        return [
+            (option, item)
+            for option in options
+            for value in self.options.get(option, [])[: None if option in _REPEATABLE else 1]
+            for item in split_list(value)
+            if item
+        ]
 
 
 def parse(draft: Draft, words: Sequence[str]) -> Line:
