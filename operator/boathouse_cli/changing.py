@@ -87,8 +87,7 @@ def delete(
 
 def retry(
     job: Annotated[
-        str,
-        typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs),
+        str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,

@@ -17,10 +17,7 @@ from boathouse_cli.errors import CommandError, ExitCode
 
 GROUP: Final = "boathouse.commands"
 """Entry points by which a distribution adds commands: the name of a command, and its function."""
-COMMANDS: Final = {
-    "reproduce": "Run the papers' experiments.",
-    "board": "Compare profiles on many workloads.",
-}
+COMMANDS: Final = {"reproduce": "Run the papers' experiments.", "board": "Compare profiles on many workloads."}
 """Commands of the laboratory, and what they do."""
 
 
@@ -129,8 +126,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 ObjectArgument = Annotated[
-    str,
-    typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=options.objects),
+    str, typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=options.objects)
 ]
 JobArgument = Annotated[
     str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
@@ -200,9 +196,7 @@ def list_jobs(
     state: Annotated[
         list[str] | None,
         typer.Option(
-            "--state",
-            "-s",
-            help="Only jobs in this phase, such as failed, or active or finished; repeat it.",
+            "--state", "-s", help="Only jobs in this phase, such as failed, or active or finished; repeat it."
         ),
     ] = None,
     output: Annotated[

@@ -194,12 +194,7 @@ _PROBLEMS: Final = (
 
 
 def explain_cluster(
-    cluster: MRCluster,
-    pods: Sequence[model.TaskPod],
-    queue: Queue | None,
-    others: Iterable[MRCluster],
-    *,
-    now_s: float,
+    cluster: MRCluster, pods: Sequence[model.TaskPod], queue: Queue | None, others: Iterable[MRCluster], *, now_s: float
 ) -> Explanation:
     """Return the explanation of a cluster's state and size."""
     rows = [

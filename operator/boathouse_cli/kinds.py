@@ -165,6 +165,5 @@ def drawn_pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPo
     if kind is not SPARKAPP:
         return found
     with contextlib.suppress(CommandError):  # events may not be readable
-        events = gateway.events(involvedObject__kind="Pod")
-        found += sparkapps.gone_executors(of, events, {pod.name for pod in found})
+        found += sparkapps.gone_executors(of, gateway.events(involvedObject__kind="Pod"), {pod.name for pod in found})
     return found

@@ -75,8 +75,7 @@ def of_cluster(
     present = [container_spec["name"] for container_spec in raw["spec"]["containers"]]
     if container is not None and container not in present:
         raise CommandError(
-            f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}",
-            ExitCode.USAGE,
+            f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}", ExitCode.USAGE
         )
     for name in present if container is None else [container]:
         prefix = f"{name}: " if container is None else ""
@@ -107,8 +106,7 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
 
 def _of_clients(gateway: Gateway, job: MRJob, tail: int | None) -> Iterator[str]:
     pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
-    clients = [pod for pod in pods if pod.task == model.CLIENT]
-    for pod in sorted(clients, key=lambda pod: pod.attempt):
+    for pod in sorted([pod for pod in pods if pod.task == model.CLIENT], key=lambda pod: pod.attempt):
         for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
             yield f"{model.CLIENT}-a{pod.attempt}: {line}"
 

@@ -26,8 +26,7 @@ def record(  # noqa: PLR0917  each is an option of the command
     kubeconfig: options.Kubeconfig = None,
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     for_: Annotated[
-        str,
-        typer.Option("--for", metavar="TIME", help="How long, such as 30m, 12h or 7d. 0s: only what is there now."),
+        str, typer.Option("--for", metavar="TIME", help="How long, such as 30m, 12h or 7d. 0s: only what is there now.")
     ] = "7d",
     max_mib: Annotated[
         int,
@@ -70,10 +69,7 @@ def record(  # noqa: PLR0917  each is an option of the command
     from boathouse_cli import record_session
 
     request = record_session.Request(
-        all_namespaces=namespace is None,
-        operator_namespace=operator_namespace,
-        for_s=for_s,
-        max_bytes=max_mib * _MIB,
+        all_namespaces=namespace is None, operator_namespace=operator_namespace, for_s=for_s, max_bytes=max_mib * _MIB
     )
     record_session.record(options.gateway(kubeconfig, context, namespace), file, request)
 

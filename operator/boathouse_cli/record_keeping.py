@@ -252,8 +252,7 @@ class Recorder:
 
     def _record_lost_pod(self, uid: str) -> None:
         pod = self._pods[uid]
-        ended_s = max(self._now(), pod.placed_s)
-        self._write(msgspec.structs.replace(pod, ended_s=ended_s, end_is_known=False))
+        self._write(msgspec.structs.replace(pod, ended_s=max(self._now(), pod.placed_s), end_is_known=False))
         self._done[PODS].discard(uid)
 
     def _has_room(self, plural: str, line: _Owned) -> bool:

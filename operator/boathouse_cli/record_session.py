@@ -282,8 +282,7 @@ class _Watch:
 
     def _watch(self) -> None:
         session = self._session
-        changes = session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces)
-        for kind, raw in changes:
+        for kind, raw in session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces):
             if kind in _SEEN:
                 session.put(functools.partial(session.recorder.observe, self.plural, raw, is_gone=kind == _DELETED))
             self._revision = raw["metadata"]["resourceVersion"]

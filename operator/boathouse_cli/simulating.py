@@ -41,7 +41,6 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     for column in (*(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()), "EVENTS/S"):
         drawn.add_column(column, justify="right", no_wrap=True)
     for name, outcome in found.items():
-        gangs = (f"{outcome.gang_wait_s or 0.0:,.1f}", f"{outcome.kept_idle_share:.1%}") if has_gangs else ()
         drawn.add_row(
             name,
             f"{outcome.mean_job_time_s:,.1f}",
@@ -53,7 +52,7 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
             f"{outcome.elastic_tasks:,}",
             "" if outcome.node_local_share is None else f"{outcome.node_local_share:.1%}",
             f"{outcome.suspensions:,}" if outcome.suspensions else "",
-            *gangs,
+            *((f"{outcome.gang_wait_s or 0.0:,.1f}", f"{outcome.kept_idle_share:.1%}") if has_gangs else ()),
             f"{outcome.events / outcome.cpu_s:,.0f}" if outcome.cpu_s > 0 else "",
         )
     return drawn
@@ -147,8 +146,7 @@ def _fluid(jobs: Sequence[swim.SwimJob], names: Sequence[str], load: float) -> d
     for name in names:
         started_s = time.process_time()
         end_s = fluid.finish_s(fluid.Order(name), arrival_s, size_s)
-        cpu_s = time.process_time() - started_s
-        outcomes[name] = results.of_fluid(arrival_s, size_s, end_s, cpu_s=cpu_s)
+        outcomes[name] = results.of_fluid(arrival_s, size_s, end_s, cpu_s=time.process_time() - started_s)
     return outcomes
 
 

@@ -108,8 +108,7 @@ def create_with_files(
 def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
     """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
     for name in dict.fromkeys(_named(former["spec"])):
-        config_map = gateway.get("configmaps", name)
-        owners = config_map["metadata"].get("ownerReferences") or []
+        owners = gateway.get("configmaps", name)["metadata"].get("ownerReferences") or []
         if any(owner["uid"] == former["metadata"]["uid"] for owner in owners):
             gateway.patch("configmaps", name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
 

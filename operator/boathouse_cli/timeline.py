@@ -156,16 +156,14 @@ def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
         phases = {} if pod.task_type == TaskType.SETUP else _BY_PHASE
         default = Activity.SETUP if pod.task_type == TaskType.SETUP else Activity.RUNNING
         spans = [(phases.get(timing.phase, default), timing.end_ms / 1000) for timing in timings]
-        first = (Activity.STARTING, timings[0].start_ms / 1000)
-        return Bar(pod=pod, segments=_joined(pod.placed_s, [first, *spans]))
+        return Bar(pod=pod, segments=_joined(pod.placed_s, [(Activity.STARTING, timings[0].start_ms / 1000), *spans]))
     return plain_bar(pod, Activity.RUNNING, now_s=now_s)
 
 
 def plain_bar(pod: model.TaskPod, running: Activity, *, now_s: float) -> Bar:
     """What a pod did by Kubernetes' times alone: starting, then `running` until it ended or now."""
     ended_s = pod.finished_s or now_s
-    started_s = pod.started_s or ended_s
-    first = (Activity.STARTING if pod.node else Activity.WAITING, started_s)
+    first = (Activity.STARTING if pod.node else Activity.WAITING, pod.started_s or ended_s)
     return Bar(pod=pod, segments=_joined(pod.placed_s, [first, (running, ended_s)]))
 
 

@@ -92,10 +92,9 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
 
 def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
     """Return the pod of the running driver."""
-    pods = sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
     running = [
         pod
-        for pod in pods
+        for pod in sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
         if pod["metadata"].get("labels", {}).get("spark-role") == "driver"
         and (pod.get("status") or {}).get("phase") == "Running"
     ]

@@ -35,8 +35,7 @@ def draw(job: model.Job, *, now_s: float) -> table.Table:
 
 def line(job: model.Job, *, now_s: float) -> str:
     """Return the job's phase, progress and reason in one line, for logs."""
-    why = tables.why(job)
-    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), why)
+    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), tables.why(job))
     return " ".join(filter(None, words))
 
 
@@ -92,8 +91,7 @@ def follow_driver(gateway: Gateway, name: str) -> None:
     printed: set[str] = set()
     while True:
         job = kinds.job(gateway, kinds.SPARKAPP, name)
-        pods = kinds.pods(gateway, kinds.SPARKAPP, job)
-        for pod in sorted(pods, key=lambda pod: pod.attempt):
+        for pod in sorted(kinds.pods(gateway, kinds.SPARKAPP, job), key=lambda pod: pod.attempt):
             if pod.task == model.DRIVER and pod.started_s is not None and pod.name not in printed:
                 printed.add(pod.name)
                 for line in gateway.log(pod.name, pod.container, tail=None, follow=True):

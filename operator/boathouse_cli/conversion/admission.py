@@ -255,8 +255,7 @@ def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     from boathouse.resources.config import OperatorConfig
     from boathouse.services.frame.kind import Refusal
 
-    queue = manifest["spec"].get("queue", "default")
-    queues = [{"name": name} for name in dict.fromkeys(["default", queue])]
+    queues = [{"name": name} for name in dict.fromkeys(["default", manifest["spec"].get("queue", "default")])]
     config = OperatorConfig.model_validate({"queues": queues, "task": {"image": _ANY}, "spark": {"image": _ANY}})
     known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
     raw = {"spec": manifest["spec"], "metadata": known | manifest["metadata"]}

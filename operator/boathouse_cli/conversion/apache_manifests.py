@@ -53,8 +53,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 def convert(draft: Draft, spec: Fields) -> None:
     """Fill the draft with a spec."""
-    versions = spec.inner("runtimeVersions")
-    version = versions.text("sparkVersion")
+    version = spec.inner("runtimeVersions").text("sparkVersion")
     conf = _conf(draft, spec, version)
     path, file = _program(draft, spec, conf)
     pods = pod_specs.PodSpecs(draft, [])

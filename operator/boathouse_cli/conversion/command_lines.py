@@ -224,8 +224,7 @@ def convert(
     """
     draft = Draft(source, carried=carried)
     try:
-        parsed = _parse(draft, _after_program(draft, words))
-        return _application(draft, parsed, read)
+        return _application(draft, _parse(draft, _after_program(draft, words)), read)
     except Unconvertible as why:
         return draft.refuse(why)
 

@@ -89,7 +89,7 @@ class Carried:
 _USER: Final = re.compile(
     r"""(?P<scheme>\b[A-Za-z][-+.A-Za-z0-9]*://)(?:[^/?\#\s,'"@]*:[^/?\#\s,'"@]*@"""
     r"""|(?<=s3://)[^/?\#\s,'"@]*:[^?\#\s,'"@]*@|(?<=s3[an]://)[^/?\#\s,'"@]*:[^?\#\s,'"@]*@"""
-    r"""|(?<=https://)[^/?\#\s,'"@]+@|(?<=http://)[^/?\#\s,'"@]+@)""",
+    r"""|(?<=https://)[^/?\#\s,'"@]+@|(?<=http://)[^/?\#\s,'"@]+@)"""
 )
 """A user with a password before the host of a URL, or a token; keys of S3 may have slashes."""
 _SIGNED: Final = re.compile(

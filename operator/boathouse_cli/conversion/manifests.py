@@ -244,8 +244,7 @@ class _Application:
 
     def _collect_defaults(self) -> None:
         """Collect the fields that the other operator writes before `sparkConf`, and metadata that is not its."""
-        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
-        found = {_PULL_SECRETS: ("imagePullSecrets", secrets)}
+        found = {_PULL_SECRETS: ("imagePullSecrets", ",".join(map(str, self._spec.items("imagePullSecrets"))))}
         found |= {key: (name, self._spec.text(name) or "") for name, key in _DEFAULTS.items()}
         for key, (name, value) in found.items():
             if value and self._conf.setdefault(key, value) != value:

@@ -224,8 +224,7 @@ def _empty(draft: Draft, mount: Mount, fields: Mapping[str, Any]) -> dict[str, A
 
 def object_name(text: str) -> str:
     """Return a name for an object: that of an application may have spaces and capitals."""
-    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    return name[:MAX_NAME].rstrip("-") or "spark"
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME].rstrip("-") or "spark"
 
 
 def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:

@@ -166,8 +166,7 @@ class PodSpecs:
         for fields in (affinity, node, required):
             for _, path in fields.left():
                 self._draft.note(
-                    path,
-                    "only required node affinity is converted: see podTemplate.affinity for other pods",
+                    path, "only required node affinity is converted: see podTemplate.affinity for other pods"
                 )
 
     def _security(self, role: str, level: str, context: Fields) -> None:
