@@ -87,7 +87,6 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "sizeError": ("order", "with a mean error of {:.0%}".format),
 }
 """Figures of the policies: the subject of their row, and their text."""
-_OTHER: Final = "figures"
 
 
 def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
@@ -197,7 +196,7 @@ def _of_figures(written: str) -> dict[str, list[str]]:
     for name in (*_FIGURES, *sorted(figures.keys() - _FIGURES.keys())):
         if name not in figures:
             continue
-        subject, render = _FIGURES.get(name, (_OTHER, f"{name} {{:g}}".format))
+        subject, render = _FIGURES.get(name, ("figures", f"{name} {{:g}}".format))
         rows.setdefault(subject, []).append(render(figures[name]))
     return rows
 

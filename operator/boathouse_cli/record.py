@@ -12,7 +12,6 @@ from boathouse_cli.errors import CommandError, ExitCode
 
 _DURATION: Final = re.compile(r"(\d{1,9})([smhd])")
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_MIB: Final = 1 << 20
 
 
 def record(  # noqa: PLR0917  each is an option of the command
@@ -69,7 +68,10 @@ def record(  # noqa: PLR0917  each is an option of the command
     from boathouse_cli import record_session
 
     request = record_session.Request(
-        all_namespaces=namespace is None, operator_namespace=operator_namespace, for_s=for_s, max_bytes=max_mib * _MIB
+        all_namespaces=namespace is None,
+        operator_namespace=operator_namespace,
+        for_s=for_s,
+        max_bytes=max_mib << 20,
     )
     record_session.record(options.gateway(kubeconfig, context, namespace), file, request)
 

@@ -25,7 +25,6 @@ ORDER: Final = {
 }
 """Types of tasks in the order in which a job runs them; others, such as probes and clean-ups, are of no phase."""
 MB: Final = 1 << 20
-_MOST_PENALTY: Final = 10.0
 
 
 _Tasks: TypeAlias = "Mapping[object, Sequence[record_lines.Pod]]"
@@ -92,7 +91,7 @@ def _penalty(run_times_s: Mapping[object, float], short: set[object]) -> Penalty
     full = [seconds for index, seconds in run_times_s.items() if index not in short]
     if not less or not full or not statistics.median(full):
         return Penalty()
-    return Penalty(factor=min(_MOST_PENALTY, max(1.0, statistics.median(less) / statistics.median(full))))
+    return Penalty(factor=min(10.0, max(1.0, statistics.median(less) / statistics.median(full))))
 
 
 def _counters(pods: Sequence[record_lines.Pod], *, is_remote: bool) -> tuple[tuple[str, float], ...]:

@@ -37,7 +37,6 @@ BACKOFF_S: Final = (1.0, 2.0, 5.0, 10.0, 30.0)
 _SHORT_S: Final = 1.0
 """A watch that ends sooner counts as a failure."""
 _DELETED: Final = "DELETED"
-_SEEN: Final = frozenset({"ADDED", "MODIFIED", _DELETED})
 MARK_EVERY_S: Final = 60.0
 LINE_EVERY_S: Final = 600.0
 """Interval of lines of progress where stderr is not a terminal."""
@@ -283,7 +282,7 @@ class _Watch:
     def _watch(self) -> None:
         session = self._session
         for kind, raw in session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces):
-            if kind in _SEEN:
+            if kind in frozenset({"ADDED", "MODIFIED", _DELETED}):
                 session.put(functools.partial(session.recorder.observe, self.plural, raw, is_gone=kind == _DELETED))
             self._revision = raw["metadata"]["resourceVersion"]
             if session.stop.is_set():

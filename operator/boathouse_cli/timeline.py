@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-CRITICAL: Final = "critical path"
 RESOLUTION_S: Final = 1.0
 """Kubernetes truncates times to whole seconds: an event may be this much later than its time."""
 
@@ -123,7 +122,7 @@ class Timeline:
     end_s: float
     bars: tuple[Bar, ...]
     critical_path: tuple[Segment, ...]
-    path_name: str = CRITICAL
+    path_name: str = "critical path"
     levels: tuple[Level, ...] = ()
 
     @property

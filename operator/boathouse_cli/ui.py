@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from boathouse_cli import model
     from boathouse_cli.gateway import Gateway
 
-PORT_NAME: Final = "spark-ui"
-DEFAULT_PORT: Final = 4040
-NAME_NODE_PORT: Final = 9870
 _FORWARDING: Final = re.compile(r"Forwarding from 127\.0\.0\.1:(?P<port>\d+) ->")
 
 
@@ -68,7 +65,7 @@ def of_driver(gateway: Gateway, name: str) -> WebUi:
     job = kinds.job(gateway, kinds.SPARKAPP, name)
     driver = _driver(gateway, job)
     ports = [port for container in driver["spec"].get("containers") or () for port in container.get("ports") or ()]
-    port = next((int(port["containerPort"]) for port in ports if port.get("name") == PORT_NAME), DEFAULT_PORT)
+    port = next((int(port["containerPort"]) for port in ports if port.get("name") == "spark-ui"), 4040)
     return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=port)
 
 
@@ -85,7 +82,7 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
             f"see `boathouse explain {cluster.title}`",
             ExitCode.NOT_FOUND,
         )
-    port = NAME_NODE_PORT if hdfs else printing_logs.RESOURCE_MANAGER_PORT
+    port = 9870 if hdfs else printing_logs.RESOURCE_MANAGER_PORT
     title = "The NameNode" if hdfs else "The ResourceManager"
     return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
 

@@ -18,15 +18,12 @@ if TYPE_CHECKING:
     from boathouse_cli.gateway import Gateway
 
 
-BAR_WIDTH: Final = 40
-
-
 def draw(job: model.Job, *, now_s: float) -> table.Table:
     """Return the phase, a progress bar for each stage, and why the job is pending."""
     drawn = table.Table.grid(padding=(0, 2))
     drawn.add_row(rich_text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
     for stage in job.stages:
-        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=BAR_WIDTH) if stage.total else ""
+        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=40) if stage.total else ""
         drawn.add_row(stage.name, bar, stage.text)
     if why := tables.why(job):
         drawn.add_row("reason", "", why)

@@ -29,8 +29,6 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 _MAX_SUBDOMAIN: Final = 253
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-_MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -143,7 +141,7 @@ def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Pro
 
 
 def _has_type(schema: Mapping[str, Any], value: Any) -> bool:
-    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get(_INT_OR_STRING) else ())
+    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get("x-kubernetes-int-or-string") else ())
     return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
 
 
@@ -151,7 +149,7 @@ def _keys(schema: Mapping[str, Any], value: Any) -> list[Any]:
     """Return what must differ in the items of a list that is a set or a map."""
     if schema.get("x-kubernetes-list-type") == "set":
         return list(value)
-    keys = schema.get(_MAP_KEYS, ())
+    keys = schema.get("x-kubernetes-list-map-keys", ())
     return [[item.get(key) for key in keys] for item in value if isinstance(item, dict)] if keys else []
 
 

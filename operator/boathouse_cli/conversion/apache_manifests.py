@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 _TEMPLATES: Final[Mapping[str, str]] = {DRIVER: "driverSpec", EXECUTOR: "executorSpec"}
-_RESTARTS: Final = 3
 _BACKOFF_MS: Final = 30_000
 """That operator's defaults."""
 _MOST: Final = 1000
@@ -136,7 +135,7 @@ def _tolerations(draft: Draft, given: Fields) -> None:
 
 def _restarts(draft: Draft, given: Fields) -> None:
     kind = given.text("restartPolicy") or "Never"
-    attempts = _number(given.take("maxRestartAttempts"), _RESTARTS)
+    attempts = _number(given.take("maxRestartAttempts"), 3)
     failures = _number(given.take("maxRestartOnFailure"), attempts)
     backoff_ms = _number(given.take("restartBackoffMillis"), _BACKOFF_MS)
     interval = max(1, _seconds(_number(given.take("restartBackoffMillisForFailure"), backoff_ms)) or 1)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _CLASS: Final = re.compile(r"(?<!\\)\[[^\]]*\]")
-_UNPRINTED: Final = "{},\\"
 
 
 def without_escapes(option: str, path: str) -> str:
@@ -36,7 +35,7 @@ def without_escapes(option: str, path: str) -> str:
 
     def said(match: re.Match[str]) -> str:
         char = match[1]
-        if char in _UNPRINTED:
+        if char in "{},\\":
             raise Unconvertible(option, f"{path}: an MRJob cannot escape {char}: write ? instead, or rename the files")
         return f"[{char}]" if char in "*?[" else char
 
@@ -49,11 +48,9 @@ SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
 _NAME: Final = "streaming"
 _BYTES: Final = "commands read and write lines: encode binary values, such as base64"
 _XML: Final = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
-_STREAMS: Final = ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output")
 _KEY_ONLY: Final = "keyonlytext"
-_BINARY: Final = frozenset({"rawbytes", "typedbytes"})
+_NOT_TEXT: Final = frozenset({"rawbytes", "typedbytes", _KEY_ONLY})
 _JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
-_AGGREGATE: Final = "aggregate"
 _NONE: Final = "NONE"
 _OF_REDUCES: Final = frozenset({
     "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
@@ -151,12 +148,12 @@ class _Job:
         draft, has_reduces = self._draft, "reducer" in self._draft.spec
         last = "stream.reduce.output" if has_reduces else "stream.map.output"
         of_all = self._line.first("io")
-        for key in _STREAMS:
+        for key in ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"):
             given = self._left.pop(key, "text")
             kind = (given if of_all is None else of_all).lower()
             if kind == _KEY_ONLY and key == last:
                 draft.put("keyOnlyOutput", True)
-            elif kind in _BINARY | {_KEY_ONLY} and (has_reduces or key.startswith("stream.map")):
+            elif kind in _NOT_TEXT and (has_reduces or key.startswith("stream.map")):
                 raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
         compresses = self._left.pop(hadoop_options.COMPRESS, "false").lower() == "true"
         codec = self._left.pop(hadoop_options.CODEC, "DefaultCodec")
@@ -306,7 +303,7 @@ def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
 
 
 def _command(option: str, text: str) -> list[str]:
-    if _JAVA.fullmatch(text) or text == _AGGREGATE:
+    if _JAVA.fullmatch(text) or text == "aggregate":
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
         words = hadoop_options.split_command(text)

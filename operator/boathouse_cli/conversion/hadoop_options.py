@@ -141,8 +141,6 @@ def short(name: str) -> str:
 
 
 CLASS: Final = "org.apache.hadoop.streaming.HadoopStreaming"
-_STREAM_JOB: Final = "streamjob"
-_TOOLS: Final = ("dumptb", "loadtb")
 GENERIC: Final = frozenset({"D", "archives", "conf", "files", "fs", "jt", "libjars", "tokenCacheFile"})
 MANY: Final = frozenset({"input", "file", "cacheFile", "cacheArchive"})
 """Options of which each takes all values that follow."""
@@ -214,9 +212,9 @@ def parse(draft: Draft, words: Sequence[str]) -> Line:
 
 def _without_class(words: Sequence[str]) -> Sequence[str]:
     first = words[0] if words else ""
-    if first.lower() in _TOOLS:
+    if first.lower() in {"dumptb", "loadtb"}:
         raise Unconvertible(first, "runs no job: use it with Hadoop")
-    return words[1:] if first == CLASS or first.lower() == _STREAM_JOB else words
+    return words[1:] if first == CLASS or first.lower() == "streamjob" else words
 
 
 def _option(word: str) -> tuple[str, str | None]:

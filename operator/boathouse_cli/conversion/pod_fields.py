@@ -17,33 +17,25 @@ if TYPE_CHECKING:
 
     from boathouse_cli.conversion.draft import Draft
 
-WORK_FOLDER: Final = "/opt/spark/work-dir"
-"""Where Spark's images begin."""
 _URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):(?P<rest>.*)", re.DOTALL)
 EMPTY_SIZE: Final = "10Gi"
 """Of an emptyDir that has no limit: a SparkApp needs one."""
 DEFAULT_MOUNT: Final = "/data"
-_LOCAL: Final = "spark-local-dir-"
-_OWN: Final = ("boathouse-", "spark-")
 _PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
 _MAX_NAME: Final = 58
 """Room for a number; names of objects are longer than those of volumes, and have dots."""
-_SHARED_TAKEN: Final = ("work", "tmp", "files", "var", "opt")
 _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
     "persistentVolumeClaim": ("claimName", "claimName"),
     "configMap": ("name", "configMapName"),
     "secret": ("secretName", "secretName"),
 }
 """Kinds of volumes, with the field that names the object: Kubernetes', and a SparkApp's."""
-_DEFAULT_MODES: Final = (None, 0o644)
-_READ: Final = ("items", "optional", "defaultMode", "readOnly")
 HADOOP_CONF: Final = "/mnt/hadoop-conf"
 MAX_NAME: Final = 52
 """Room for a suffix of the API server's, and for those of pods."""
 _LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
-_REFERENCES: Final = ("secretKeyRef", "configMapKeyRef")
 
 
 def is_loadable(uri: str) -> bool:
@@ -61,7 +53,7 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
     scheme, rest = (match["scheme"], match["rest"]) if match else ("", text.strip())
     if scheme not in {"", "local", "file"}:
         return text.strip()
-    location = "/" + rest.lstrip("/") if scheme or rest.startswith("/") else posixpath.join(WORK_FOLDER, rest)
+    location = "/" + rest.lstrip("/") if scheme or rest.startswith("/") else posixpath.join("/opt/spark/work-dir", rest)
     location = posixpath.normpath(location) if rest else location
     if scheme == "local":
         return f"local://{location}"
@@ -139,7 +131,7 @@ def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
     if (
         len(claims) == 1
         and draft.get("storage.volume") is None
-        and claims[0]["mountPath"].split("/")[1] not in _SHARED_TAKEN
+        and claims[0]["mountPath"].split("/")[1] not in {"work", "tmp", "files", "var", "opt"}
     ):
         volumes.remove(claims[0])
         at = {} if claims[0]["mountPath"] == DEFAULT_MOUNT else {"mountPath": claims[0]["mountPath"]}
@@ -153,13 +145,13 @@ def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
 
 def _free_name(wanted: str, taken: set[str]) -> str:
     label = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")[:_MAX_NAME].rstrip("-") or "volume"
-    base = f"v-{label}" if label.startswith(_OWN) else label
+    base = f"v-{label}" if label.startswith(("boathouse-", "spark-")) else label
     numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in numbered if name not in taken)
 
 
 def _volume(draft: Draft, mount: Mount) -> dict[str, Any] | None:
-    if mount.name.startswith(_LOCAL):
+    if mount.name.startswith("spark-local-dir-"):
         draft.note(
             mount.path,
             "Boathouse mounts an emptyDir for Spark's local files: remove it, and set driver.ephemeralStorage or "
@@ -206,10 +198,10 @@ def _source(draft: Draft, mount: Mount) -> dict[str, Any] | None:
         return None
     if fields.get("items") or fields.get("optional"):
         draft.note(mount.path, "items and optional have no counterpart: all keys are mounted, and it must exist")
-    if fields.get("defaultMode") not in _DEFAULT_MODES:
+    if fields.get("defaultMode") not in (None, 0o644):
         draft.note(mount.path, "defaultMode has no counterpart: files have the mode 0644")
     for key, value in fields.items():
-        if value and key not in {theirs, *_READ}:
+        if value and key not in {theirs, "items", "optional", "defaultMode", "readOnly"}:
             draft.note(mount.path, f"{key} of the volume has no counterpart: remove it")
     return {ours: str(fields[theirs])}
 
@@ -279,7 +271,9 @@ def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[st
     for env_var in given:
         name, value_from = str(env_var.get("name", "")), env_var.get("valueFrom")
         source: Mapping[str, Any] = value_from if isinstance(value_from, dict) else {}
-        reference = next((kind for kind in _REFERENCES if isinstance(source.get(kind), dict)), None)
+        reference = next(
+            (kind for kind in ("secretKeyRef", "configMapKeyRef") if isinstance(source.get(kind), dict)), None
+        )
         if re.fullmatch(RESERVED_VARIABLES, name) or name.startswith("BOATHOUSE_"):
             draft.note(path, f"{name}: Spark or Boathouse sets this variable: remove it")
         elif source and reference is None:

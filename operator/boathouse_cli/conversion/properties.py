@@ -20,12 +20,10 @@ if TYPE_CHECKING:
 
 
 MAX_ITEMS: Final = 64
-MAX_REPOSITORIES: Final = 16
 _NAME: Final = "[-A-Za-z0-9_.]+"
 _FACTOR: Final = pydantic.TypeAdapter[str](OverheadFactor)
 _TIME: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>ms|s|min|m|h|d)?")
 _SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-_MS_PER_S: Final = 1000
 
 FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archives"})
 
@@ -60,7 +58,7 @@ def seconds(text: str, *, unit: str = "s") -> int | None:
     if match is None:
         return None
     number, given = int(match["number"]), match["unit"] or unit
-    return (-(-number // _MS_PER_S) if given == "ms" else number * _SECONDS[given]) or None
+    return (-(-number // 1000) if given == "ms" else number * _SECONDS[given]) or None
 
 
 def _whole(text: str) -> int | None:
@@ -104,7 +102,7 @@ def _items(field: str, text: str) -> list[str] | None:
 _ITEMS: Final[Mapping[str, tuple[str, int]]] = {
     "deps.packages": (f"{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+", MAX_ITEMS),
     "deps.excludePackages": (f"{_NAME}:{_NAME}", MAX_ITEMS),
-    "deps.repositories": ("https?://[^, ]+", MAX_REPOSITORIES),
+    "deps.repositories": ("https?://[^, ]+", 16),
 }
 _BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
     "cores": _positive,
@@ -135,7 +133,6 @@ S3_ADVICE: Final = (
     "AWS_SECRET_ACCESS_KEY, and set storage.s3.secretRef and storage.s3.endpointURL"
 )
 
-_DEPLOY_MODE: Final = "the driver runs in a pod, as with cluster: read its output by `boathouse logs`"
 _SUBMITTER: Final = re.compile(
     r"spark\.kubernetes\.(submission\..*|report\.interval|context|authenticate\.submission\..*|file\.upload\.path"
     r"|trust\.certificates)|spark\.app\.(id|submitTime)"
@@ -375,7 +372,10 @@ def _secret_variable(draft: Draft, path: str, value: str, *, role: str, name: st
 _PODS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
     (r"spark\.app\.name", partial(_metadata_field, "name")),
     (r"spark\.master", _master),
-    (r"spark\.submit\.deployMode", partial(_noted, _DEPLOY_MODE)),
+    (
+        r"spark\.submit\.deployMode",
+        partial(_noted, "the driver runs in a pod, as with cluster: read its output by `boathouse logs`"),
+    ),
     (r"spark\.yarn\.queue", pod_fields.put_queue),
     (r"spark\.hadoop\.fs\.s3a\.(bucket\.[^.]*\.)?(access\.key|secret\.key|session\.token)", partial(_noted, S3_ADVICE)),
     (r"spark\.executorEnv\.(?P<name>.+)", partial(_variable, role=EXECUTOR)),
