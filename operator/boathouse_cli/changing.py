@@ -13,7 +13,7 @@ import typer
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
 from boathouse_cli import options
-from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode
+from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from boathouse_cli import kinds, model
@@ -55,7 +55,7 @@ def _set_suspended(
     for kind, name in targets:
         job = kinds.job(gateway, kind, name)
         if job.finished:
-            raise CommandError(f"{job.title} has ended ({job.phase}): use `boathouse retry`", ExitCode.USAGE)
+            raise UsageError(f"{job.title} has ended ({job.phase}): use `boathouse retry`")
         gateway.patch(kind.plural, name, {"spec": {"suspend": is_suspended}})
         print(f"{job.title} {'suspended' if is_suspended else 'resumed'}")
 
@@ -78,7 +78,7 @@ def delete(
     targets = list(map(kinds.object_target, objects))
     clusters = [name for kind, name in targets if kind is kinds.MRCLUSTER]
     if clusters and not yes:
-        raise CommandError(f"mrcluster/{clusters[0]} may have files in its HDFS: pass --yes", ExitCode.USAGE)
+        raise UsageError(f"mrcluster/{clusters[0]} may have files in its HDFS: pass --yes")
     gateway = options.gateway(kubeconfig, context, namespace)
     for kind, name in targets:
         gateway.delete(kind.plural, name)
@@ -111,7 +111,7 @@ def retry(
     raw = gateway.get(kind.plural, failed_name)
     failed = kind.read(raw)
     if not failed.finished or failed.phase == "Succeeded":
-        raise CommandError(f"{failed.title} has not failed (phase {failed.phase or 'Pending'})", ExitCode.USAGE)
+        raise UsageError(f"{failed.title} has not failed (phase {failed.phase or 'Pending'})")
     manifest = again(raw, kind, name)
     if dry_run:
         print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
@@ -159,7 +159,7 @@ def enable_spark(
     Needs the role admin in the namespace. What exists stays as it is.
     """
     if re.fullmatch(ACCOUNT_PATTERN, name) is None:
-        raise CommandError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME', ExitCode.USAGE)
+        raise UsageError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME')
     import yaml
 
     # Without a request to the cluster, its kubeconfig need not be there.

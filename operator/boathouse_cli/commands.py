@@ -13,7 +13,7 @@ import typer
 
 from boathouse.resources import names
 from boathouse_cli import changing, options, record, submit
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 GROUP: Final = "boathouse.commands"
 """Entry points by which a distribution adds commands: the name of a command, and its function."""
@@ -39,7 +39,7 @@ def _missing(name: str) -> Callable[[], None]:
     message = f"{name} is a command of boathouse-lab, which is not installed: pip install boathouse-lab"
 
     def refuse() -> None:
-        raise CommandError(message, ExitCode.USAGE)
+        raise UsageError(message)
 
     return refuse
 
@@ -104,9 +104,9 @@ def simulate(  # noqa: PLR0917  each is an option of the command
 ) -> None:
     """Simulate scheduling policies on a trace or workload. Prints job times, makespan and utilization."""
     if use_fluid and (nodes is not None or heartbeat is not None):
-        raise CommandError("--fluid excludes --nodes and --heartbeat: omit them", ExitCode.USAGE)
+        raise UsageError("--fluid excludes --nodes and --heartbeat: omit them")
     if load is not None and not use_fluid:
-        raise CommandError("--load requires --fluid: add --fluid or omit --load", ExitCode.USAGE)
+        raise UsageError("--load requires --fluid: add --fluid or omit --load")
     from boathouse_cli import simulating
 
     names = [*(profile or []), *(more or [])]
@@ -312,7 +312,7 @@ def show_timeline(
     Of a Hadoop cluster, the picture has its nodes, and how many there were.
     """
     if output is not None and output.suffix not in {".html", ".svg"}:
-        raise CommandError(f"{output} ends neither in .html nor in .svg: choose one of these", ExitCode.USAGE)
+        raise UsageError(f"{output} ends neither in .html nor in .svg: choose one of these")
     from boathouse_cli import kinds, reading
 
     targets = list(map(kinds.object_target, jobs))
@@ -367,7 +367,7 @@ def open_ui(
 
     kind, name = kinds.object_target(job)
     if kind is kinds.MRJOB:
-        raise CommandError(f"{job} has no web UI: use `boathouse watch {job}`", ExitCode.USAGE)
+        raise UsageError(f"{job} has no web UI: use `boathouse watch {job}`")
     gateway = options.gateway(kubeconfig, context, namespace)
     found = ui.of_driver(gateway, name) if kind is kinds.SPARKAPP else ui.of_cluster(gateway, name, hdfs=hdfs)
     given = {"--kubeconfig": kubeconfig, "--context": context}

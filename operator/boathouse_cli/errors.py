@@ -39,6 +39,13 @@ class CommandError(Exception):
         self.code = code
 
 
+class UsageError(CommandError):
+    """Options, names, values or a local file are invalid, or the object's state does not allow the command."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ExitCode.USAGE)
+
+
 class UnknownKindError(CommandError):
     """The cluster has no such kind of objects."""
 
@@ -55,5 +62,5 @@ class StartingError(CommandError):
     """A web server of a pod does not serve yet."""
 
 
-class AlreadyExistsError(CommandError):
+class AlreadyExistsError(UsageError):
     """An object of this name is there."""

@@ -113,12 +113,7 @@ class Gateway:
             return _decoded(self._session.request(method, path, **more))
 
     def pages(self, plural: str, *, all_namespaces: bool) -> Iterator[tuple[list[model.Raw], str]]:
-        """Yield the objects of a kind in pages, each with the revision from which they can be watched.
-
-        Args:
-            plural: pods, nodes, or a kind of Boathouse.
-            all_namespaces: Whether those of all namespaces, or of this one. Nodes are in none.
-        """
+        """Yield pods, nodes or jobs of a kind in pages, each with the revision from which they can be watched."""
         path, where = self._listed(plural, all_namespaces=all_namespaces)
         query = {"limit": str(PAGE)}
         while True:
@@ -217,9 +212,7 @@ def _explained(what: str, namespace: str | None, *, verb: str = "read") -> Itera
     except errors.Gone as error:
         raise ExpiredError(f"the cluster no longer knows this revision of {what}{where}: list it anew") from error
     except errors.Conflict as error:
-        raise AlreadyExistsError(
-            f"{what}{where} exists already: delete it, or choose another name", ExitCode.USAGE
-        ) from error
+        raise AlreadyExistsError(f"{what}{where} exists already: delete it, or choose another name") from error
     except errors.ApiError as error:
         raise _from_status(error, what, where, verb) from error
     except errors.DecodeError as error:

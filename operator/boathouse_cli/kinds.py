@@ -11,7 +11,7 @@ from boathouse.resources.mrcluster import names as mrcluster_names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
 from boathouse_cli import model, mrclusters, mrjobs, options, sparkapps, timeline
-from boathouse_cli.errors import CommandError, ExitCode, UnknownKindError
+from boathouse_cli.errors import CommandError, UnknownKindError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of jobs.
+    """A kind of jobs: its names for users, in manifests and in URLs, and how to read its objects.
 
     Attributes:
-        name: As users write it before a slash.
-        title: As manifests have it.
-        aliases: Other names that kubectl takes.
-        read: Reads an object.
         selector: Of the pods of a job, and perhaps of others.
         own_pods: Those of the pods that are the job's.
-        timeline: Builds the timeline from the job, its pods and `now_s`.
     """
 
     name: str
@@ -38,17 +33,9 @@ class Kind:
     plural: str
     aliases: tuple[str, ...]
     read: Callable[[model.Raw], model.Job]
-    selector: Callable[[model.Job], str]
-    own_pods: Callable[[model.Job, Iterable[model.Raw]], Sequence[model.Raw]]
     timeline: Callable[..., timeline.Timeline]
-
-
-def _by_uid(job: model.Job) -> str:
-    return f"{names.LABEL_JOB_UID}={job.uid}"
-
-
-def _all(_job: model.Job, pods: Iterable[model.Raw]) -> Sequence[model.Raw]:
-    return list(pods)
+    selector: Callable[[model.Job], str] = lambda job: f"{names.LABEL_JOB_UID}={job.uid}"
+    own_pods: Callable[[model.Job, Iterable[model.Raw]], Iterable[model.Raw]] = lambda _, pods: pods
 
 
 MRJOB: Final = Kind(
@@ -57,8 +44,6 @@ MRJOB: Final = Kind(
     plural=mrjob_names.PLURAL,
     aliases=("mrjobs", "mrj"),
     read=mrjobs.read,
-    selector=_by_uid,
-    own_pods=_all,
     timeline=timeline.build,
 )
 SPARKAPP: Final = Kind(
@@ -77,8 +62,6 @@ MRCLUSTER: Final = Kind(
     plural=mrcluster_names.PLURAL,
     aliases=("mrclusters", "mrc"),
     read=mrclusters.read,
-    selector=_by_uid,
-    own_pods=_all,
     timeline=timeline.of_cluster,
 )
 KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
@@ -98,7 +81,7 @@ def target(text: str) -> tuple[Kind | None, str]:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
     if kind is None or not name:
-        raise CommandError(f'"{text}" is not understood: write {options.SYNTAX} or pod/NAME', ExitCode.USAGE)
+        raise UsageError(f'"{text}" is not understood: write {options.SYNTAX} or pod/NAME')
     return kind, name
 
 
@@ -106,7 +89,7 @@ def object_target(text: str) -> tuple[Kind, str]:
     """Split KIND/NAME of an object of one of the kinds."""
     kind, name = target(text)
     if kind is None:
-        raise CommandError(f'"{text}" is not an object of Boathouse: write {options.SYNTAX}', ExitCode.USAGE)
+        raise UsageError(f'"{text}" is not an object of Boathouse: write {options.SYNTAX}')
     return kind, name
 
 
@@ -114,7 +97,7 @@ def job_target(text: str) -> tuple[Kind, str]:
     """Split KIND/NAME of a job."""
     kind, name = target(text)
     if kind is None or kind not in JOBS:
-        raise CommandError(f'"{text}" is not a job: write {options.JOB_SYNTAX}', ExitCode.USAGE)
+        raise UsageError(f'"{text}" is not a job: write {options.JOB_SYNTAX}')
     return kind, name
 
 
@@ -151,12 +134,6 @@ def clusters(gateway: Gateway, *, all_namespaces: bool) -> list[mrclusters.MRClu
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
     """Return the pods of a job."""
     return [model.task_pod(raw) for raw in kind.own_pods(of, gateway.pods(kind.selector(of)))]
-
-
-def timeline_of(gateway: Gateway, kind: Kind, name: str, *, now_s: float) -> timeline.Timeline:
-    """Return the timeline of the job of this name."""
-    found = job(gateway, kind, name)
-    return kind.timeline(found, drawn_pods(gateway, kind, found), now_s=now_s)
 
 
 def drawn_pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:

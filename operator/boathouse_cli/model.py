@@ -85,12 +85,7 @@ class Status(wire.View, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A part of a job's work.
-
-    Attributes:
-        total: How much there is to do, of which `done` is done; 0: unknown.
-        text: For people, such as `3/7, 2 running`.
-    """
+    """A part of a job's work, with a text such as `3/7, 2 running`; a total of 0 is unknown."""
 
     name: str
     total: int
@@ -103,10 +98,7 @@ class Job:
     """An object of any kind that runs in a queue.
 
     Attributes:
-        kind: As users write it, such as `mrjob`.
-        progress: How far it is, in a few words.
-        activity: What runs of it now, in a few words.
-        is_busy: Whether anything runs of it.
+        progress: How far it is, in a few words, as `activity` says what of it runs now.
         concern: What it lacks, if its kind has conditions of its own for that.
         outcome: What its success left, in a sentence.
         stages: What is drawn while it runs.
@@ -160,10 +152,7 @@ class Job:
 class TaskPod:
     """One attempt of a task, a driver or an executor: its pod, and its result once it has ended.
 
-    Attributes:
-        task: Such as `m-00042`, `driver` or `executor-3`.
-        placed_s: time of its binding, which is later than `created_s` for a pod that was created before it had a node.
-        annotations: Those of its pod.
+    It is placed when it is bound, which is later than its creation for a pod that had no node at first.
     """
 
     name: str
@@ -189,11 +178,7 @@ class TaskPod:
 
 
 def decoded(raw: Any, kind: type[T]) -> T:
-    """Return a part of an object as a Struct.
-
-    Raises:
-        msgspec.ValidationError: It is none.
-    """
+    """Return a part of an object as a Struct."""
     return msgspec.convert(raw, kind, dec_hook=lambda _, text: Time(epoch_s(text)))
 
 

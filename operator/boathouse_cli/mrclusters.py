@@ -74,13 +74,8 @@ class Containers(wire.View, frozen=True, kw_only=True):
 class Status(model.Status, frozen=True, kw_only=True):
     """The status of an MRCluster.
 
-    Attributes:
-        ready_s: When it became ready for the first time.
-        load_percent: F, the running and pending containers of the slots; None without a recent report of its
-            ResourceManager, as `containers`.
-        hdfs: Figures of the NameNode; empty without a recent report.
-        levels: Changes of its size, the latest last.
-        addresses: In the cluster of Kubernetes, by service.
+    The load (F, the running and pending containers of the slots), the containers and the figures of HDFS are absent
+    without a recent report. `sizes` are changes of the size, the latest last.
     """
 
     ready_s: model.Time | None = msgspec.field(default=None, name="readyTime")
@@ -105,11 +100,7 @@ class Status(model.Status, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MRCluster(model.Job):
-    """An MRCluster.
-
-    Attributes:
-        bounds: Least and most nodes by role.
-    """
+    """An MRCluster, with the least and most nodes by role."""
 
     policy: str
     weight: int

@@ -75,12 +75,7 @@ class _Status(model.Status, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MRJob(model.Job):
-    """An MRJob.
-
-    Attributes:
-        cluster: The MRCluster on which it runs; empty: none.
-        applications: Those of the current attempt on that cluster.
-    """
+    """An MRJob, and the applications of its current attempt if it runs on an MRCluster."""
 
     cluster: str
     applications: tuple[Application, ...]

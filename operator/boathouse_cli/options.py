@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -88,7 +88,7 @@ def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) 
     from boathouse_cli.gateway import Gateway
 
     if kubeconfig is not None and not Path(kubeconfig).exists():
-        raise CommandError(f"{kubeconfig} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
+        raise UsageError(f"{kubeconfig} does not exist: pass the path of a kubeconfig")
     return Gateway.connect(kubeconfig=kubeconfig, context=context, namespace=namespace)
 
 

@@ -62,28 +62,29 @@ TRANSIENT_COLOUR: Final = "#efb03f"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rect:
-    """One coloured piece of a bar."""
+class Shape:
+    """A rectangle that has a title."""
 
     x: float
     y: float
     width: float
-    height: float
-    colour: str
+    height: float = BAR
     title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Rect(Shape):
+    """One coloured piece of a bar."""
+
+    colour: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Frame(Shape):
     """Outline of one attempt, with its name if it fits."""
 
-    x: float
-    y: float
-    width: float
-    height: float
     failed: bool
     label: str
-    title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -244,7 +245,7 @@ class _Scale:
             f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})"
         )
         x, width = self.span(segment, 0.4)
-        return Rect(x=x, y=y, width=width, height=BAR, colour=COLOURS[segment.activity], title=title)
+        return Rect(x=x, y=y, width=width, colour=COLOURS[segment.activity], title=title)
 
     def levels(self, line: timeline.Timeline, y: float, most: int, prefix: str) -> Iterator[Rect]:
         """Yield the size of a cluster as two areas that are stacked: core nodes below, transient ones above."""
@@ -262,7 +263,7 @@ class _Scale:
     def frame(self, bar: timeline.Bar, y: float, title: str) -> Frame:
         x, width = self.span(bar, 0.8)
         label = bar.pod.task if width > 7 * len(bar.pod.task) else ""
-        return Frame(x=x, y=y, width=width, height=BAR, failed=bar.pod.failed, label=label, title=title + _ended(bar))
+        return Frame(x=x, y=y, width=width, failed=bar.pod.failed, label=label, title=title + _ended(bar))
 
     def ticks(self, duration_s: float) -> tuple[Tick, ...]:
         step = next(

@@ -21,7 +21,7 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
-from boathouse_cli.errors import CommandError, ExitCode, StartingError
+from boathouse_cli.errors import CommandError, ExitCode, StartingError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,11 +49,7 @@ _FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LogFile:
-    """A log of a container.
-
-    Attributes:
-        host: Of the node that has it; empty for one that the JobHistoryServer has.
-    """
+    """A log of a container, on a host; without one the JobHistoryServer has it."""
 
     container: str
     name: str
@@ -74,9 +70,7 @@ def of_cluster(
     raw = pods[host]
     present = [container_spec["name"] for container_spec in raw["spec"]["containers"]]
     if container is not None and container not in present:
-        raise CommandError(
-            f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}", ExitCode.USAGE
-        )
+        raise UsageError(f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}")
     for name in present if container is None else [container]:
         prefix = f"{name}: " if container is None else ""
         for line in gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow):
@@ -259,7 +253,7 @@ class Selection:
             (is_mrjob and self.follow and not self.task, "--follow requires --task, such as --task m-00000"),
         ):
             if is_refused:
-                raise CommandError(advice, ExitCode.USAGE)
+                raise UsageError(advice)
 
     def wanted(self, kind: kinds.Kind) -> str | None:
         """The task whose pods are meant; None for all."""
@@ -283,14 +277,13 @@ def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *,
         lines = of_cluster(gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow)
     elif isinstance(job, mrjobs.MRJob) and job.cluster:
         if selection.task is not None or selection.attempt is not None or selection.follow:
-            raise CommandError(
+            raise UsageError(
                 "--task, --attempt and --follow are for jobs whose tasks have pods: pass --container ID, or nothing "
-                "for all containers of the job",
-                ExitCode.USAGE,
+                "for all containers of the job"
             )
         lines = of_job(gateway, job, selection.container, tail=tail)
     elif selection.container is not None:
-        raise CommandError(f"{job.title} does not run on an MRCluster: leave --container out", ExitCode.USAGE)
+        raise UsageError(f"{job.title} does not run on an MRCluster: leave --container out")
     for line in _of_pods(gateway, kind, job, selection, tail) if lines is None else lines:
         print(line)
 

@@ -13,7 +13,7 @@ from boathouse.resources import names
 from boathouse_cli import explain as explaining
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, UsageError
 from boathouse_cli.explain import explain_cluster
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Filter:
         known = [*(phase.lower() for phase in PHASES), ACTIVE, FINISHED]
         for state in self.states:
             if state.lower() not in known:
-                raise CommandError(f'"{state}" is no state: choose from {", ".join(known)}', ExitCode.USAGE)
+                raise UsageError(f'"{state}" is no state: choose from {", ".join(known)}')
 
     def chosen_kinds(self) -> Sequence[kinds.Kind]:
         """Return the kinds to read."""
@@ -173,7 +173,8 @@ def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) 
 
 def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output: Path | None) -> None:
     """Print how jobs spent their time, and draw it if a file is given."""
-    lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
+    jobs = [(kind, kinds.job(gateway, kind, name)) for kind, name in targets]
+    lines = [kind.timeline(job, kinds.drawn_pods(gateway, kind, job), now_s=time.time()) for kind, job in jobs]
     for line in lines:
         console.Console().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
     if output is not None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 import msgspec
 
 from boathouse_cli import kinds, record_lines
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -50,9 +50,9 @@ def read_lines(path: Path) -> Iterator[tuple[record_lines.Line, int]]:
                     break
                 yield line, len(written)
             if is_text and not is_recording:
-                raise CommandError(f"{path} is no recording of `boathouse record`: choose another file", ExitCode.USAGE)
+                raise UsageError(f"{path} is no recording of `boathouse record`: choose another file")
     except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}", ExitCode.USAGE) from error
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
 class Appender:
@@ -83,9 +83,8 @@ class Appender:
             while left:
                 left = left[self._opened.write(left) :]
         except OSError as error:
-            raise CommandError(
-                f"{self._path} cannot be written: {error.strerror}: make room, and run the same command again",
-                ExitCode.USAGE,
+            raise UsageError(
+                f"{self._path} cannot be written: {error.strerror}: make room, and run the same command again"
             ) from error
         self.size_bytes += len(written)
         return len(written)
@@ -97,32 +96,20 @@ def appending(path: Path) -> Iterator[Appender]:
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise CommandError(
-            f"{path} cannot be written: {error.strerror}: choose another file", ExitCode.USAGE
-        ) from error
+        raise UsageError(f"{path} cannot be written: {error.strerror}: choose another file") from error
     with os.fdopen(number, "r+b", buffering=0) as opened:
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise CommandError(
-                f"another process records into {path}: end it, or choose another file", ExitCode.USAGE
-            ) from error
+            raise UsageError(f"another process records into {path}: end it, or choose another file") from error
         yield Appender(opened, path)
 
 
 class Recorder:
-    """Writes a line for each object when it comes, and when it has ended.
+    """Writes a line for each object when it comes, and when it has ended, until the file has its size.
 
-    A namespace may use as much of the file as it leaves free, so none can fill it alone.
-
-    Args:
-        file: Where lines go.
-        max_bytes: Size that the file may reach.
-        now: The time, in seconds since the epoch.
-
-    Attributes:
-        aside: Objects set aside, by reason.
-        jobs: Jobs that are in the file, as `pods`.
+    A namespace may use as much of the file as it leaves free, so none can fill it alone. What is set aside is counted
+    by reason.
     """
 
     def __init__(self, file: Appender, max_bytes: int, now: Callable[[], float]) -> None:
@@ -204,12 +191,7 @@ class Recorder:
             self._done[plural].discard(identity(plural, raw))
 
     def synced(self, plural: str, present: set[str]) -> None:
-        """Know that a whole list was seen: what is not in it went while nobody looked.
-
-        Args:
-            plural: Of what.
-            present: UIDs of the objects; names of nodes.
-        """
+        """Know that a whole list was seen, of UIDs, or names of nodes: what is not in it went while nobody looked."""
         now_s = self._now()
         self._done[plural] &= present
         if plural == NODES:
@@ -278,7 +260,7 @@ def check_scope(line: record_lines.Line, namespace: str) -> None:
     """Refuse to go on with another choice of namespaces."""
     if isinstance(line, record_lines.Begin) and line.namespace != namespace:
         has = f"namespace {line.namespace}: pass -n {line.namespace}" if line.namespace else "all namespaces: omit -n"
-        raise CommandError(f"the file records {has}, or choose another file", ExitCode.USAGE)
+        raise UsageError(f"the file records {has}, or choose another file")
 
 
 def identity(plural: str, raw: model.Raw) -> str:

@@ -156,11 +156,7 @@ Line: TypeAlias = Begin | Mark | Node | Job | Pod
 
 
 def node(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Node:
-    """Return the line of a node.
-
-    Raises:
-        UNREADABLE: It cannot be read.
-    """
+    """Return the line of a node."""
     view = msgspec.convert(raw, wire.NodeView)
     name = _text(view.metadata.name)
     if is_gone:
@@ -178,11 +174,7 @@ def node(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Node:
 
 
 def job(kind: kinds.Kind, raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Job:
-    """Return the line of a job.
-
-    Raises:
-        UNREADABLE: It cannot be read.
-    """
+    """Return the line of a job."""
     found, spec = kind.read(raw), raw.get("spec") or {}
     mrjob = found if isinstance(found, mrjobs.MRJob) else None
     ended_s, phase = found.completed_s, _text(found.phase)
@@ -206,11 +198,7 @@ def job(kind: kinds.Kind, raw: model.Raw, *, now_s: float, is_gone: bool = False
 
 
 def pod(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Pod | None:
-    """Return the line of a pod; None for one without a node.
-
-    Raises:
-        UNREADABLE: It cannot be read.
-    """
+    """Return the line of a pod; None for one without a node."""
     view = msgspec.convert(raw, wire.PodView)
     if not view.spec.node_name:
         return None

@@ -53,14 +53,7 @@ Step: TypeAlias = Callable[[], object]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is recorded.
-
-    Attributes:
-        all_namespaces: Whether those of all namespaces, or of the gateway's.
-        operator_namespace: Where the operator's configuration is.
-        for_s: How long; 0 for a look at what is there.
-        max_bytes: Size of the file at which the recording ends.
-    """
+    """What is recorded, for how long (0 s: what is there now), and the size of the file at which it ends."""
 
     all_namespaces: bool
     operator_namespace: str

@@ -22,7 +22,7 @@ from rich import console
 
 from boathouse_cli import kinds, record_keeping, record_lines, record_phases
 from boathouse_cli import model as models
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 from boathouse_policies import model
 from boathouse_sim import neutral
 from boathouse_sim.conditions import Conditions, RunTimes
@@ -40,16 +40,7 @@ CLOCKS_S: Final = 300.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A workload, and what is said about it.
-
-    Attributes:
-        job_times_s: As they were observed, of its jobs.
-        left_out: Jobs that are not in it, by reason.
-        aside: Objects that were set aside while recording, by reason.
-        profile: The operator's at the end; empty where it is not known.
-        unread: What the user could not read.
-        watched_s: How long the recording ran.
-    """
+    """A workload with the observed job times, what was left out or set aside, by reason, and what could not be read."""
 
     workload: Workload
     job_times_s: tuple[float, ...]
@@ -334,7 +325,7 @@ def write_workload(recording: Path, target: Path, *, anonymous: bool) -> None:
         built = build(lines, "recording" if anonymous else recording.stem, salt=salt)
         built.workload.check()
     except (NothingRecordedError, WorkloadError) as error:
-        raise CommandError(f"{recording}: {error}", ExitCode.USAGE) from error
+        raise UsageError(f"{recording}: {error}") from error
     about = {  # no names and no dates
         "profile": built.profile,
         "watched_s": round(built.watched_s),
@@ -349,9 +340,7 @@ def write_workload(recording: Path, target: Path, *, anonymous: bool) -> None:
         unfinished.write_text(encoded + "\n")
         unfinished.replace(target)
     except OSError as error:
-        raise CommandError(
-            f"{target} cannot be written: {error.strerror}: choose another file", ExitCode.USAGE
-        ) from error
+        raise UsageError(f"{target} cannot be written: {error.strerror}: choose another file") from error
     screen = console.Console(stderr=True)
     for line in _summary(built, target):
         screen.print(line, highlight=False, markup=False, soft_wrap=True)

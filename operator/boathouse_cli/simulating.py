@@ -12,7 +12,7 @@ import numpy as np
 from rich import box, console, progress, table
 
 from boathouse_cli import options
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
 from boathouse_sim.workload import WorkloadError
 
@@ -91,7 +91,7 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (ValueError, base_world.StuckError) as error:
-        raise CommandError(str(error), ExitCode.USAGE) from None
+        raise UsageError(str(error)) from None
 
 
 def _print(
@@ -119,7 +119,7 @@ def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
     for name in names:
         if name not in known:
             kind = "order of --fluid" if use_fluid else "profile"
-            raise CommandError(f'"{name}" is not a known {kind}: choose from {", ".join(known)}', ExitCode.USAGE)
+            raise UsageError(f'"{name}" is not a known {kind}: choose from {", ".join(known)}')
     return list(dict.fromkeys(names)) or ["fsp" if use_fluid else "fair"]
 
 
@@ -137,7 +137,7 @@ def _is_json(file: Path) -> bool:
         with file.open("rb") as opened:
             return opened.read(64).lstrip().startswith((b"{", b"["))
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from None
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _fluid(jobs: Sequence[swim.SwimJob], names: Sequence[str], load: float) -> dict[str, results.Outcome]:

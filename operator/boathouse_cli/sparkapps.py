@@ -122,12 +122,7 @@ class _Status(model.Status, frozen=True, kw_only=True):
 class SparkApp(model.Job):
     """A SparkApp.
 
-    Attributes:
-        attempt: The number of the current attempt; 0: none.
-        driver_pod: Its name; empty: none.
-        ui_address: In the cluster; empty: unknown.
-        attempts: Those that ended, the latest last.
-        last_log: The last lines of the last driver that failed.
+    Without an attempt its number is 0, and unknown texts are empty. The last log is of the last driver that failed.
     """
 
     attempt: int

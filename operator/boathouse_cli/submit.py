@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from boathouse_cli import options
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -55,18 +55,18 @@ def convert(
     try:
         text = sys.stdin.read() if file == "-" else read_text(file)
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from error
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not text in UTF-8", ExitCode.USAGE) from error
+        raise UsageError(f"{file} is not text in UTF-8") from error
     try:
         if programs.SPARK_LINE.search(text) and not _KIND.search(text):
             found = list(command_lines.convert_text(text, read=read_text))
         else:
             found = list(manifests.convert_text(text))
     except ValueError as error:
-        raise CommandError(f"{file} {error}", ExitCode.USAGE) from error
+        raise UsageError(f"{file} {error}") from error
     if not found:
-        raise CommandError(f"{file} has no SparkApplication and no spark-submit line", ExitCode.USAGE)
+        raise UsageError(f"{file} has no SparkApplication and no spark-submit line")
     for conversion in found:
         for note in conversion.notes:
             print(note.text, file=sys.stderr)
@@ -198,7 +198,7 @@ def _converted(
 
     is_hadoop = cluster is not None or hadoop_lines.is_line(words)
     if is_hadoop and follow:
-        raise CommandError("--follow is for SparkApps: pass --wait, and use boathouse logs", ExitCode.USAGE)
+        raise UsageError("--follow is for SparkApps: pass --wait, and use boathouse logs")
     if is_hadoop:
         found = hadoop_lines.convert(words, cluster, carried)
     else:
@@ -214,7 +214,7 @@ def _read_properties(path: str) -> str:
     try:
         return read_text(path)
     except OSError as error:
-        raise CommandError(f"{path} cannot be read ({error.strerror}): correct the path", ExitCode.USAGE) from error
+        raise UsageError(f"{path} cannot be read ({error.strerror}): correct the path") from error
 
 
 def print_next(title: str, namespace: str, *, is_followed: bool, has_ui: bool) -> None:

@@ -112,9 +112,7 @@ class Level:
 class Timeline:
     """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end.
 
-    Attributes:
-        path_name: What the path is called in the picture.
-        levels: Of a cluster, its size in the course of time.
+    The picture has the name of the path. Of a cluster there are also the levels of its size.
     """
 
     job: model.Job

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse_cli import kinds, mrclusters, printing_logs, sparkapps
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,11 +24,7 @@ _FORWARDING: Final = re.compile(r"Forwarding from 127\.0\.0\.1:(?P<port>\d+) ->"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class WebUi:
-    """A web UI in a pod.
-
-    Attributes:
-        owner: Whose it is, for messages.
-    """
+    """A web UI in a pod, and whose it is."""
 
     owner: str
     title: str
@@ -43,7 +39,7 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
     """
     program = shutil.which("kubectl")
     if program is None:
-        raise CommandError("kubectl is not on PATH, and forwards the port: install it", ExitCode.USAGE)
+        raise UsageError("kubectl is not on PATH, and forwards the port: install it")
     local = port if port is not None else ui.port if _is_free(ui.port) else 0
     target = (f"pod/{ui.pod}", f"{local or ''}:{ui.port}")
     command = (program, *kubectl, "--namespace", gateway.namespace, "port-forward", "--address=127.0.0.1", *target)
@@ -73,7 +69,7 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
     """Return a web UI of an MRCluster's master: the ResourceManager's, or the NameNode's."""
     cluster = mrclusters.read(gateway.get(kinds.MRCLUSTER.plural, name))
     if not hdfs and not cluster.has_compute:
-        raise CommandError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs", ExitCode.USAGE)
+        raise UsageError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs")
     pods = gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}")
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
     if not running:

@@ -27,13 +27,7 @@ RESOURCES: Final = ("cpu", "memory")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node: what it offers to pods, and what its pods request.
-
-    Attributes:
-        state: `Ready` or `NotReady`, and whether it is cordoned.
-        pods: Its pods that have not ended.
-        own_pods: Those of them that Boathouse schedules.
-    """
+    """A node: what it offers, what its pods that have not ended request, and how many of these Boathouse schedules."""
 
     name: str
     state: str
@@ -92,10 +86,9 @@ class Configured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A queue's current usage. `weight` is None if the operator's configuration lacks the queue or is unreadable.
+    """A queue's current usage, and its configured limits.
 
-    Attributes:
-        limits: configured quantities by resource.
+    `weight` is None if the operator's configuration lacks the queue or is unreadable.
     """
 
     name: str

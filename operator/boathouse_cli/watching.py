@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -49,9 +50,9 @@ def follow(
     gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> model.Job:
     """Wait until a job ends."""
-    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    last_line = ("", 0.0)
     with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
-        last_line: tuple[str, float] = ("", 0.0)
         while True:
             job = kinds.job(gateway, kind, name)
             if screen.is_terminal:
@@ -60,7 +61,7 @@ def follow(
                 last_line = _say(job, last_line, screen)
             if job.finished:
                 return job
-            if deadline_s is not None and time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s:
                 raise CommandError(
                     f"{job.title} has not ended after {timeout_s:.0f} s: see `boathouse explain {job.title}`",
                     ExitCode.TIMEOUT,
@@ -78,11 +79,7 @@ def _say(job: model.Job, last_line: tuple[str, float], screen: rich_console.Cons
 
 
 def follow_driver(gateway: Gateway, name: str) -> None:
-    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr.
-
-    Raises:
-        typer.Exit: It failed.
-    """
+    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr."""
     screen = rich_console.Console(stderr=True)
     last_line: tuple[str, float] = ("", 0.0)
     printed: set[str] = set()
@@ -104,11 +101,7 @@ def follow_driver(gateway: Gateway, name: str) -> None:
 def until_end(
     gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> None:
-    """Follow a job until it ends, and say how.
-
-    Raises:
-        typer.Exit: It failed.
-    """
+    """Follow a job until it ends, and say how; the exit code says whether it failed."""
     _conclude(follow(gateway, kind, name, screen, timeout_s=timeout_s), screen)
 
 

@@ -59,7 +59,7 @@ def convert(draft: Draft, spec: Fields) -> None:
     for role, field in _TEMPLATES.items():
         part = spec.inner(field)
         pods.convert_template(role, part.inner("podTemplateSpec"))
-        _note_left(draft, part)
+        part.note_left(draft, _ADVICE)
     left = Properties(draft, conf, _where)
     left.convert_pods()
     pod_fields.convert(draft, pods.mounts)
@@ -73,7 +73,7 @@ def convert(draft: Draft, spec: Fields) -> None:
         draft.put("suspend", suspended)
     if (mode := spec.text("deploymentMode")) not in {None, "ClusterMode"}:
         draft.note("spec.deploymentMode", f"{mode}: the driver runs in a pod that Boathouse makes")
-    _note_left(draft, spec)
+    spec.note_left(draft, _ADVICE)
 
 
 def _where(key: str) -> str:
@@ -130,7 +130,7 @@ def _tolerations(draft: Draft, given: Fields) -> None:
     if given.take("resourceRetainPolicy") in {"Always", "OnFailure"}:
         draft.note(given.path("resourceRetainPolicy"), _KEPT)
     for fields in (timeouts, given):
-        _note_left(draft, fields)
+        fields.note_left(draft, _ADVICE)
 
 
 def _restarts(draft: Draft, given: Fields) -> None:
@@ -159,7 +159,7 @@ def _restarts(draft: Draft, given: Fields) -> None:
         draft.note(
             given.path("restartPolicy"), "Always: restarts after a success are not counted: check that this may be"
         )
-    _note_left(draft, given)
+    given.note_left(draft, _ADVICE)
 
 
 def _number(value: object, default: int) -> int:
@@ -169,11 +169,3 @@ def _number(value: object, default: int) -> int:
 def _seconds(milliseconds: object) -> int | None:
     """Return whole seconds, rounded up; None for what is not set, and for -1, which is that operator's for none."""
     return -(-milliseconds // 1000) if isinstance(milliseconds, int) and milliseconds >= 0 else None
-
-
-def _note_left(draft: Draft, fields: Fields) -> None:
-    for key, path in list(fields.left()):
-        if key in _ADVICE:
-            fields.take(key)
-            draft.note(path, _ADVICE[key])
-    fields.note_left(draft)

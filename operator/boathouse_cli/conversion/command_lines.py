@@ -38,13 +38,7 @@ _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word of a command.
-
-    Attributes:
-        text: Without quotes and escapes.
-        expansions: What a shell would replace in it: variables, other commands' output, names of files.
-        is_open: A quote is not closed.
-    """
+    """A word without quotes and escapes, and what of it a shell would replace: variables, output, names of files."""
 
     text: str
     expansions: tuple[str, ...] = ()
@@ -53,12 +47,9 @@ class Word:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A line of a script, continued by backslashes and quotes.
+    """A line of a script, continued by backslashes and quotes, as it was written.
 
-    Attributes:
-        line: Its number, from 1.
-        source: As it was written.
-        operator: The first operator of the shell in it, such as a pipe; None: it is one command.
+    `operator` is the first one of the shell in it, such as a pipe; None: it is one command.
     """
 
     line: int
@@ -176,13 +167,7 @@ _NOT_A_SUBMISSION: Final = ("--help", "-h", "--version", "--usage-error", "--kil
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Parsed:
-    """The words of a command line, sorted.
-
-    Attributes:
-        conf: Properties of `--conf`.
-        options: Properties of other options.
-        where: Where a property was said, for notes.
-    """
+    """The words of a command line: properties of `--conf` and of other options, and where they were said, for notes."""
 
     conf: dict[str, str] = dataclasses.field(default_factory=dict)
     options: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -214,13 +199,9 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
 def convert(
     words: Sequence[str], *, source: str, read: Callable[[str], str], carried: Carried | None = None
 ) -> Converted:
-    """Convert one command line.
+    """Convert one command line, with `spark-submit` among the words, or from its first option.
 
-    Args:
-        words: With `spark-submit` among them, or from its first option.
-        source: For notes.
-        read: Returns the text of a file that `--properties-file` names.
-        carried: Takes files of this machine along.
+    `read` returns the text of a file that `--properties-file` names.
     """
     draft = Draft(source, carried=carried)
     try:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli.conversion import admission
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -46,24 +46,22 @@ class Carried:
         if self._paths.get(name) == path:
             return name
         if name in self._paths:
-            raise CommandError(f"{path} and {self._paths[name]} have the same name: rename one", ExitCode.USAGE)
+            raise UsageError(f"{path} and {self._paths[name]} have the same name: rename one")
         if _CARRIED_KEY.fullmatch(name) is None:
-            raise CommandError(f"{path}: rename it with letters, digits, -, _ and . only", ExitCode.USAGE)
+            raise UsageError(f"{path}: rename it with letters, digits, -, _ and . only")
         try:
             content = self._read(path)
         except OSError as error:
-            raise CommandError(
+            raise UsageError(
                 f"{path} cannot be read on this machine ({error.strerror}): correct the path, or write local://PATH "
-                "for a file of the image",
-                ExitCode.USAGE,
+                "for a file of the image"
             ) from error
         total = len(content) + sum(map(len, self.files.values()))
         if total > MAX_CARRIED_BYTES:
-            raise CommandError(
+            raise UsageError(
                 f"{path}: local files of {total / 1024:.0f} KiB are too large to be taken along, at most "
                 f"{MAX_CARRIED_BYTES // 1024} KiB are: put it into a store and name its URL, such as "
-                f"s3a://BUCKET/{name}, or into the image and write local://PATH",
-                ExitCode.USAGE,
+                f"s3a://BUCKET/{name}, or into the image and write local://PATH"
             )
         self.files[name], self._paths[name] = content, path
         return name
@@ -177,10 +175,8 @@ class Note:
 class Converted:
     """What became of one document or line.
 
-    Attributes:
-        manifest: None: it is no application, or has failed.
-        has_failed: No object can be made of it; the last note says why.
-        would_fail: The operator would refuse the object, or Spark its settings; the last notes say why.
+    Without a manifest it is no application, or has failed. An object that would fail is one that the operator or Spark
+    would refuse. The last notes say why.
     """
 
     manifest: dict[str, Any] | None

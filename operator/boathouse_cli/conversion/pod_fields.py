@@ -87,12 +87,7 @@ def _volume_paths(draft: Draft) -> list[str]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A volume at a path of one role.
-
-    Attributes:
-        path: Where it is said, for notes.
-        source: Kubernetes' kind of volume, such as `configMap`, with its fields.
-    """
+    """A volume at a path of one role: where that is said, and Kubernetes' kind of volume with its fields."""
 
     role: str
     path: str
