@@ -96,12 +96,9 @@ def retry(
         str | None, typer.Option(help="Name of the new object; default: the old name with a suffix.")
     ] = None,
     dry_run: options.DryRun = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
-    ] = False,
+    wait: options.Wait = False,
 ) -> None:
     """Run a failed job again, as a new object with its spec. The failed one stays."""
-    import yaml
     from rich import console
 
     from boathouse_cli import kinds, submit, watching
@@ -114,7 +111,7 @@ def retry(
         raise UsageError(f"{failed.title} has not failed (phase {failed.phase or 'Pending'})")
     manifest = again(raw, kind, name)
     if dry_run:
-        print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
+        options.print_manifests(manifest)
         return
     created = gateway.create(kind.plural, manifest)
     made = kind.read(created)
@@ -160,13 +157,11 @@ def enable_spark(
     """
     if re.fullmatch(ACCOUNT_PATTERN, name) is None:
         raise UsageError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME')
-    import yaml
-
     # Without a request to the cluster, its kubeconfig need not be there.
     gateway = None if dry_run and namespace else options.gateway(kubeconfig, context, namespace)
     account, binding = _objects(name, gateway.namespace if gateway else namespace or "")
     if dry_run or gateway is None:
-        print(yaml.safe_dump_all([account, binding], sort_keys=False), end="")
+        options.print_manifests(account, binding)
         return
     try:
         gateway.get("clusterroles", CLUSTER_ROLE)

@@ -52,12 +52,14 @@ class Explanation:
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
     """Return the explanation of a job's state."""
-    rows = [("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago")]
-    rows += job.details
-    rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
-    return Explanation(
-        headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows + _pods_and_queue(pods, queue))
+    rows = (
+        ("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago"),
+        *job.details,
+        *decisions.of_tasks(pods),
+        *decisions.of_driver(pods),
+        *_pods_and_queue(pods, queue),
     )
+    return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=rows)
 
 
 def _pods_and_queue(pods: Sequence[model.TaskPod], queue: Queue | None) -> list[Row]:
@@ -69,12 +71,13 @@ def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) ->
     """Return the explanation of a pod's state."""
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
-    rows = [("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)")]
-    rows.append(("phase", f"{pod.phase}, created {model.ago(now_s - pod.created_s)} ago"))
-    rows += [("node", pod.node)] if pod.node else []
-    rows += [("queue", pod.queue)] if pod.queue else []
-    rows += decisions.of_pod(raw, now_s=now_s)
-    rows += [("event", f"{event.get('reason')}: {event.get('message')}") for event in sorted(events, key=_when)[-5:]]
+    rows = [
+        ("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)"),
+        ("phase", f"{pod.phase}, created {model.ago(now_s - pod.created_s)} ago"),
+        *((subject, text) for subject, text in (("node", pod.node), ("queue", pod.queue)) if text),
+        *decisions.of_pod(raw, now_s=now_s),
+        *(("event", f"{event.get('reason')}: {event.get('message')}") for event in sorted(events, key=_when)[-5:]),
+    ]
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 
 
@@ -86,8 +89,7 @@ def describe_queue(queue: Queue) -> str:
 
 
 def _standing(job: model.Job, now_s: float) -> str:
-    failed, suspended = job.condition(ConditionType.FAILED), job.condition(ConditionType.SUSPENDED)
-    if failed and failed.status == "True":
+    if failed := job.confirmed(ConditionType.FAILED):
         return f"failed: {because(failed)}"
     if job.holds(ConditionType.SUCCEEDED):
         took = model.duration((job.completed_s or now_s) - job.created_s)
@@ -97,7 +99,7 @@ def _standing(job: model.Job, now_s: float) -> str:
         return unreconciled(now_s - job.created_s)
     if refused := job.denial(ConditionType.ADMITTED):
         return f"was not admitted: {because(refused)}"
-    if suspended and suspended.status == "True":
+    if suspended := job.confirmed(ConditionType.SUSPENDED):
         return f"is suspended: {suspended.message or suspended.reason}"
     return _under_way(job)
 
@@ -225,9 +227,8 @@ def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
 def _problems(cluster: MRCluster) -> Iterator[Row]:
     shown_messages = {cluster.concern.message} if cluster.concern else set()
     for kind, status, subject in _PROBLEMS:
-        found = cluster.condition(kind)
-        is_problem = found and found.status == status and found.reason != ClusterReason.NO_COMPUTE
-        if found and is_problem and found.message not in shown_messages:
+        found = cluster.confirmed(kind, status)
+        if found and found.reason != ClusterReason.NO_COMPUTE and found.message not in shown_messages:
             shown_messages.add(found.message)
             yield subject, because(found)
 

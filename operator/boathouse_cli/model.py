@@ -137,15 +137,18 @@ class Job:
         """Return the condition of this type, if the operator has set it."""
         return self.conditions.get(kind)
 
+    def confirmed(self, kind: str, status: str = "True") -> wire.Condition | None:
+        """The condition of this type if it has a status."""
+        found = self.conditions.get(kind)
+        return found if found is not None and found.status == status else None
+
     def holds(self, kind: str) -> bool:
         """Whether a condition is True."""
-        found = self.conditions.get(kind)
-        return found is not None and found.status == "True"
+        return self.confirmed(kind) is not None
 
     def denial(self, kind: str) -> wire.Condition | None:
         """The condition of this type if it is False."""
-        found = self.conditions.get(kind)
-        return found if found is not None and found.status == "False" else None
+        return self.confirmed(kind, "False")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

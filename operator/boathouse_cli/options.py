@@ -58,6 +58,9 @@ class ListFormat(enum.StrEnum):
     YAML = "yaml"
 
 
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
+]
 Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
 
@@ -70,6 +73,13 @@ def print_data(value: Any, form: Format | ListFormat) -> None:
         print(yaml.safe_dump(plain, sort_keys=False), end="")
     else:
         print(json.dumps(plain, indent=2))
+
+
+def print_manifests(*manifests: Any) -> None:
+    """Print objects as documents of YAML."""
+    import yaml
+
+    print(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True), end="")
 
 
 def _plain(value: Any) -> Any:

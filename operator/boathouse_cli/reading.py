@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rich import console
 from rich import live as rich_live
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from boathouse_cli.gateway import Gateway
 
 
+T = TypeVar("T")
 ACTIVE: Final = "active"
 FINISHED: Final = "finished"
 PHASES: Final = (
@@ -162,13 +163,19 @@ def _print_none(what: str, gateway: Gateway, *, all_namespaces: bool) -> None:
 def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:
     """Print the Hadoop clusters."""
     found = gateway.objects(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    elif not found:
+    if not found and output is options.Format.TABLE:
         _print_none("clusters", gateway, all_namespaces=all_namespaces)
+        return
+    clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
+    _print(found, output, lambda _: tables.clusters(clusters, namespaces=all_namespaces))
+
+
+def _print(found: T, output: options.Format, draw: Callable[[T], console.RenderableType]) -> None:
+    """Print data, or a table of them."""
+    if output is options.Format.TABLE:
+        console.Console().print(draw(found))
     else:
-        clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
-        console.Console().print(tables.clusters(clusters, namespaces=all_namespaces))
+        options.print_data(found, output)
 
 
 def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output: Path | None) -> None:
@@ -184,11 +191,7 @@ def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print the queues."""
-    found = queues_of(gateway, operator_namespace)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    else:
-        console.Console().print(tables.queues(found))
+    _print(queues_of(gateway, operator_namespace), output, tables.queues)
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:

@@ -48,8 +48,6 @@ def convert(
     What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
     application could not be converted.
     """
-    import yaml
-
     from boathouse_cli.conversion import command_lines, manifests, programs
 
     try:
@@ -70,9 +68,8 @@ def convert(
     for conversion in found:
         for note in conversion.notes:
             print(note.text, file=sys.stderr)
-    made = [conversion.manifest for conversion in found if conversion.manifest is not None]
-    if made:
-        print(yaml.safe_dump_all(made, sort_keys=False, allow_unicode=True), end="")
+    if made := [conversion.manifest for conversion in found if conversion.manifest is not None]:
+        options.print_manifests(*made)
     if any(conversion.has_failed or (strict and conversion.notes) for conversion in found):
         raise typer.Exit(ExitCode.NOT_CONVERTED)
 
@@ -147,9 +144,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         str | None, typer.Option(help="MRCluster of the namespace on which a line of Hadoop runs, as an MRJob.")
     ] = None,
     dry_run: options.DryRun = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
-    ] = False,
+    wait: options.Wait = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="As --wait, and print the driver's log.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Submit nothing if anything has no counterpart.")] = False,
 ) -> None:
@@ -164,7 +159,6 @@ def submit(  # noqa: PLR0917  each is an option of the command
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
-    import yaml
     from rich import console
 
     from boathouse_cli import kinds, watching
@@ -178,8 +172,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
     namespace = namespace or metadata.pop("namespace", None)
     if dry_run:
         metadata |= {"namespace": namespace} if namespace else {}
-        files = [carried.manifest(base)] if carried.files else []
-        print(yaml.safe_dump_all([*files, manifest], sort_keys=False, allow_unicode=True), end="")
+        options.print_manifests(*([carried.manifest(base)] if carried.files else []), manifest)
         return
     gateway = options.gateway(kubeconfig, context, namespace)
     made = kind.read(create_with_files(gateway, kind.plural, manifest, carried, base))

@@ -68,8 +68,8 @@ def why(job: model.Job) -> str:
 
 def cause(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job is pending or failed."""
-    if job.holds(ConditionType.FAILED):
-        return job.condition(ConditionType.FAILED)
+    if failed := job.confirmed(ConditionType.FAILED):
+        return failed
     return None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
 
 

@@ -51,29 +51,22 @@ def of_nodes(nodes: Iterable[model.Raw], pods: Iterable[model.Raw]) -> tuple[Nod
 
 
 def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
-    allocatable = raw.get("status", {}).get("allocatable", {})
-    used = _total(map(requests.pod_requests, pods))
+    view, used = msgspec.convert(raw, wire.NodeView), _total(map(requests.pod_requests, pods))
     return Node(
-        name=raw["metadata"]["name"],
-        state=_state(raw),
+        name=view.metadata.name,
+        state=f"{'Ready' if view.is_ready else 'NotReady'}{', cordoned' if view.spec.unschedulable else ''}",
         pods=len(pods),
         own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
         used_cpu_milli=requests.milli(used["cpu"]),
-        cpu_milli=requests.milli(requests.nano(allocatable.get("cpu", "0"))),
+        cpu_milli=requests.milli(requests.nano(view.status.allocatable.get("cpu", "0"))),
         used_memory_bytes=requests.ones(used["memory"]),
-        memory_bytes=requests.ones(requests.nano(allocatable.get("memory", "0"))),
+        memory_bytes=requests.ones(requests.nano(view.status.allocatable.get("memory", "0"))),
     )
 
 
 def _total(amounts: Iterable[requests.Amounts]) -> requests.Amounts:
     found = list(amounts)
     return {resource: sum(of.get(resource, 0) for of in found) for resource in RESOURCES}
-
-
-def _state(raw: model.Raw) -> str:
-    conditions = raw.get("status", {}).get("conditions") or ()
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    return f"{'Ready' if ready else 'NotReady'}{', cordoned' if raw.get('spec', {}).get('unschedulable') else ''}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
