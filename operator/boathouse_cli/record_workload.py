@@ -11,6 +11,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 import secrets
@@ -276,11 +277,10 @@ def _guessed(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> 
             events[pod.node].append((pod.ended_s, -pod.cpu_milli, -pod.memory_bytes))
     found = []
     for name, those in sorted(events.items()):
-        cpu = memory = most_cpu = most_memory = 0
-        for _, more_cpu, more_memory in sorted(those):  # at one time the ends come first: they are negative
-            cpu, memory = cpu + more_cpu, memory + more_memory
-            most_cpu, most_memory = max(most_cpu, cpu), max(most_memory, memory)
-        found.append(_machine(name, max(1, most_cpu), max(1, math.ceil(most_memory / record_phases.MB)), alias))
+        those.sort()  # at one time the ends come first: they are negative
+        cpu = max(1, *itertools.accumulate(more for _, more, _ in those))
+        memory_bytes = max(itertools.accumulate(more for _, _, more in those))
+        found.append(_machine(name, cpu, max(1, math.ceil(memory_bytes / record_phases.MB)), alias))
     return found
 
 

@@ -100,7 +100,9 @@ class Attempt(wire.View, frozen=True, kw_only=True):
         return f"{self.number}{where}: {self.reason or self.cause}{message} ({blame})"
 
 
-class _Driver(wire.View, frozen=True, kw_only=True):
+class Driver(wire.View, frozen=True, kw_only=True):
+    """The driver of the current attempt; what is unknown is empty."""
+
     pod_name: str = ""
     node: str = ""
     ui_address: str = ""
@@ -108,7 +110,7 @@ class _Driver(wire.View, frozen=True, kw_only=True):
 
 class _Status(model.Status, frozen=True, kw_only=True):
     attempt: int = 0
-    driver: _Driver | None = None
+    driver: Driver | None = None
     executors: dict[str, int] = msgspec.field(default_factory=dict)
     tasks: dict[str, int] = msgspec.field(default_factory=dict)
     stages: dict[str, int] = msgspec.field(default_factory=dict)
@@ -126,9 +128,7 @@ class SparkApp(model.Job):
     """
 
     attempt: int
-    driver_pod: str
-    driver_node: str
-    ui_address: str
+    driver: Driver
     attempts: tuple[Attempt, ...]
     last_log: str
 
@@ -136,7 +136,7 @@ class SparkApp(model.Job):
 def read(raw: model.Raw) -> SparkApp:
     """Read a SparkApp."""
     status = model.decoded(raw.get("status") or {}, _Status)
-    percent, driver, stages = status.progress_percent, status.driver or _Driver(), tuple(_stages(status))
+    percent, driver, stages = status.progress_percent, status.driver or Driver(), tuple(_stages(status))
     is_finished = status.phase in model.FINISHED_PHASES
     progress = "" if percent is None else f"{percent} % of the active stages"
     return SparkApp(
@@ -147,9 +147,7 @@ def read(raw: model.Raw) -> SparkApp:
         stages=stages,
         details=tuple(_details(status, stages)),
         attempt=status.attempt,
-        driver_pod=driver.pod_name,
-        driver_node=driver.node,
-        ui_address=driver.ui_address,
+        driver=driver,
         attempts=status.past_attempts,
         last_log=status.last_log,
     )

@@ -80,9 +80,8 @@ class _Job:
     """An MRJob that is made of a line."""
 
     def __init__(self, draft: Draft, line: Line, cluster: str | None) -> None:
-        self._draft = draft
-        self._line = line
-        self._cluster = cluster
+        self._draft, self._line, self._cluster = draft, line, cluster
+        self._s3 = "s3://" if cluster is None else "s3a://"
         self._left = dict(line.properties)
         self._name = object_name(self._left.pop(hadoop_options.NAME, _NAME))
 
@@ -110,11 +109,9 @@ class _Job:
         files = [path for _, path in line.every("file")]
         for kind in _STAGES:
             given = [text for text in line.options.get(kind, ()) if kind != "reducer" or text != _NONE]
-            commands = [_command(f"-{kind}", hadoop_options.shipped(text, files)) for text in given]
-            if commands:
+            if commands := [_command(f"-{kind}", hadoop_options.shipped(text, files)) for text in given]:
                 draft.put(f"{kind}.command", commands[0])
-        reduces = line.first("numReduceTasks")
-        if reduces is not None:
+        if (reduces := line.first("numReduceTasks")) is not None:
             self._left["mapreduce.job.reduces"] = reduces
         if line.first("reducer") == _NONE or self._left.get("mapreduce.job.reduces") == "0":
             self._left.pop("mapreduce.job.reduces", None)
@@ -173,16 +170,14 @@ class _Job:
         queue = {hadoop_options.QUEUE} if self._cluster is not None else set()  # YARN's, not Boathouse's
         for key in [key for key in self._left if key in hadoop_options.FIELDS.keys() - queue]:
             field, read = hadoop_options.FIELDS[key]
-            text = self._left.pop(key)
-            if not self._has_effect(field):
-                continue
+            text, where = self._left.pop(key), self._line.where.get(key, key)
             if key == hadoop_options.QUEUE:
-                put_queue(self._draft, self._line.where.get(key, key), text)
-                continue
-            try:
-                self._draft.put(field, read(text))
-            except (ValueError, KeyError):
-                raise Unconvertible(self._line.where.get(key, key), f"{text!r} cannot be read: correct it") from None
+                put_queue(self._draft, where, text)
+            elif self._has_effect(field):
+                try:
+                    self._draft.put(field, read(text))
+                except (ValueError, KeyError):
+                    raise Unconvertible(where, f"{text!r} cannot be read: correct it") from None
 
     def _has_effect(self, field: str) -> bool:
         """Return whether the field may be set: Hadoop ignores what is for another format, or for missing reduces."""
@@ -206,19 +201,16 @@ class _Job:
     def _data_url(self, option: str, text: str) -> str:
         url = text if option == "output" or self._cluster is not None else without_escapes(f"-{option}", text)
         if _S3.match(url):
-            return _S3.sub("s3://" if self._cluster is None else "s3a://", url, count=1)
-        if _HDFS.match(url):
-            return url
+            return _S3.sub(self._s3, url, count=1)
         if url.startswith("hdfs:///"):
             url = url.removeprefix("hdfs://")
-        if url.startswith("/") and self._cluster is not None:
+        if _HDFS.match(url) or (url.startswith("/") and self._cluster is not None):
             return url
-        if self._cluster is None:
-            raise Unconvertible(
-                f"-{option}", f"{url} cannot be read by tasks: write s3://BUCKET/PATH or hdfs://CLUSTER/PATH"
-            )
         raise Unconvertible(
-            f"-{option}", f"{url} is no path: write /PATH, s3a://BUCKET/PATH, or hdfs://CLUSTER/PATH of an MRCluster"
+            f"-{option}",
+            f"{url} cannot be read by tasks: write s3://BUCKET/PATH or hdfs://CLUSTER/PATH"
+            if self._cluster is None
+            else f"{url} is no path: write /PATH, s3a://BUCKET/PATH, or hdfs://CLUSTER/PATH of an MRCluster",
         )
 
     def _files(self) -> None:
@@ -260,11 +252,10 @@ class _Job:
         path, _, name = item.partition("#")
         if not _S3.match(path) and not (_HDFS.match(path) and self._cluster is not None):
             raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3, and name its URL")
+        url = _S3.sub(self._s3, path, count=1)
         if self._cluster is not None:
-            url = _S3.sub("s3a://", path, count=1)
             self._draft.extend("hadoop.archives", [f"{url}#{name}" if name else url])
         else:
-            url = _S3.sub("s3://", path, count=1)
             self._draft.extend("archives", [{"name": name or posixpath.basename(path), "url": url}])
 
     def _environment(self) -> None:
