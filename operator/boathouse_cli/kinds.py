@@ -39,7 +39,7 @@ class Kind:
 
 
 MRJOB: Final = Kind(
-    name=mrjobs.KIND,
+    name=options.MRJOB,
     title=mrjob_names.KIND,
     plural=mrjob_names.PLURAL,
     aliases=("mrjobs", "mrj"),
@@ -47,7 +47,7 @@ MRJOB: Final = Kind(
     timeline=timeline.build,
 )
 SPARKAPP: Final = Kind(
-    name=sparkapps.KIND,
+    name=options.SPARKAPP,
     title=sparkapp_names.SPARKAPP_KIND,
     plural=sparkapp_names.SPARKAPP_PLURAL,
     aliases=("sparkapps", "sapp"),
@@ -57,7 +57,7 @@ SPARKAPP: Final = Kind(
     timeline=timeline.of_spark,
 )
 MRCLUSTER: Final = Kind(
-    name=mrclusters.KIND,
+    name=options.MRCLUSTER,
     title=mrcluster_names.KIND,
     plural=mrcluster_names.PLURAL,
     aliases=("mrclusters", "mrc"),

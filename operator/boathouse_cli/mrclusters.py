@@ -14,7 +14,6 @@ from boathouse_cli import model, options
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KIND: Final = options.MRCLUSTER
 STATIC: Final = "Static"
 _CONCERNS: Final = (
     (ConditionType.ADMITTED, "False"),
@@ -115,7 +114,7 @@ def read(raw: model.Raw) -> MRCluster:
     spec, status = raw.get("spec") or {}, model.decoded(raw.get("status") or {}, Status)
     core, transient = spec.get("core") or {}, spec.get("transient") or {}
     least = core.get("count", 0)
-    common = model.common(raw, KIND, status)
+    common = model.common(raw, options.MRCLUSTER, status)
     conditions = ((common["conditions"].get(kind), value) for kind, value in _CONCERNS)
     load = f", load {status.load}" if status.load else ""
     return MRCluster(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -12,8 +12,6 @@ from boathouse_cli import decisions, model, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-KIND: Final = options.MRJOB
 
 
 class Counts(wire.View, frozen=True, kw_only=True):
@@ -91,7 +89,7 @@ def read(raw: model.Raw) -> MRJob:
     output, cluster = spec.get("output", ""), (spec.get("clusterRef") or {}).get("name") or ""
     shown = {name: counts for name, counts in (("maps", status.maps), ("reduces", status.reduces)) if counts.total}
     running = status.maps.running + status.reduces.running
-    common = model.common(raw, KIND, status)
+    common = model.common(raw, options.MRJOB, status)
     return MRJob(
         **common,
         progress=status.progress,

@@ -80,11 +80,14 @@ def of_cluster(
 def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
     """Yield what the client of a job printed, and what containers of YARN wrote; with an ID, what that one wrote."""
     if container is None:
-        yield from _of_clients(gateway, job, tail)
+        pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
+        for pod in sorted((pod for pod in pods if pod.task == model.CLIENT), key=lambda pod: pod.attempt):
+            for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
+                yield f"{model.CLIENT}-a{pod.attempt}: {line}"
     if not job.applications:
         return
-    pods = _pods(gateway, gateway.get(PLURAL, job.cluster)["metadata"]["uid"])
-    nodes = {host: pod["metadata"]["name"] for host, pod in pods.items()}
+    hosts = _pods(gateway, gateway.get(PLURAL, job.cluster)["metadata"]["uid"])
+    nodes = {host: pod["metadata"]["name"] for host, pod in hosts.items()}
     if MASTER not in nodes:
         raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
     for application in job.applications:
@@ -96,13 +99,6 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
         for file in files:
             if container in {None, file.container}:
                 yield from _of_file(gateway, nodes, file, tail)
-
-
-def _of_clients(gateway: Gateway, job: MRJob, tail: int | None) -> Iterator[str]:
-    pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
-    for pod in sorted([pod for pod in pods if pod.task == model.CLIENT], key=lambda pod: pod.attempt):
-        for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
-            yield f"{model.CLIENT}-a{pod.attempt}: {line}"
 
 
 def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:

@@ -175,6 +175,7 @@ class Recorder:
 
     def observe(self, plural: str, raw: model.Raw, *, is_gone: bool = False) -> None:
         """See an object, or the last of one that is gone. One that cannot be read is set aside."""
+        uid = identity(plural, raw)
         try:
             if plural == NODES:
                 self._record_node(record_lines.node(raw, now_s=self._now(), is_gone=is_gone))
@@ -184,11 +185,14 @@ class Recorder:
             else:
                 self._record_job(record_lines.job(_KINDS[plural], raw, now_s=self._now(), is_gone=is_gone))
                 if is_gone:
-                    self._jobs.pop(identity(plural, raw), None)
+                    self._jobs.pop(uid, None)
         except record_lines.UNREADABLE:
-            self._set_aside_unreadable(plural, identity(plural, raw), is_gone=is_gone)
+            if plural == PODS and uid in self._pods:
+                self._record_lost_pod(uid)
+            if not is_gone or uid not in self._done[plural]:
+                self._set_aside(plural, uid, f"{plural} that cannot be read")
         if is_gone:
-            self._done[plural].discard(identity(plural, raw))
+            self._done[plural].discard(uid)
 
     def synced(self, plural: str, present: set[str]) -> None:
         """Know that a whole list was seen, of UIDs, or names of nodes: what is not in it went while nobody looked."""
@@ -243,12 +247,6 @@ class Recorder:
             return True
         self._set_aside(plural, line.uid, f"{plural} {OVER_BUDGET}")
         return False
-
-    def _set_aside_unreadable(self, plural: str, uid: str, *, is_gone: bool) -> None:
-        if plural == PODS and uid in self._pods:
-            self._record_lost_pod(uid)
-        if not is_gone or uid not in self._done[plural]:
-            self._set_aside(plural, uid, f"{plural} that cannot be read")
 
     def _set_aside(self, plural: str, uid: str, why: str) -> None:
         self.aside[why] += uid not in self._done[plural]

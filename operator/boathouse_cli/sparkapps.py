@@ -69,7 +69,6 @@ def _time_s(event: model.Raw) -> float | None:
     return model.epoch_s(text) if text else None
 
 
-KIND: Final = options.SPARKAPP
 _MAX_LABEL: Final = 63
 _BLAME: Final = {
     "Application": "the application's fault",
@@ -140,7 +139,7 @@ def read(raw: model.Raw) -> SparkApp:
     is_finished = status.phase in model.FINISHED_PHASES
     progress = "" if percent is None else f"{percent} % of the active stages"
     return SparkApp(
-        **model.common(raw, KIND, status),
+        **model.common(raw, options.SPARKAPP, status),
         progress=f"attempt {status.attempt}" if is_finished and status.attempt else progress,
         activity="" if is_finished else f"{status.executors.get('running', 0)} executors running",
         is_busy=status.phase == "Running",
@@ -164,14 +163,11 @@ def own_pods(app: model.Job, pods: Iterable[model.Raw]) -> list[model.Raw]:
 
     Placeholders are not among them: they have no log and no attempt, and end without having run.
     """
-    found = [pod for pod in pods if _labels(pod).get(names.LABEL_TASK_TYPE) != names.TASK_TYPE_PLACEHOLDER]
+    placeholder = (names.LABEL_TASK_TYPE, names.TASK_TYPE_PLACEHOLDER)
+    found = [pod for pod in pods if placeholder not in (pod["metadata"].get("labels") or {}).items()]
     drivers = [pod for pod in found if app.uid in _owners(pod)]
     uids = {pod["metadata"]["uid"] for pod in drivers}
     return drivers + [pod for pod in found if uids & _owners(pod)]
-
-
-def _labels(pod: model.Raw) -> model.Raw:
-    return pod["metadata"].get("labels") or {}
 
 
 def _owners(pod: model.Raw) -> set[str]:

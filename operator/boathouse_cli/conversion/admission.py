@@ -119,7 +119,9 @@ def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
-    if not _has_type(schema, value):
+    others: tuple[type, ...] = (int, str) if schema.get("x-kubernetes-int-or-string") else ()
+    types = _TYPES.get(schema.get("type", ""), others)
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
         yield path, f"must be of type {schema.get('type', 'integer or string')}: {_shown(value)}"
         return
     for key, holds, message in _BOUNDS:
@@ -138,11 +140,6 @@ def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Pro
             yield where, "unknown field: remove it"
         else:
             yield from _of_schema(inner, part, where)
-
-
-def _has_type(schema: Mapping[str, Any], value: Any) -> bool:
-    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get("x-kubernetes-int-or-string") else ())
-    return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
 
 
 def _keys(schema: Mapping[str, Any], value: Any) -> list[Any]:

@@ -28,12 +28,27 @@ _PIECE: Final = re.compile(
     re.DOTALL,
 )
 _IN_DOUBLE_QUOTES: Final = re.compile(rf"\\(?P<escaped>.)|(?P<expansion>{_EXPANSION})", re.DOTALL)
+_NAMES_OF_FILES: Final = re.compile(r"[^\s'\"\\$=:\[]*[*?][^\s'\"\\$=:]*|~[^\s'\"\\=]*")
+"""What a shell would replace by names of files: no word with quotes, no URL, and no KEY=VALUE."""
 _TOKEN: Final = re.compile(
     rf"(?P<blank>(?:[^\S\n]|\\\n)+)|(?P<comment>#[^\n]*)|(?P<operator>[|;&<>()])|(?P<end>\n|\Z)"
     rf"|(?P<word>(?:{_PIECE.pattern})+)",
     re.DOTALL,
 )
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
+_ESCAPES: Final = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+}
+"""Of $'...'."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +117,7 @@ def _word(written: str) -> Word:
         if piece["escaped"] is not None:
             return "" if piece["escaped"] == "\n" else piece["escaped"]
         if piece["ansi"] is not None:
-            return re.sub(r"\\(.)", _unescaped, piece["ansi"], flags=re.DOTALL)
+            return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), piece["ansi"], flags=re.DOTALL)
         if piece["double"] is not None:
             return _IN_DOUBLE_QUOTES.sub(in_double_quotes, piece["double"])
         if piece["single"] is not None:
@@ -110,18 +125,8 @@ def _word(written: str) -> Word:
         return expanded(piece[0]) if piece["expansion"] else piece[0]
 
     text = _PIECE.sub(read, written)
-    return Word(text=text, expansions=(*expansions, *_names_of_files(written)), is_open=is_open)
-
-
-def _unescaped(match: re.Match[str]) -> str:
-    """Return a character of $'...' that follows a backslash."""
-    return _ESCAPES.get(match[1], match[1] if match[1] in "\\'\"" else match[0])
-
-
-def _names_of_files(written: str) -> list[str]:
-    """Return a word that a shell would replace by names of files: not one with quotes, a URL or a KEY=VALUE."""
-    is_pattern = re.fullmatch(r"[^\s'\"\\$=:\[]*[*?][^\s'\"\\$=:]*|~[^\s'\"\\=]*", written) is not None
-    return [written] if is_pattern else []
+    expansions += [written] if _NAMES_OF_FILES.fullmatch(written) else []
+    return Word(text=text, expansions=tuple(expansions), is_open=is_open)
 
 
 PROGRAM: Final = programs.SPARK_SUBMIT
@@ -236,16 +241,13 @@ def _from_files(paths: Mapping[str, Sequence[str]], read: Callable[[str], str]) 
     for option in _FILES:
         given = paths.get(option, ())
         for path in given[-1:] if option == _PROPERTIES_FILE else given:
-            found |= _from_file(option, path, read)
+            try:
+                given_there = javaproperties.loads(read(path))
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error
+            found |= {key: value.strip() for key, value in given_there.items()}  # as Spark does
     return found
-
-
-def _from_file(option: str, path: str, read: Callable[[str], str]) -> dict[str, str]:
-    try:
-        return {key: value.strip() for key, value in javaproperties.loads(read(path)).items()}  # Spark strips them
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error
 
 
 def _after_program(draft: Draft, words: Sequence[str]) -> list[str]:

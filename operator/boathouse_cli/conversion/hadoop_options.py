@@ -190,7 +190,10 @@ class Line:
 def parse(draft: Draft, words: Sequence[str]) -> Line:
     """Return the sorted words of a line, after the jar."""
     options: dict[str, list[str]] = {}
-    left = list(reversed(_without_class(words)))
+    first = words[0] if words else ""
+    if first.lower() in {"dumptb", "loadtb"}:
+        raise Unconvertible(first, "runs no job: use it with Hadoop")
+    left = list(reversed(words[1:] if first == CLASS or first.lower() == "streamjob" else words))
     while left:
         word = left.pop()
         option, value = _option(word)
@@ -208,13 +211,6 @@ def parse(draft: Draft, words: Sequence[str]) -> Line:
     for option in _NO_EFFECT.keys() & options.keys():
         draft.note(f"-{option}", _NO_EFFECT[option])
     return _with_properties(options)
-
-
-def _without_class(words: Sequence[str]) -> Sequence[str]:
-    first = words[0] if words else ""
-    if first.lower() in {"dumptb", "loadtb"}:
-        raise Unconvertible(first, "runs no job: use it with Hadoop")
-    return words[1:] if first == CLASS or first.lower() == "streamjob" else words
 
 
 def _option(word: str) -> tuple[str, str | None]:

@@ -104,8 +104,10 @@ def convert(draft: Draft, mounts: list[Mount]) -> None:
     volumes: dict[str, dict[str, Any]] = {}
     roles: dict[str, set[str]] = {}
     for mount in mounts:
-        volume = _volume(draft, mount)
-        if volume is None:
+        try:
+            volume = _volume(draft, mount)
+        except Unconvertible as why:
+            draft.note(why.path, why.advice)
             continue
         known = volumes.setdefault(mount.mount_path, volume)
         if mount.mount_path in present or {**known, "name": ""} != {**volume, "name": ""}:
@@ -145,27 +147,18 @@ def _free_name(wanted: str, taken: set[str]) -> str:
     return next(name for name in numbered if name not in taken)
 
 
-def _volume(draft: Draft, mount: Mount) -> dict[str, Any] | None:
+def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
     if mount.name.startswith("spark-local-dir-"):
-        draft.note(
-            mount.path,
-            "Boathouse mounts an emptyDir for Spark's local files: remove it, and set driver.ephemeralStorage or "
-            "executor.ephemeralStorage",
-        )
-        return None
+        advice = "remove it, and set driver.ephemeralStorage or executor.ephemeralStorage"
+        raise Unconvertible(mount.path, f"Boathouse mounts an emptyDir for Spark's local files: {advice}")
     if mount.sub_path:
-        draft.note(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
-        return None
+        raise Unconvertible(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
     if (problem := _problem_of_path(mount.mount_path)) is not None:
-        draft.note(mount.path, f"{problem}: mount it at another folder, such as /mnt/{mount.name}")
-        return None
-    source = _source(draft, mount)
-    if source is None:
-        return None
+        raise Unconvertible(mount.path, f"{problem}: mount it at another folder, such as /mnt/{mount.name}")
     given = next(iter(mount.source.values()), None)
     is_read_only = mount.is_read_only or (isinstance(given, dict) and given.get("readOnly") in {True, "true"})
-    read_only = {"readOnly": True} if is_read_only else {}
-    return {"name": mount.name, "mountPath": mount.mount_path, **read_only, **source}
+    volume = {"name": mount.name, "mountPath": mount.mount_path} | ({"readOnly": True} if is_read_only else {})
+    return volume | _source(draft, mount)
 
 
 def _problem_of_path(path: str) -> str | None:
@@ -175,22 +168,17 @@ def _problem_of_path(path: str) -> str | None:
     return f"{path} is taken in the pods of a SparkApp" if is_taken else None
 
 
-def _source(draft: Draft, mount: Mount) -> dict[str, Any] | None:
+def _source(draft: Draft, mount: Mount) -> dict[str, Any]:
     kind, given = next(iter(mount.source.items()), ("", None))
     fields: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if kind == "emptyDir":
         return _empty(draft, mount, fields)
     theirs, ours = _SOURCES.get(kind, ("", ""))
     if not ours or not fields.get(theirs):
-        draft.note(
-            mount.path,
-            f"volumes of type {kind or 'unknown'} have no counterpart: use a PersistentVolumeClaim, a ConfigMap, a "
-            "Secret or an emptyDir",
-        )
-        return None
+        advice = "use a PersistentVolumeClaim, a ConfigMap, a Secret or an emptyDir"
+        raise Unconvertible(mount.path, f"volumes of type {kind or 'unknown'} have no counterpart: {advice}")
     if fields[theirs] == "OnDemand":
-        draft.note(mount.path, "drivers may not create claims: create one, and name it")
-        return None
+        raise Unconvertible(mount.path, "drivers may not create claims: create one, and name it")
     if fields.get("items") or fields.get("optional"):
         draft.note(mount.path, "items and optional have no counterpart: all keys are mounted, and it must exist")
     if fields.get("defaultMode") not in (None, 0o644):
