@@ -119,9 +119,9 @@ def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
 
 
 def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
-    others: tuple[type, ...] = (int, str) if schema.get("x-kubernetes-int-or-string") else ()
-    types = _TYPES.get(schema.get("type", ""), others)
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get("x-kubernetes-int-or-string") else ())
+    has_type = isinstance(value, wanted) and (wanted == (bool,) or not isinstance(value, bool))
+    if not has_type:
         yield path, f"must be of type {schema.get('type', 'integer or string')}: {_shown(value)}"
         return
     for key, holds, message in _BOUNDS:
