@@ -204,7 +204,6 @@ def _check(binding: Any, name: str, namespace: str) -> None:
 
 
 def _objects(name: str, namespace: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the service account and its role binding."""
     metadata = {"name": name, "namespace": namespace, "labels": {names.APP_PART_OF: names.MANAGER}}
     account = {
         "apiVersion": "v1",

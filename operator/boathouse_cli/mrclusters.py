@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -85,7 +85,7 @@ class Status(model.Status, frozen=True, kw_only=True):
     slots: int = 0
     containers: Containers | None = None
     applications: int = 0
-    hdfs: dict[str, int] = msgspec.field(default_factory=dict)
+    hdfs: dict[str, Any] = msgspec.field(default_factory=dict)
     size: Size | None = None
     levels: tuple[Level, ...] = msgspec.field(default=(), name="sizes")
     addresses: dict[str, str] = msgspec.field(default_factory=dict)

@@ -102,7 +102,6 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
 
 
 def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
-    """Return the pods of a cluster by host."""
     pods = gateway.pods(f"{names.LABEL_JOB_UID}={uid},{LABEL_HOST}")
     return {pod["metadata"]["labels"][LABEL_HOST]: pod for pod in pods}
 

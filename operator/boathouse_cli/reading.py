@@ -171,7 +171,6 @@ def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) 
 
 
 def _print(found: T, output: options.Format, draw: Callable[[T], console.RenderableType]) -> None:
-    """Print data, or a table of them."""
     if output is options.Format.TABLE:
         console.Console().print(draw(found))
     else:

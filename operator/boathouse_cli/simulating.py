@@ -27,19 +27,30 @@ if TYPE_CHECKING:
 def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     """Return a table with a row for each profile."""
     first = next(iter(found.values()))
+    has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
+    # How long applications that start whole waited, and the CPU that was kept for them and free
+    of_gangs = ("GANGS WAIT", "KEPT IDLE") if has_gangs else ()
+    heads = (
+        "MEAN",
+        "MEDIAN",
+        "P95",
+        "MAKESPAN",
+        "MEMORY",
+        "CPU",
+        "ELASTIC",
+        "LOCAL",
+        "SUSPENDED",
+        *of_gangs,
+        "EVENTS/S",
+    )
     drawn = table.Table(
+        table.Column("PROFILE", no_wrap=True),
+        *(table.Column(head, justify="right", no_wrap=True) for head in heads),
         title=f"{title}: {first.jobs:,} jobs, {first.tasks:,} tasks; times in seconds",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    drawn.add_column("PROFILE", no_wrap=True)
-    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"):
-        drawn.add_column(column, justify="right", no_wrap=True)
-    # How long applications that start whole waited, and the CPU that was kept for them and free
-    has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
-    for column in (*(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()), "EVENTS/S"):
-        drawn.add_column(column, justify="right", no_wrap=True)
     for name, outcome in found.items():
         drawn.add_row(
             name,

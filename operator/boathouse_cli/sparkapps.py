@@ -9,7 +9,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -64,7 +64,6 @@ def _executor(app: SparkApp, match: re.Match[str], seen: Mapping[str, model.Raw]
 
 
 def _time_s(event: model.Raw) -> float | None:
-    """Return when an event occurred first."""
     text = event.get("eventTime") or event.get("firstTimestamp") or event.get("lastTimestamp")
     return model.epoch_s(text) if text else None
 
@@ -110,10 +109,10 @@ class Driver(wire.View, frozen=True, kw_only=True):
 class _Status(model.Status, frozen=True, kw_only=True):
     attempt: int = 0
     driver: Driver | None = None
-    executors: dict[str, int] = msgspec.field(default_factory=dict)
-    tasks: dict[str, int] = msgspec.field(default_factory=dict)
-    stages: dict[str, int] = msgspec.field(default_factory=dict)
-    requests: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
+    executors: dict[str, Any] = msgspec.field(default_factory=dict)
+    tasks: dict[str, Any] = msgspec.field(default_factory=dict)
+    stages: dict[str, Any] = msgspec.field(default_factory=dict)
+    requests: dict[str, Any] = msgspec.field(default_factory=dict)
     progress_percent: int | None = None
     past_attempts: tuple[Attempt, ...] = ()
     last_log: str = ""

@@ -44,8 +44,8 @@ def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
     for cluster in entries:
         status = cluster.status
         used = model.size(status.hdfs["usedBytes"]) if "usedBytes" in status.hdfs else ""
-        nodes = (status.core.text, status.transient.text)
-        row = (cluster.name, cluster.phase, *nodes, status.load, cluster.queue, cluster.policy, used, why(cluster))
+        sizes = (status.core.text, status.transient.text, status.load)
+        row = (cluster.name, cluster.phase, *sizes, cluster.queue, cluster.policy, used, why(cluster))
         drawn.add_row(*((cluster.namespace, *row) if namespaces else row))
     return drawn
 
@@ -120,9 +120,8 @@ def _decided(side: model.Raw) -> str:
 
 def explanation(entry: explain.Explanation) -> table.Table:
     """Return the table of an explanation's details."""
-    drawn = table.Table.grid(padding=(0, 2))
-    drawn.add_column(style="dim", no_wrap=True)
-    drawn.add_column(overflow="fold")
+    columns = (table.Column(style="dim", no_wrap=True), table.Column(overflow="fold"))
+    drawn = table.Table.grid(*columns, padding=(0, 2))
     for what, details in entry.details:
         drawn.add_row(f"  {what}", details)
     return drawn
@@ -142,7 +141,5 @@ def seconds(entries: Sequence[picture.Share], title: str = "") -> table.Table:
 
 
 def _plain(*columns: str) -> table.Table:
-    drawn = table.Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        drawn.add_column(column, overflow="fold")
-    return drawn
+    heads = (table.Column(column, overflow="fold") for column in columns)
+    return table.Table(*heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")

@@ -84,7 +84,6 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
 
 
 def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
-    """Return the pod of the running driver."""
     running = [
         pod
         for pod in sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))

@@ -80,8 +80,7 @@ def _say(job: model.Job, last_line: tuple[str, float], screen: rich_console.Cons
 
 def follow_driver(gateway: Gateway, name: str) -> None:
     """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr."""
-    screen = rich_console.Console(stderr=True)
-    last_line: tuple[str, float] = ("", 0.0)
+    screen, last_line = rich_console.Console(stderr=True), ("", 0.0)
     printed: set[str] = set()
     while True:
         job = kinds.job(gateway, kinds.SPARKAPP, name)

@@ -237,8 +237,7 @@ class _Application:
                 fields.note_left(self._draft)
         for role, fields in roles.items():
             self._collect_pods(role, fields)
-        for key, text in spec.texts("nodeSelector").items():
-            self._set(f"spark.kubernetes.node.selector.{key}", text, spec.path("nodeSelector"))
+        self._set_all("spark.kubernetes.node.selector", spec.texts("nodeSelector"), spec.path("nodeSelector"))
         if self._conf.get("spark.dynamicAllocation.enabled") != "true":
             self._conf.setdefault("spark.executor.instances", "1")  # the other operator's default; Spark's own is 2
 
@@ -261,24 +260,25 @@ class _Application:
             self._set(own, image, fields.path("image"))
         elif generic in self._where and own in self._conf:
             self._set(own, self._conf[generic], self._where[generic])
-        for key, text in self._draft.metadata.get("labels", {}).items():
-            self._set(f"{prefix}.label.{key}", text, "metadata.labels")
+        self._set_all(f"{prefix}.label", self._draft.metadata.get("labels", {}), "metadata.labels")
         for field, part in (("labels", "label"), ("annotations", "annotation"), ("nodeSelector", "node.selector")):
-            for key, text in fields.texts(field).items():
-                self._set(f"{prefix}.{part}.{key}", text, fields.path(field))
+            self._set_all(f"{prefix}.{part}", fields.texts(field), fields.path(field))
         references = fields.inner("envSecretKeyRefs")
         for name in references.names():
             key = references.inner(name)
             text = f"{key.text('name') or ''}:{key.text('key') or ''}"
             self._set(f"{prefix}.secretKeyRef.{name}", text, fields.path("envSecretKeyRefs"))
-        for name, text in fields.texts("envVars").items():
-            self._set(f"{_VARIABLE[role]}.{name}", text, fields.path("envVars"))
+        self._set_all(_VARIABLE[role], fields.texts("envVars"), fields.path("envVars"))
         for secret in fields.mappings("secrets"):
             name, folder = str(secret.get("name")), str(secret.get("path")).rstrip("/")
             path = f"{fields.path('secrets')}.{name}"
             self._set(f"{prefix}.secrets.{name}", folder, path)
             if (known := _FILES_OF_SECRETS.get(str(secret.get("secretType")))) is not None:
                 self._set(f"{_VARIABLE[role]}.{known[0]}", f"{folder}/{known[1]}", path)
+
+    def _set_all(self, prefix: str, texts: Mapping[str, str], path: str) -> None:
+        for key, text in texts.items():
+            self._set(f"{prefix}.{key}", text, path)
 
     def _set(self, key: str, value: str, path: str) -> None:
         if self._conf.get(key, value) != value:
