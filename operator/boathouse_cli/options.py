@@ -66,13 +66,13 @@ Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")
 
 def print_data(value: Any, form: Format | ListFormat) -> None:
     """Print a value as JSON or YAML."""
-    plain = _plain(value)
+    text = json.dumps(value, default=dataclasses.asdict, indent=2)
     if form == Format.YAML:
         import yaml
 
-        print(yaml.safe_dump(plain, sort_keys=False), end="")
+        print(yaml.safe_dump(json.loads(text), sort_keys=False), end="")
     else:
-        print(json.dumps(plain, indent=2))
+        print(text)
 
 
 def print_manifests(*manifests: Any) -> None:
@@ -80,17 +80,6 @@ def print_manifests(*manifests: Any) -> None:
     import yaml
 
     print(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True), end="")
-
-
-def _plain(value: Any) -> Any:
-    """Return a value with dataclasses and tuples turned into dicts and lists."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
 
 
 def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:

@@ -78,14 +78,6 @@ def show(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, int
 
 def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now_s: float) -> console.Group:
     """Return the tables of nodes, queues and unfinished jobs; a note for each that the user may not read."""
-    refused: list[CommandError] = []
-
-    def read(part: Callable[[], console.RenderableType]) -> console.RenderableType:
-        try:
-            return part()
-        except CommandError as error:
-            refused.append(error)
-            return f"({error})"
 
     def nodes() -> console.RenderableType:
         return tables.nodes(usage.of_nodes(gateway.objects("nodes"), gateway.pods("", all_namespaces=True)))
@@ -98,10 +90,18 @@ def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now
     def shares() -> console.RenderableType:
         return tables.queues(queues_of(gateway, operator_namespace))
 
-    parts = [read(part) for part in (nodes, shares, jobs)]
-    if len(refused) == len(parts):
+    parts: list[console.RenderableType] = []
+    refused: list[CommandError] = []
+    sections = (nodes, shares, jobs)
+    for section in sections:
+        try:
+            parts += [section(), ""]
+        except CommandError as error:
+            refused.append(error)
+            parts += [f"({error})", ""]
+    if len(refused) == len(sections):
         raise refused[0]
-    return console.Group(*(line for part in parts for line in (part, "")))
+    return console.Group(*parts)
 
 
 _UNWRAPPED: Final = 10_000

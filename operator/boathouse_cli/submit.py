@@ -20,8 +20,6 @@ from boathouse_cli import options
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from boathouse_cli import kinds, model
     from boathouse_cli.conversion.draft import Carried
     from boathouse_cli.gateway import Gateway
@@ -104,20 +102,13 @@ def create_with_files(
 
 def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
     """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
-    for name in dict.fromkeys(_named(former["spec"])):
+    volumes, files = former["spec"].get("volumes") or (), former["spec"].get("files") or ()
+    mounted = [volume.get("configMapName") for volume in volumes]
+    fetched = [(file.get("configMapKeyRef") or {}).get("name") for file in files]
+    for name in filter(None, dict.fromkeys(mounted + fetched)):
         owners = gateway.get("configmaps", name)["metadata"].get("ownerReferences") or []
         if any(owner["uid"] == former["metadata"]["uid"] for owner in owners):
             gateway.patch("configmaps", name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
-
-
-def _named(spec: model.Raw) -> Iterator[str]:
-    """Yield the names of ConfigMaps that files and volumes of a spec name."""
-    for volume in spec.get("volumes") or ():
-        if name := volume.get("configMapName"):
-            yield name
-    for file in spec.get("files") or ():
-        if reference := file.get("configMapKeyRef"):
-            yield reference["name"]
 
 
 def _owner(raw: model.Raw) -> dict[str, str]:
