@@ -192,11 +192,9 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
             draft = Draft(source)
             try:
                 _check_shell(draft, command, command.words[at + 1 :])
+                yield _application(draft, words, read)
             except Unconvertible as why:
                 yield draft.refuse(why)
-            else:
-                found = convert(words, source=source, read=read)
-                yield dataclasses.replace(found, notes=(*draft.notes, *found.notes))
         elif command.is_open and programs.SPARK_LINE.search(command.source):
             yield Draft(source).refuse(_OPEN)
 
@@ -210,12 +208,13 @@ def convert(
     """
     draft = Draft(source, carried=carried)
     try:
-        return _application(draft, _parse(draft, _after_program(draft, words)), read)
+        return _application(draft, words, read)
     except Unconvertible as why:
         return draft.refuse(why)
 
 
-def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> Converted:
+def _application(draft: Draft, words: Sequence[str], read: Callable[[str], str]) -> Converted:
+    parsed = _parse(draft, _after_program(draft, words))
     if not parsed.words:
         raise Unconvertible(PROGRAM, "has no application: name a Python file or a jar")
     file, *arguments = parsed.words

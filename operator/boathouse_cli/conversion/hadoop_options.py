@@ -274,6 +274,9 @@ def split_list(text: str) -> list[str]:
     return [*items, text[start:]]
 
 
+_PIECE: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^ '"]+)|(?P<open>['"])""")
+
+
 def split_command(text: str) -> list[str]:
     """Return the words of a command as PipeMapRed splits them: at spaces and quotes, without escapes.
 
@@ -282,17 +285,10 @@ def split_command(text: str) -> list[str]:
     Raises:
         ValueError: A quote is not closed; Hadoop takes the rest as a word.
     """
-    found, start, quote = [], 0, ""
-    for place, char in enumerate(text):
-        before = quote
-        if char in "'\"" and quote in {"", char}:
-            quote = "" if quote else char
-        if quote != before or (char == " " and not quote):
-            found.append(text[start:place])
-            start = place + 1
-    if quote:
+    pieces = list(_PIECE.finditer(text))
+    if any(piece["open"] for piece in pieces):
         raise ValueError("No closing quotation")
-    return [word for word in [*found, text[start:]] if word]
+    return list(filter(None, (piece["single"] or piece["double"] or piece["plain"] for piece in pieces)))
 
 
 def shipped(command: str, files: Sequence[str]) -> str:
