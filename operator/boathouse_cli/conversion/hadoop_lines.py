@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import posixpath
 import re
 import shlex
@@ -63,17 +62,6 @@ _OF_FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
 _STAGES: Final = ("mapper", "combiner", "reducer")
 _S3: Final = re.compile("s3[an]?://")
 _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
-
-
-def convert_streaming(
-    words: Sequence[str], *, cluster: str | None, source: str, carried: Carried | None = None
-) -> Converted:
-    """Convert the words after the jar; without an MRCluster, the tasks have pods of their own."""
-    draft = Draft(source, MRJOB, carried)
-    try:
-        return _Job(draft, hadoop_options.parse(draft, words), cluster).made()
-    except Unconvertible as why:
-        return draft.refuse(why)
 
 
 class _Job:
@@ -335,15 +323,14 @@ def convert(words: Sequence[str], cluster: str | None, carried: Carried | None =
     All words after another jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
     """
     at = programs.find(words) or 0
-    draft = Draft(" ".join(words[at : at + 2]), MRJOB)
+    draft = Draft(" ".join(words[at : at + 2]), MRJOB, carried)
     programs.note_before(draft, words[:at])
     try:
         words = _without_options(draft, words[at + 1 :])
         options = _streaming_options(words)
-        if options is not None:
-            found = convert_streaming(options, cluster=cluster, source=draft.source, carried=carried)
-            return dataclasses.replace(found, notes=(*draft.notes, *found.notes))
-        return _of_jar(draft, words, cluster)
+        if options is None:
+            return _of_jar(draft, words, cluster)
+        return _Job(draft, hadoop_options.parse(draft, options), cluster).made()
     except Unconvertible as why:
         return draft.refuse(why)
 
