@@ -238,14 +238,14 @@ class Selection:
         for is_refused, advice in (
             (is_cluster and is_of_job, "--task, --executor and --attempt are for jobs: pass HOST and --container"),
             (is_cluster and follows_all, "--follow requires --container, such as -c namenode"),
-            (not is_cluster and self.host, "HOST is for MRClusters: leave it out"),
-            (is_spark and self.task, "--task is for MRJobs: pass --executor N, or nothing for the driver"),
-            (is_spark and self.container, "--container is for MRClusters and jobs on them: leave it out"),
+            (not is_cluster and self.host is not None, "HOST is for MRClusters: leave it out"),
+            (is_spark and self.task is not None, "--task is for MRJobs: pass --executor N, or nothing for the driver"),
+            (is_spark and self.container is not None, "--container is for MRClusters and jobs on them: leave it out"),
             (
                 is_mrjob and self.executor is not None,
                 "--executor is for SparkApps: pass --task, such as --task m-00000",
             ),
-            (is_mrjob and self.follow and not self.task, "--follow requires --task, such as --task m-00000"),
+            (is_mrjob and self.follow and self.task is None, "--follow requires --task, such as --task m-00000"),
         ):
             if is_refused:
                 raise UsageError(advice)
@@ -267,7 +267,6 @@ class Selection:
 def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *, tail: int | None) -> None:
     """Print the logs of the pods that are meant."""
     job = kinds.job(gateway, kind, name)
-    lines: Iterable[str] | None = None
     if isinstance(job, mrclusters.MRCluster):
         lines = of_cluster(gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow)
     elif isinstance(job, mrjobs.MRJob) and job.cluster:
@@ -279,7 +278,9 @@ def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *,
         lines = of_job(gateway, job, selection.container, tail=tail)
     elif selection.container is not None:
         raise UsageError(f"{job.title} does not run on an MRCluster: leave --container out")
-    for line in _of_pods(gateway, kind, job, selection, tail) if lines is None else lines:
+    else:
+        lines = _of_pods(gateway, kind, job, selection, tail)
+    for line in lines:
         print(line)
 
 
