@@ -233,11 +233,11 @@ class Draft:
 
     def extend(self, path: str, more: list[Any]) -> None:
         """Add to a field that is a list; an item with a known name replaces the former one."""
-        names_ = {item["name"] for item in more if isinstance(item, dict) and "name" in item}
+        taken = [item["name"] for item in more if isinstance(item, dict) and "name" in item]
         known = [
             item
             for item in self.get(path) or []
-            if item not in more and not (isinstance(item, dict) and item.get("name") in names_)
+            if item not in more and not (isinstance(item, dict) and "name" in item and item["name"] in taken)
         ]
         if more:
             self.put(path, [*known, *more])
