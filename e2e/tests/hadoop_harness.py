@@ -81,7 +81,7 @@ class Clusters:
 
     def raw(self, name: str) -> model.Raw:
         """The cluster as the API has it."""
-        return self.place.gateway.job(kinds.MRCLUSTER.plural, name)
+        return self.place.gateway.get(kinds.MRCLUSTER.plural, name)
 
     def look(self, name: str) -> mrclusters.MRCluster:
         """The cluster now."""
@@ -92,7 +92,8 @@ class Clusters:
 
         def is_ready() -> mrclusters.MRCluster | None:
             found = self.look(name)
-            return found if found.phase == "Ready" and not found.core.pending and not found.transient.pending else None
+            is_whole = not found.status.core.pending and not found.status.transient.pending
+            return found if found.phase == "Ready" and is_whole else None
 
         return harness.until(is_ready, f"mrcluster/{name} is ready", timeout_s=TIMEOUT_S, every_s=0.5)
 
@@ -101,7 +102,8 @@ class Clusters:
 
         def has() -> mrclusters.MRCluster | None:
             found = self.look(name)
-            return found if found.transient.ready == found.transient.wanted == count and not found.leaving else None
+            sizes = found.status.transient
+            return found if sizes.ready == sizes.wanted == count and not found.status.leaving else None
 
         return harness.until(has, f"mrcluster/{name} has {count} transient nodes", timeout_s=TIMEOUT_S, every_s=0.5)
 

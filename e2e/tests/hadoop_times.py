@@ -42,7 +42,7 @@ class Times:
 def measured(clusters: Clusters, name: str) -> Times:
     """Read the times of a cluster whose nodes have all registered, and none again."""
     cluster, pods = clusters.look(name), clusters.pods(name)
-    assert cluster.ready_s is not None
+    assert cluster.status.ready_s is not None
     registered_s = {
         container: max(second for pod in pods.values() for second in _registered_s(clusters, pod, container))
         for container in REGISTERED
@@ -53,7 +53,7 @@ def measured(clusters: Clusters, name: str) -> Times:
         started_s=max(second for pod in pods.values() for second in _started_s(pod)) - began_s,
         stored_s=registered_s["datanode"] - began_s,
         computed_s=registered_s["nodemanager"] - began_s,
-        ready_s=cluster.ready_s - began_s,
+        ready_s=cluster.status.ready_s - began_s,
     )
 
 

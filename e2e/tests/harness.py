@@ -126,7 +126,7 @@ class Place:
 
     def look(self, name: str) -> mrjobs.MRJob:
         """Return the job now."""
-        return mrjobs.read(self.gateway.job(kinds.MRJOB.plural, name))
+        return mrjobs.read(self.gateway.get(kinds.MRJOB.plural, name))
 
     def finish(self, name: str, timeout_s: float = TIMEOUT_S) -> mrjobs.MRJob:
         """Wait until a job ends, whichever way."""

@@ -105,7 +105,7 @@ class Applications:
 
     def raw(self, name: str) -> model.Raw:
         """The application as the API has it."""
-        return self.place.gateway.job(kinds.SPARKAPP.plural, name)
+        return self.place.gateway.get(kinds.SPARKAPP.plural, name)
 
     def finish(self, name: str) -> sparkapps.SparkApp:
         """Wait until an application ends, whichever way."""

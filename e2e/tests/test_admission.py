@@ -52,7 +52,7 @@ def count_words(place: Place, name: str) -> None:
     job = place.succeed(place.start(name))
     assert harness.pairs(place.parts(name)) == harness.counted(DATA)
     assert job.maps.succeeded == job.maps.total == 2
-    assert place.gateway.job(kinds.MRJOB.plural, name)["status"]["failures"]["user"] == 0
+    assert place.gateway.get(kinds.MRJOB.plural, name)["status"]["failures"]["user"] == 0
     pods = place.raw_pods(name)
     assert all(map(is_changed, pods))
     requests = {pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in pods}

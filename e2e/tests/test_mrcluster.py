@@ -36,7 +36,7 @@ def senders(clusters: Clusters) -> list[Any]:
 def test_a_hadoop_cluster_runs_a_streaming_job_and_a_jar_on_a_text_in_its_hdfs(hadoop: Clusters) -> None:
     hadoop.start("lake", core={"count": 2})
     cluster = hadoop.ready("lake")
-    assert (cluster.core.text, cluster.hdfs["liveDataNodes"]) == ("2/2", 2)
+    assert (cluster.status.core.text, cluster.status.hdfs["liveDataNodes"]) == ("2/2", 2)
     hadoop_harness.fill(hadoop, "lake")
     hadoop.streaming("lake", "commands")
     hadoop.succeed("commands")

@@ -37,7 +37,7 @@ def failed(place, name):
 
 
 def status(place, name):
-    return place.gateway.job("mrjobs", name).get("status", {})
+    return place.gateway.get("mrjobs", name).get("status", {})
 
 
 def of_type(place, name, task_type):
@@ -218,4 +218,4 @@ def test_the_last_words_of_a_task_are_in_the_status_but_no_secret(place):
     assert "cannot reach ***" in condition.message
     found = status(place, "talks")
     assert found["lastFailures"][0]["exitCode"] == 7
-    assert "pg-canary" not in json.dumps(place.gateway.job("mrjobs", "talks"))
+    assert "pg-canary" not in json.dumps(place.gateway.get("mrjobs", "talks"))

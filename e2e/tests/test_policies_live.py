@@ -62,7 +62,7 @@ def earlier_jobs():
 
 
 def raw(place, name):
-    return place.gateway.job("mrjobs", name)
+    return place.gateway.get("mrjobs", name)
 
 
 def prediction(place, name):

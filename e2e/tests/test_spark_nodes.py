@@ -82,4 +82,4 @@ def test_executors_of_a_node_that_is_switched_off_are_replaced_on_another(
     label(cluster, kept, "=true")
     app = apps.succeed("moved")
     assert total(apps, "moved") == EXPECTED
-    assert (app.attempt, app.driver_node) == (1, kept)
+    assert (app.attempt, app.driver.node) == (1, kept)

@@ -58,7 +58,10 @@ def check_explained(apps: Applications, name: str) -> None:
     app, said = apps.look(name), explained(apps, name)
     assert f"sparkapp/{name} is in phase Running (" in said
     assert "1 executors running)" in said
-    assert f"attempt 1, pod {app.driver_pod} on {app.driver_node}, UI at {app.ui_address} in the cluster" in said
+    assert (
+        f"attempt 1, pod {app.driver.pod_name} on {app.driver.node}, UI at {app.driver.ui_address} in the cluster"
+        in said
+    )
     assert "driver: 200m cpu, 896Mi memory" in said
 
 

@@ -62,7 +62,7 @@ def test_reduces_stop_while_a_map_uses_their_cpu_and_continue_with_the_right_out
         job = place.succeed(reduces.JOB)
         assert harness.pairs(place.parts(reduces.JOB)) == harness.counted(data)
         assert [*recording.over_commits(), *recording.wrong_suspensions()] == []
-    counters = place.gateway.job("mrjobs", reduces.JOB)["status"]["counters"]
+    counters = place.gateway.get("mrjobs", reduces.JOB)["status"]["counters"]
     assert counters["Boathouse"]["Suspended milliseconds"] > 5000
     assert not job.failures
 

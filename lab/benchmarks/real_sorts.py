@@ -139,7 +139,7 @@ class Sorts:
         took_s: dict[str, float] = {}
         spilled, left = 0, {f"{name}-{job.name}": job for job in jobs}
         while left:
-            for raw in self._place.gateway.jobs(kinds.MRJOB.plural, all_namespaces=False):
+            for raw in self._place.gateway.objects(kinds.MRJOB.plural, all_namespaces=False):
                 found = mrjobs.read(raw)
                 if found.finished and (job := left.pop(found.name, None)) is not None:
                     took_s[job.name] = time.monotonic() - submitted_s[job.name]

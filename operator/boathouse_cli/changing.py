@@ -3,6 +3,7 @@
 `enable-spark` lets the drivers of SparkApps create executors in a namespace.
 """
 
+import copy
 import re
 import sys
 from typing import TYPE_CHECKING, Annotated, Any, Final
@@ -12,10 +13,11 @@ import typer
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
 from boathouse_cli import options
-from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode
+from boathouse_cli.errors import AlreadyExistsError, CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from boathouse_cli import kinds, model
+    from boathouse_cli.gateway import Gateway
 
 Jobs = Annotated[
     list[str],
@@ -53,8 +55,8 @@ def _set_suspended(
     for kind, name in targets:
         job = kinds.job(gateway, kind, name)
         if job.finished:
-            raise CommandError(f"{job.title} has ended ({job.phase}): use `boathouse retry`", ExitCode.USAGE)
-        gateway.patch_job(kind.plural, name, {"spec": {"suspend": is_suspended}})
+            raise UsageError(f"{job.title} has ended ({job.phase}): use `boathouse retry`")
+        gateway.patch(kind.plural, name, {"spec": {"suspend": is_suspended}})
         print(f"{job.title} {'suspended' if is_suspended else 'resumed'}")
 
 
@@ -76,17 +78,16 @@ def delete(
     targets = list(map(kinds.object_target, objects))
     clusters = [name for kind, name in targets if kind is kinds.MRCLUSTER]
     if clusters and not yes:
-        raise CommandError(f"mrcluster/{clusters[0]} may have files in its HDFS: pass --yes", ExitCode.USAGE)
+        raise UsageError(f"mrcluster/{clusters[0]} may have files in its HDFS: pass --yes")
     gateway = options.gateway(kubeconfig, context, namespace)
     for kind, name in targets:
-        gateway.delete_job(kind.plural, name)
+        gateway.delete(kind.plural, name)
         print(f"{kind.name}/{name} deleted")
 
 
 def retry(
     job: Annotated[
-        str,
-        typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs),
+        str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
     ],
     namespace: options.Namespace = None,
     context: options.Context = None,
@@ -95,27 +96,24 @@ def retry(
         str | None, typer.Option(help="Name of the new object; default: the old name with a suffix.")
     ] = None,
     dry_run: options.DryRun = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
-    ] = False,
+    wait: options.Wait = False,
 ) -> None:
     """Run a failed job again, as a new object with its spec. The failed one stays."""
-    import yaml
     from rich import console
 
     from boathouse_cli import kinds, submit, watching
 
     kind, failed_name = kinds.job_target(job)
     gateway = options.gateway(kubeconfig, context, namespace)
-    raw = gateway.job(kind.plural, failed_name)
+    raw = gateway.get(kind.plural, failed_name)
     failed = kind.read(raw)
     if not failed.finished or failed.phase == "Succeeded":
-        raise CommandError(f"{failed.title} has not failed (phase {failed.phase or 'Pending'})", ExitCode.USAGE)
+        raise UsageError(f"{failed.title} has not failed (phase {failed.phase or 'Pending'})")
     manifest = again(raw, kind, name)
     if dry_run:
-        print(yaml.safe_dump(manifest, sort_keys=False, allow_unicode=True), end="")
+        options.print_manifests(manifest)
         return
-    created = gateway.create_job(kind.plural, manifest)
+    created = gateway.create(kind.plural, manifest)
     made = kind.read(created)
     try:
         submit.share_files(gateway, raw, created)
@@ -127,26 +125,14 @@ def retry(
 
 
 def again(raw: "model.Raw", kind: "kinds.Kind", name: str | None) -> dict[str, Any]:
-    """Return a new object with the spec, the labels and the annotations of another.
-
-    Args:
-        raw: The other, as the API server has it.
-        kind: Its kind.
-        name: Of the new object; None: the API server adds a suffix to that of the other.
-    """
-    from boathouse.resources import names
-
+    """Return a new object with the spec, labels and annotations of another, by default with its name and a suffix."""
     metadata = raw["metadata"]
     made: dict[str, Any] = (
         {"generateName": metadata.get("generateName") or f"{metadata['name']}-"} if name is None else {"name": name}
     )
+    ours = (f"{names.GROUP}/", "kubectl.kubernetes.io/")
     for field in ("labels", "annotations"):
-        kept = {
-            key: value
-            for key, value in (metadata.get(field) or {}).items()
-            if not key.startswith((f"{names.GROUP}/", "kubectl.kubernetes.io/"))
-        }
-        if kept:
+        if kept := {key: text for key, text in (metadata.get(field) or {}).items() if not key.startswith(ours)}:
             made[field] = kept
     spec = {field: value for field, value in raw["spec"].items() if field != "suspend"}
     return {"apiVersion": raw["apiVersion"], "kind": kind.title, "metadata": made, "spec": spec}
@@ -170,26 +156,25 @@ def enable_spark(
     Needs the role admin in the namespace. What exists stays as it is.
     """
     if re.fullmatch(ACCOUNT_PATTERN, name) is None:
-        raise CommandError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME', ExitCode.USAGE)
-    import yaml
-
-    if dry_run and namespace:  # needs no cluster
-        print(yaml.safe_dump_all([_account(name, namespace), _binding(name, namespace)], sort_keys=False), end="")
+        raise UsageError(f'"{name}" is no account for drivers: use {ACCOUNT} or {ACCOUNT}-NAME')
+    # Without a request to the cluster, its kubeconfig need not be there.
+    gateway = None if dry_run and namespace else options.gateway(kubeconfig, context, namespace)
+    account, binding = _objects(name, gateway.namespace if gateway else namespace or "")
+    if dry_run or gateway is None:
+        options.print_manifests(account, binding)
         return
-    gateway = options.gateway(kubeconfig, context, namespace)
-    account, binding = _account(name, gateway.namespace), _binding(name, gateway.namespace)
-    if dry_run:
-        print(yaml.safe_dump_all([account, binding], sort_keys=False), end="")
-        return
-    if gateway.has_cluster_role(CLUSTER_ROLE) is False:
-        raise CommandError(
-            f"the cluster has no ClusterRole {CLUSTER_ROLE}: install or upgrade Boathouse there, with helm",
-            ExitCode.NOT_FOUND,
-        )
-    print(f"serviceaccount/{name} {_created(gateway.create_account, account)}")
-    result = _created(gateway.create_role_binding, binding)
+    try:
+        gateway.get("clusterroles", CLUSTER_ROLE)
+    except CommandError as error:  # users need not have the right to read it
+        if error.code is ExitCode.NOT_FOUND:
+            raise CommandError(
+                f"the cluster has no ClusterRole {CLUSTER_ROLE}: install or upgrade Boathouse there, with helm",
+                ExitCode.NOT_FOUND,
+            ) from error
+    print(f"serviceaccount/{name} {_created(gateway, 'serviceaccounts', account)}")
+    result = _created(gateway, "rolebindings", binding)
     if result != "created":
-        _check(gateway.role_binding(name), name, gateway.namespace)
+        _check(gateway.get("rolebindings", name), name, gateway.namespace)
     print(f"rolebinding/{name} {result}")
     field = "" if name == ACCOUNT else f", with spec.driver.serviceAccountName: {name}"
     print(
@@ -197,26 +182,19 @@ def enable_spark(
     )
 
 
-def _created(create: Any, manifest: dict[str, Any]) -> str:
+def _created(gateway: "Gateway", plural: str, manifest: dict[str, Any]) -> str:
     try:
-        create(manifest)
+        gateway.create(plural, manifest)
     except AlreadyExistsError:
         return "unchanged"
     return "created"
 
 
 def _check(binding: Any, name: str, namespace: str) -> None:
-    """Check a binding that was there.
-
-    Raises:
-        CommandError: It gives other rights, or to others.
-    """
-    subjects = [
-        subject
-        for subject in binding.get("subjects") or ()
-        if subject.get("kind") == "ServiceAccount" and subject.get("name") == name
-    ]
-    is_ours = any(subject.get("namespace", namespace) == namespace for subject in subjects)
+    """Check a binding that was there."""
+    account = ("ServiceAccount", name, namespace)
+    subjects = binding.get("subjects") or ()
+    is_ours = account in [(of.get("kind"), of.get("name"), of.get("namespace", namespace)) for of in subjects]
     role = binding["roleRef"]
     if not is_ours or (role["kind"], role["name"]) != ("ClusterRole", CLUSTER_ROLE):
         raise CommandError(
@@ -225,24 +203,19 @@ def _check(binding: Any, name: str, namespace: str) -> None:
         )
 
 
-def _account(name: str, namespace: str) -> dict[str, Any]:
-    return {
+def _objects(name: str, namespace: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    metadata = {"name": name, "namespace": namespace, "labels": {names.APP_PART_OF: names.MANAGER}}
+    account = {
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": _metadata(name, namespace),
+        "metadata": metadata,
         "automountServiceAccountToken": False,  # drivers' pods request the token themselves
     }
-
-
-def _binding(name: str, namespace: str) -> dict[str, Any]:
-    return {
+    binding = {
         "apiVersion": f"{_RIGHTS}/v1",
         "kind": "RoleBinding",
-        "metadata": _metadata(name, namespace),
+        "metadata": copy.deepcopy(metadata),  # else YAML has an anchor
         "roleRef": {"apiGroup": _RIGHTS, "kind": "ClusterRole", "name": CLUSTER_ROLE},
         "subjects": [{"kind": "ServiceAccount", "name": name, "namespace": namespace}],
     }
-
-
-def _metadata(name: str, namespace: str) -> dict[str, Any]:
-    return {"name": name, "namespace": namespace, "labels": {names.APP_PART_OF: names.MANAGER}}
+    return account, binding

@@ -13,14 +13,11 @@ import typer
 
 from boathouse.resources import names
 from boathouse_cli import changing, options, record, submit
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 GROUP: Final = "boathouse.commands"
 """Entry points by which a distribution adds commands: the name of a command, and its function."""
-COMMANDS: Final = {
-    "reproduce": "Run the papers' experiments.",
-    "board": "Compare profiles on many workloads.",
-}
+COMMANDS: Final = {"reproduce": "Run the papers' experiments.", "board": "Compare profiles on many workloads."}
 """Commands of the laboratory, and what they do."""
 
 
@@ -42,7 +39,7 @@ def _missing(name: str) -> Callable[[], None]:
     message = f"{name} is a command of boathouse-lab, which is not installed: pip install boathouse-lab"
 
     def refuse() -> None:
-        raise CommandError(message, ExitCode.USAGE)
+        raise UsageError(message)
 
     return refuse
 
@@ -107,9 +104,9 @@ def simulate(  # noqa: PLR0917  each is an option of the command
 ) -> None:
     """Simulate scheduling policies on a trace or workload. Prints job times, makespan and utilization."""
     if use_fluid and (nodes is not None or heartbeat is not None):
-        raise CommandError("--fluid excludes --nodes and --heartbeat: omit them", ExitCode.USAGE)
+        raise UsageError("--fluid excludes --nodes and --heartbeat: omit them")
     if load is not None and not use_fluid:
-        raise CommandError("--load requires --fluid: add --fluid or omit --load", ExitCode.USAGE)
+        raise UsageError("--load requires --fluid: add --fluid or omit --load")
     from boathouse_cli import simulating
 
     names = [*(profile or []), *(more or [])]
@@ -129,8 +126,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 ObjectArgument = Annotated[
-    str,
-    typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=options.objects),
+    str, typer.Argument(metavar="KIND/NAME", help=f"The object: {options.SYNTAX}.", autocompletion=options.objects)
 ]
 JobArgument = Annotated[
     str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
@@ -200,9 +196,7 @@ def list_jobs(
     state: Annotated[
         list[str] | None,
         typer.Option(
-            "--state",
-            "-s",
-            help="Only jobs in this phase, such as failed, or active or finished; repeat it.",
+            "--state", "-s", help="Only jobs in this phase, such as failed, or active or finished; repeat it."
         ),
     ] = None,
     output: Annotated[
@@ -318,7 +312,7 @@ def show_timeline(
     Of a Hadoop cluster, the picture has its nodes, and how many there were.
     """
     if output is not None and output.suffix not in {".html", ".svg"}:
-        raise CommandError(f"{output} ends neither in .html nor in .svg: choose one of these", ExitCode.USAGE)
+        raise UsageError(f"{output} ends neither in .html nor in .svg: choose one of these")
     from boathouse_cli import kinds, reading
 
     targets = list(map(kinds.object_target, jobs))
@@ -373,7 +367,7 @@ def open_ui(
 
     kind, name = kinds.object_target(job)
     if kind is kinds.MRJOB:
-        raise CommandError(f"{job} has no web UI: use `boathouse watch {job}`", ExitCode.USAGE)
+        raise UsageError(f"{job} has no web UI: use `boathouse watch {job}`")
     gateway = options.gateway(kubeconfig, context, namespace)
     found = ui.of_driver(gateway, name) if kind is kinds.SPARKAPP else ui.of_cluster(gateway, name, hdfs=hdfs)
     given = {"--kubeconfig": kubeconfig, "--context": context}

@@ -15,6 +15,8 @@ from boathouse_task.contract import TaskType
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from boathouse.cluster import wire
+
 Row = tuple[str, str]
 
 _LONGEST: Final = 512
@@ -46,10 +48,6 @@ GROUPS: Final = (
 """Groups of the order by size, the first to go first."""
 
 
-def _group(value: float) -> str:
-    return GROUPS[int(value)] if 0 <= value < len(GROUPS) else f"group {value:g}"
-
-
 MODELS: Final = ("the exponential model", "the additive model", "nobody slows it down")
 """What can predict slowdowns, in the order of ILA's `Learner.models`."""
 PREDICTORS: Final = ("the fuzzy model", "the lengths of the phases of earlier reduces", "the mean of earlier reduces")
@@ -59,8 +57,8 @@ SIZES: Final = ("two linear models", "its mean time per byte of input")
 """What can predict the size of a probed program's jobs, in the order of FSPY's `Predictor.standing`."""
 
 
-def _name(names: Sequence[str], value: float) -> str:
-    return names[int(value)] if 0 <= value < len(names) else f"number {value:g}"
+def _name(names: Sequence[str], value: float, other: str = "number") -> str:
+    return names[int(value)] if 0 <= value < len(names) else f"{other} {value:g}"
 
 
 _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
@@ -82,21 +80,21 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
     "gainSeconds": ("size", "gain {:.1f} s of job time".format),
     "costSeconds": ("size", "cost {:.1f} s".format),
     "lentMilli": ("size", lambda value: f"{quantity.format_milli(round(value))} CPU from suspended reducers"),
-    "group": ("order", _group),
+    "group": ("order", lambda value: _name(GROUPS, value, "group")),
     "assumedMemorySeconds": ("order", lambda value: f"unknown, taken as {value / _GIB:.1f} GiB·s"),
     "virtualMemorySeconds": ("order", lambda value: f"virtual size {value / _GIB:.1f} GiB·s"),
     "sizeModel": ("order", lambda value: f"sizes of the program predicted best by {_name(SIZES, value)}"),
     "sizeError": ("order", "with a mean error of {:.0%}".format),
 }
 """Figures of the policies: the subject of their row, and their text."""
-_OTHER: Final = "figures"
 
 
 def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     """Return why a pod is on its node, why it has its size, how long it ran, and its last suspension."""
-    annotations = model.annotations_of(raw)
+    pod = model.task_pod(raw)
+    annotations = pod.annotations
     rows = _of_figures(annotations.get(names.ANNOTATION_FIGURES, ""))
-    if "size" in rows and (ran_s := _ran_s(model.task_pod(raw))):
+    if "size" in rows and (ran_s := _ran_s(pod)):
         rows["size"].append(f"ran {model.duration(ran_s)}")
     if decision := annotations.get(names.ANNOTATION_DECISION):
         rows["size"] = [decision, *rows.get("size", ())]
@@ -105,18 +103,15 @@ def of_pod(raw: model.Raw, *, now_s: float) -> list[Row]:
     return found + ([("suspension", _suspension(raw, record, now_s))] if record else [])
 
 
-def of_mrjob(raw: model.Raw) -> Iterator[Row]:
+def of_mrjob(prediction: model.Raw, conditions: Mapping[str, wire.Condition]) -> Iterator[Row]:
     """Yield the predicted size of a job, and what its conditions say of suspended reducers and missing signals."""
-    prediction = (raw.get("status") or {}).get("prediction") or {}
     if size := "; ".join(_size(prediction)):
         yield "size", size
     if (probe := prediction.get("probe")) and probe != "None":
         yield "probe", ": ".join(filter(None, (probe, prediction.get("reason"))))
-    conditions = model.conditions(raw)
     for kind, subject in _CONDITIONS:
-        found = conditions.get(kind)
-        if found and found.message:
-            yield subject, found.message
+        if kind in conditions and (message := conditions[kind].message):
+            yield subject, message
 
 
 def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:
@@ -132,15 +127,11 @@ def of_tasks(pods: Sequence[model.TaskPod]) -> list[Row]:
         ("less memory", less, "{} with less memory, mean run time: predicted {}, {} with the ideal, realised {}"),
         ("refused", waited, "{} that waited for other neighbours, mean: waited {} to save {}, then ran {}"),
     )
-    return [(subject, text.format(_maps(found), *_means(found))) for subject, found, text in texts if found]
-
-
-def _maps(found: Sequence[object]) -> str:
-    return f"{len(found)} map{'s' * (len(found) != 1)}"
-
-
-def _means(found: Sequence[tuple[float, ...]]) -> list[str]:
-    return [f"{statistics.fmean(values):.1f} s" for values in zip(*found, strict=True)]
+    rows = []
+    for subject, found, text in texts:
+        means = (f"{statistics.fmean(values):.1f} s" for values in zip(*found, strict=True))
+        rows += [(subject, text.format(f"{len(found)} map{'s' * (len(found) != 1)}", *means))] if found else []
+    return rows
 
 
 def _ran_s(pod: model.TaskPod) -> float:
@@ -205,7 +196,7 @@ def _of_figures(written: str) -> dict[str, list[str]]:
     for name in (*_FIGURES, *sorted(figures.keys() - _FIGURES.keys())):
         if name not in figures:
             continue
-        subject, render = _FIGURES.get(name, (_OTHER, f"{name} {{:g}}".format))
+        subject, render = _FIGURES.get(name, ("figures", f"{name} {{:g}}".format))
         rows.setdefault(subject, []).append(render(figures[name]))
     return rows
 

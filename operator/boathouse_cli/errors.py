@@ -29,11 +29,21 @@ class ExitCode(enum.IntEnum):
 
 
 class CommandError(Exception):
-    """A failed command; its message is printed as one line and says what to do."""
+    """A failed command; its message is printed as one line and says what to do.
+
+    What checks the user's words or reads the cluster may raise it.
+    """
 
     def __init__(self, message: str, code: ExitCode = ExitCode.CLUSTER) -> None:
         super().__init__(message)
         self.code = code
+
+
+class UsageError(CommandError):
+    """Options, names, values or a local file are invalid, or the object's state does not allow the command."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, ExitCode.USAGE)
 
 
 class UnknownKindError(CommandError):
@@ -52,5 +62,5 @@ class StartingError(CommandError):
     """A web server of a pod does not serve yet."""
 
 
-class AlreadyExistsError(CommandError):
+class AlreadyExistsError(UsageError):
     """An object of this name is there."""

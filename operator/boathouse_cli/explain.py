@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import collections
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
+import msgspec
+
+from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import ConditionType as ClusterCondition
 from boathouse.resources.mrcluster.names import Reason as ClusterReason
@@ -19,10 +22,12 @@ from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from boathouse_cli.usage import Queue
 
+Row: TypeAlias = tuple[str, str]
+"""A subject, and details."""
 UNRECONCILED_AFTER_S: Final = 10.0
 """A job without a status after this time has no operator: a running operator writes one within a second."""
 
@@ -39,32 +44,40 @@ NO_PROBLEM: Final = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A headline, and rows of (subject, details)."""
+    """A headline, and rows of details."""
 
     headline: str
-    details: tuple[tuple[str, str], ...]
+    details: tuple[Row, ...]
 
 
 def explain_job(job: model.Job, pods: Sequence[model.TaskPod], queue: Queue | None, *, now_s: float) -> Explanation:
     """Return the explanation of a job's state."""
-    rows = [("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago")]
-    rows += job.details
-    rows += decisions.of_tasks(pods) + decisions.of_driver(pods)
-    rows += [("pods", describe_pods(pods))] if pods else []
-    rows += [("queue", describe_queue(queue))] if queue else []
-    return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=tuple(rows))
+    rows = (
+        ("phase", f"{job.phase or 'none yet'}, created {model.ago(now_s - job.created_s)} ago"),
+        *job.details,
+        *decisions.of_tasks(pods),
+        *decisions.of_driver(pods),
+        *_pods_and_queue(pods, queue),
+    )
+    return Explanation(headline=f"{job.title} {_standing(job, now_s)}", details=rows)
+
+
+def _pods_and_queue(pods: Sequence[model.TaskPod], queue: Queue | None) -> list[Row]:
+    rows = [("pods", describe_pods(pods))] if pods else []
+    return [*rows, ("queue", describe_queue(queue))] if queue else rows
 
 
 def explain_pod(raw: model.Raw, events: Iterable[model.Raw], *, now_s: float) -> Explanation:
     """Return the explanation of a pod's state."""
     pod = model.task_pod(raw)
     scheduler = raw["spec"].get("schedulerName") or "default-scheduler"
-    rows = [("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)")]
-    rows.append(("phase", f"{pod.phase}, created {model.ago(now_s - pod.created_s)} ago"))
-    rows += [("node", pod.node)] if pod.node else []
-    rows += [("queue", pod.queue)] if pod.queue else []
-    rows += decisions.of_pod(raw, now_s=now_s)
-    rows += [("event", f"{event.get('reason')}: {event.get('message')}") for event in _last(events)]
+    rows = [
+        ("scheduler", scheduler if scheduler == names.SCHEDULER_NAME else f"{scheduler} (not Boathouse)"),
+        ("phase", f"{pod.phase}, created {model.ago(now_s - pod.created_s)} ago"),
+        *((subject, text) for subject, text in (("node", pod.node), ("queue", pod.queue)) if text),
+        *decisions.of_pod(raw, now_s=now_s),
+        *(("event", f"{event.get('reason')}: {event.get('message')}") for event in sorted(events, key=_when)[-5:]),
+    ]
     return Explanation(headline=f"pod/{pod.name} {_pod_standing(raw, pod, now_s)}", details=tuple(rows))
 
 
@@ -76,8 +89,7 @@ def describe_queue(queue: Queue) -> str:
 
 
 def _standing(job: model.Job, now_s: float) -> str:
-    failed, suspended = job.condition(ConditionType.FAILED), job.condition(ConditionType.SUSPENDED)
-    if failed and failed.status == "True":
+    if failed := job.confirmed(ConditionType.FAILED):
         return f"failed: {because(failed)}"
     if job.holds(ConditionType.SUCCEEDED):
         took = model.duration((job.completed_s or now_s) - job.created_s)
@@ -87,7 +99,7 @@ def _standing(job: model.Job, now_s: float) -> str:
         return unreconciled(now_s - job.created_s)
     if refused := job.denial(ConditionType.ADMITTED):
         return f"was not admitted: {because(refused)}"
-    if suspended and suspended.status == "True":
+    if suspended := job.confirmed(ConditionType.SUSPENDED):
         return f"is suspended: {suspended.message or suspended.reason}"
     return _under_way(job)
 
@@ -104,7 +116,7 @@ def _under_way(job: model.Job) -> str:
     return phase
 
 
-def waiting(job: model.Job) -> model.Condition | None:
+def waiting(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job lacks something that it needs."""
     executors = job.denial(SparkCondition.EXECUTORS_READY) if job.holds(ConditionType.RUNNING) else None
     return job.denial(ConditionType.SCHEDULED) or executors
@@ -121,7 +133,7 @@ def unreconciled(age_s: float) -> str:
     )
 
 
-def because(condition: model.Condition) -> str:
+def because(condition: wire.Condition) -> str:
     """Return the reason of a condition with its message."""
     return f"{condition.reason}: {condition.message}" if condition.message else condition.reason
 
@@ -131,17 +143,15 @@ def describe_pods(pods: Iterable[model.TaskPod]) -> str:
     by_state: dict[str, collections.Counter[str]] = {}
     for pod in pods:
         by_state.setdefault(pod.waiting or pod.phase, collections.Counter())[pod.node or "no node yet"] += 1
-    return ", ".join(_placed(state, nodes) for state, nodes in sorted(by_state.items()))
-
-
-def _placed(state: str, nodes: collections.Counter[str]) -> str:
-    if len(nodes) > _NAMED_NODES:
-        return f"{nodes.total()} {state} on {len(nodes)} nodes"
-    return ", ".join(f"{count} {state} on {node}" for node, count in sorted(nodes.items()))
+    return ", ".join(
+        f"{nodes.total()} {state} on {len(nodes)} nodes"
+        if len(nodes) > _NAMED_NODES
+        else ", ".join(f"{count} {state} on {node}" for node, count in sorted(nodes.items()))
+        for state, nodes in sorted(by_state.items())
+    )
 
 
 def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
-    scheduled = model.conditions(raw).get("PodScheduled")
     match pod.phase:
         case "Succeeded":
             return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
@@ -150,12 +160,13 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Running":
             return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
         case _:
-            return _not_started(pod, scheduled)
+            return _not_started(raw, pod)
 
 
-def _not_started(pod: model.TaskPod, scheduled: model.Condition | None) -> str:
+def _not_started(raw: model.Raw, pod: model.TaskPod) -> str:
     if pod.node:
         return f"is starting on {pod.node}{': ' + pod.waiting if pod.waiting else ''}"
+    scheduled = msgspec.convert(raw, wire.PodView).condition("PodScheduled")
     if scheduled and scheduled.status == "False":
         return f"is pending: {scheduled.message or scheduled.reason}"
     return "is pending; no scheduler has reported a reason yet"
@@ -168,14 +179,10 @@ def _pod_failure(raw: model.Raw, pod: model.TaskPod) -> str:
     return ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
 
 
-def _last(events: Iterable[model.Raw]) -> list[model.Raw]:
-    def when(event: model.Raw) -> str:
-        return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
-
-    return sorted(events, key=when)[-5:]
+def _when(event: model.Raw) -> str:
+    return event.get("lastTimestamp") or event.get("eventTime") or event["metadata"].get("creationTimestamp") or ""
 
 
-Row = tuple[str, str]
 _PROBLEMS: Final = (
     (ClusterCondition.HDFS_AVAILABLE, "False", "hdfs"),
     (ClusterCondition.YARN_AVAILABLE, "False", "yarn"),
@@ -189,12 +196,7 @@ _PROBLEMS: Final = (
 
 
 def explain_cluster(
-    cluster: MRCluster,
-    pods: Sequence[model.TaskPod],
-    queue: Queue | None,
-    others: Iterable[MRCluster],
-    *,
-    now_s: float,
+    cluster: MRCluster, pods: Sequence[model.TaskPod], queue: Queue | None, others: Iterable[MRCluster], *, now_s: float
 ) -> Explanation:
     """Return the explanation of a cluster's state and size."""
     rows = [
@@ -203,11 +205,9 @@ def explain_cluster(
         *_nodes(cluster),
         *_size(cluster, others, now_s),
         *_leaving(cluster, now_s),
-        *_figures(cluster),
-        *_idle(cluster, now_s),
-        *(("address", address) for address in cluster.addresses.values()),
-        *([("pods", describe_pods(pods))] if pods else []),
-        *([("queue", describe_queue(queue))] if queue else []),
+        *_figures(cluster, now_s),
+        *(("address", address) for address in cluster.status.addresses.values()),
+        *_pods_and_queue(pods, queue),
     ]
     return Explanation(headline=f"{cluster.title} {_cluster_standing(cluster, now_s)}", details=tuple(rows))
 
@@ -227,20 +227,14 @@ def _cluster_standing(cluster: MRCluster, now_s: float) -> str:
 def _problems(cluster: MRCluster) -> Iterator[Row]:
     shown_messages = {cluster.concern.message} if cluster.concern else set()
     for kind, status, subject in _PROBLEMS:
-        found = cluster.condition(kind)
-        if (
-            found is None
-            or found.status != status
-            or found.reason == ClusterReason.NO_COMPUTE
-            or found.message in shown_messages
-        ):
-            continue
-        shown_messages.add(found.message)
-        yield subject, because(found)
+        found = cluster.confirmed(kind, status)
+        if found and found.reason != ClusterReason.NO_COMPUTE and found.message not in shown_messages:
+            shown_messages.add(found.message)
+            yield subject, because(found)
 
 
 def _nodes(cluster: MRCluster) -> Iterator[Row]:
-    for role, nodes in (("core", cluster.core), ("transient", cluster.transient)):
+    for role, nodes in (("core", cluster.status.core), ("transient", cluster.status.transient)):
         if nodes != mrclusters.Nodes():
             counts = f"{nodes.ready} ready, {nodes.pending} pending, {nodes.leaving} leaving"
             yield role, f"{nodes.wanted} wanted: {counts}"
@@ -248,26 +242,24 @@ def _nodes(cluster: MRCluster) -> Iterator[Row]:
 
 def _size(cluster: MRCluster, others: Iterable[MRCluster], now_s: float) -> Iterator[Row]:
     """Yield why the cluster has its nodes: the last decision, and what its policy may do."""
-    if cluster.size is not None:
-        at_s, reason, offer = cluster.size
-        yield "size", f"decided {model.ago(now_s - at_s)} ago: {reason}"
-        if offer:
+    if size := cluster.status.size:
+        yield "size", f"decided {model.ago(now_s - size.at_s)} ago: {size.reason}"
+        if offer := size.offer:
             yield "offer", f"{offer} more nodes" if offer > 0 else f"{-offer} nodes asked back"
-    bounds = ", ".join(f"{role} {_range(*bound)}" for role, bound in cluster.bounds.items())
-    yield "policy", f"{cluster.policy}: {bounds} nodes"
-    if cluster.policy == STATIC:
-        return
-    rivals = [rival for rival in others if rival.uid != cluster.uid and rival.policy != STATIC and not rival.finished]
-    whole = cluster.weight + sum(rival.weight for rival in rivals)
-    yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
-
-
-def _range(least: int, most: int) -> str:
-    return str(least) if least == most else f"{least} to {most}"
+    bounds = (
+        f"{role} {least if least == most else f'{least} to {most}'}" for role, (least, most) in cluster.bounds.items()
+    )
+    yield "policy", f"{cluster.policy}: {', '.join(bounds)} nodes"
+    if cluster.policy != STATIC:
+        rivals = [
+            other for other in others if other.uid != cluster.uid and other.policy != STATIC and not other.finished
+        ]
+        whole = cluster.weight + sum(rival.weight for rival in rivals)
+        yield "weight", f"{cluster.weight} of {whole} among {len(rivals) + 1} clusters that can grow"
 
 
 def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
-    for node in cluster.leaving:
+    for node in cluster.status.leaving:
         since = "" if node.since_s is None else f" for {model.ago(now_s - node.since_s)}"
         if node.deadline_s is None:
             until = "no timeout: it leaves when its blocks are copied"
@@ -276,30 +268,18 @@ def _leaving(cluster: MRCluster, now_s: float) -> Iterator[Row]:
         yield "leaving", f"{node.host}{since} ({node.reason}), {until}"
 
 
-def _figures(cluster: MRCluster) -> Iterator[Row]:
-    if cluster.tasks is not None:
-        yield "yarn", _yarn(cluster, *cluster.tasks)
-    if cluster.hdfs:
-        yield "hdfs", _hdfs(cluster.hdfs)
-    if cluster.ready_s is not None and cluster.tasks is None and not cluster.hdfs:
+def _figures(cluster: MRCluster, now_s: float) -> Iterator[Row]:
+    status = cluster.status
+    if containers := status.containers:
+        counts = f"{containers.running} containers running and {containers.pending} pending, {status.slots} slots"
+        yield "yarn", f"load {status.load or 'unknown'}: {counts}; {status.applications} applications"
+    if status.hdfs:
+        figures = collections.Counter(status.hdfs)
+        used, capacity = model.size(figures["usedBytes"]), model.size(figures["capacityBytes"])
+        blocks = f"{figures['missingBlocks']} missing, {figures['underReplicatedBlocks']} under-replicated"
+        nodes = f"{figures['files']} files, {figures['liveDataNodes']} DataNodes live"
+        yield "hdfs", f"{used} of {capacity} used, {nodes}; blocks: {blocks}"
+    if status.ready_s is not None and containers is None and not status.hdfs:
         yield "figures", "none: the agent of the master has not reported for a minute"
-
-
-def _yarn(cluster: MRCluster, running: int, pending: int) -> str:
-    containers = f"{running} containers running and {pending} pending, {cluster.slots or 0} slots"
-    return f"load {cluster.load or 'unknown'}: {containers}; {cluster.applications or 0} applications"
-
-
-def _hdfs(figures: Mapping[str, int]) -> str:
-    used, capacity = (model.size(figures.get(key, 0)) for key in ("usedBytes", "capacityBytes"))
-    blocks = f"{figures.get('missingBlocks', 0)} missing, {figures.get('underReplicatedBlocks', 0)} under-replicated"
-    return (
-        f"{used} of {capacity} used, {figures.get('files', 0)} files, {figures.get('liveDataNodes', 0)} DataNodes "
-        f"live; blocks: {blocks}"
-    )
-
-
-def _idle(cluster: MRCluster, now_s: float) -> Iterator[Row]:
-    if cluster.ttl_s is not None and cluster.last_active_s is not None and cluster.holds(ClusterCondition.IDLE):
-        left_s = cluster.last_active_s + cluster.ttl_s - now_s
-        yield "idle", f"is deleted in {model.duration(left_s)} unless it is used"
+    if cluster.ttl_s is not None and status.last_active_s is not None and cluster.holds(ClusterCondition.IDLE):
+        yield "idle", f"is deleted in {model.duration(status.last_active_s + cluster.ttl_s - now_s)} unless it is used"

@@ -11,7 +11,7 @@ from boathouse.resources.mrcluster import names as mrcluster_names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
 from boathouse_cli import model, mrclusters, mrjobs, options, sparkapps, timeline
-from boathouse_cli.errors import CommandError, ExitCode, UnknownKindError
+from boathouse_cli.errors import CommandError, UnknownKindError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,16 +21,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """A kind of jobs.
+    """A kind of jobs: its names for users, in manifests and in URLs, and how to read its objects.
 
     Attributes:
-        name: As users write it before a slash.
-        title: As manifests have it.
-        aliases: Other names that kubectl takes.
-        read: Reads an object.
         selector: Of the pods of a job, and perhaps of others.
         own_pods: Those of the pods that are the job's.
-        timeline: Builds the timeline from the job, its pods and `now_s`.
     """
 
     name: str
@@ -38,31 +33,21 @@ class Kind:
     plural: str
     aliases: tuple[str, ...]
     read: Callable[[model.Raw], model.Job]
-    selector: Callable[[model.Job], str]
-    own_pods: Callable[[model.Job, Iterable[model.Raw]], Sequence[model.Raw]]
     timeline: Callable[..., timeline.Timeline]
-
-
-def _by_uid(job: model.Job) -> str:
-    return f"{names.LABEL_JOB_UID}={job.uid}"
-
-
-def _all(_job: model.Job, pods: Iterable[model.Raw]) -> Sequence[model.Raw]:
-    return list(pods)
+    selector: Callable[[model.Job], str] = lambda job: f"{names.LABEL_JOB_UID}={job.uid}"
+    own_pods: Callable[[model.Job, Iterable[model.Raw]], Iterable[model.Raw]] = lambda _, pods: pods
 
 
 MRJOB: Final = Kind(
-    name=mrjobs.KIND,
+    name=options.MRJOB,
     title=mrjob_names.KIND,
     plural=mrjob_names.PLURAL,
     aliases=("mrjobs", "mrj"),
     read=mrjobs.read,
-    selector=_by_uid,
-    own_pods=_all,
     timeline=timeline.build,
 )
 SPARKAPP: Final = Kind(
-    name=sparkapps.KIND,
+    name=options.SPARKAPP,
     title=sparkapp_names.SPARKAPP_KIND,
     plural=sparkapp_names.SPARKAPP_PLURAL,
     aliases=("sparkapps", "sapp"),
@@ -72,13 +57,11 @@ SPARKAPP: Final = Kind(
     timeline=timeline.of_spark,
 )
 MRCLUSTER: Final = Kind(
-    name=mrclusters.KIND,
+    name=options.MRCLUSTER,
     title=mrcluster_names.KIND,
     plural=mrcluster_names.PLURAL,
     aliases=("mrclusters", "mrc"),
     read=mrclusters.read,
-    selector=_by_uid,
-    own_pods=_all,
     timeline=timeline.of_cluster,
 )
 KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
@@ -90,11 +73,7 @@ _POD: Final = ("pod", "pods", "po")
 
 
 def target(text: str) -> tuple[Kind | None, str]:
-    """Split KIND/NAME; the kind is None for a pod.
-
-    Raises:
-        CommandError: The kind is unknown.
-    """
+    """Split KIND/NAME; the kind is None for a pod."""
     written, slash, name = text.partition("/")
     if not slash:
         return DEFAULT, written
@@ -102,37 +81,29 @@ def target(text: str) -> tuple[Kind | None, str]:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
     if kind is None or not name:
-        raise CommandError(f'"{text}" is not understood: write {options.SYNTAX} or pod/NAME', ExitCode.USAGE)
+        raise UsageError(f'"{text}" is not understood: write {options.SYNTAX} or pod/NAME')
     return kind, name
 
 
 def object_target(text: str) -> tuple[Kind, str]:
-    """Split KIND/NAME of an object of one of the kinds.
-
-    Raises:
-        CommandError: It is a pod.
-    """
+    """Split KIND/NAME of an object of one of the kinds."""
     kind, name = target(text)
     if kind is None:
-        raise CommandError(f'"{text}" is not an object of Boathouse: write {options.SYNTAX}', ExitCode.USAGE)
+        raise UsageError(f'"{text}" is not an object of Boathouse: write {options.SYNTAX}')
     return kind, name
 
 
 def job_target(text: str) -> tuple[Kind, str]:
-    """Split KIND/NAME of a job.
-
-    Raises:
-        CommandError: The kind is that of no job.
-    """
+    """Split KIND/NAME of a job."""
     kind, name = target(text)
     if kind is None or kind not in JOBS:
-        raise CommandError(f'"{text}" is not a job: write {options.JOB_SYNTAX}', ExitCode.USAGE)
+        raise UsageError(f'"{text}" is not a job: write {options.JOB_SYNTAX}')
     return kind, name
 
 
 def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
     """Return the job of this name."""
-    return kind.read(gateway.job(kind.plural, name))
+    return kind.read(gateway.get(kind.plural, name))
 
 
 def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = KINDS) -> list[model.Raw]:
@@ -141,7 +112,7 @@ def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = 
     missing: list[UnknownKindError] = []
     for kind in among:
         try:
-            found += gateway.jobs(kind.plural, all_namespaces=all_namespaces)
+            found += gateway.objects(kind.plural, all_namespaces=all_namespaces)
         except UnknownKindError as error:
             missing.append(error)
     if len(missing) == len(among):
@@ -157,18 +128,12 @@ def read(raw: model.Raw) -> model.Job:
 
 def clusters(gateway: Gateway, *, all_namespaces: bool) -> list[mrclusters.MRCluster]:
     """Return the Hadoop clusters."""
-    return [mrclusters.read(raw) for raw in gateway.jobs(MRCLUSTER.plural, all_namespaces=all_namespaces)]
+    return [mrclusters.read(raw) for raw in gateway.objects(MRCLUSTER.plural, all_namespaces=all_namespaces)]
 
 
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
     """Return the pods of a job."""
     return [model.task_pod(raw) for raw in kind.own_pods(of, gateway.pods(kind.selector(of)))]
-
-
-def timeline_of(gateway: Gateway, kind: Kind, name: str, *, now_s: float) -> timeline.Timeline:
-    """Return the timeline of the job of this name."""
-    found = job(gateway, kind, name)
-    return kind.timeline(found, drawn_pods(gateway, kind, found), now_s=now_s)
 
 
 def drawn_pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:
@@ -177,6 +142,5 @@ def drawn_pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPo
     if kind is not SPARKAPP:
         return found
     with contextlib.suppress(CommandError):  # events may not be readable
-        events = gateway.events(involvedObject__kind="Pod")
-        found += sparkapps.gone_executors(of, events, {pod.name for pod in found})
+        found += sparkapps.gone_executors(of, gateway.events(involvedObject__kind="Pod"), {pod.name for pod in found})
     return found

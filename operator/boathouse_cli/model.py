@@ -8,10 +8,11 @@ from __future__ import annotations
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import msgspec
 
+from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrcluster import names as cluster_names
 from boathouse.resources.mrcluster.names import Role
@@ -48,6 +49,7 @@ def size(size_bytes: float) -> str:
     return f"{size_bytes:.1f} TiB"
 
 
+T = TypeVar("T")
 Raw = Mapping[str, Any]
 """A decoded API object."""
 
@@ -67,24 +69,23 @@ SPARK_ROLES = (DRIVER, EXECUTOR)
 """Labels of Spark's own on its pods, and their values."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Condition:
-    """One condition of a job or pod."""
+class Time(float):
+    """Seconds since the epoch, decoded from RFC 3339."""
 
-    status: str
-    reason: str
-    message: str
-    since_s: float | None
+
+class Status(wire.View, frozen=True, kw_only=True):
+    """What the statuses of all kinds have."""
+
+    queue: str = ""
+    phase: str = ""
+    started_s: Time | None = msgspec.field(default=None, name="startTime")
+    completed_s: Time | None = msgspec.field(default=None, name="completionTime")
+    conditions: tuple[wire.Condition, ...] = ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A part of a job's work.
-
-    Attributes:
-        total: How much there is to do, of which `done` is done; 0: unknown.
-        text: For people, such as `3/7, 2 running`.
-    """
+    """A part of a job's work, with a text such as `3/7, 2 running`; a total of 0 is unknown."""
 
     name: str
     total: int
@@ -97,10 +98,7 @@ class Job:
     """An object of any kind that runs in a queue.
 
     Attributes:
-        kind: As users write it, such as `mrjob`.
-        progress: How far it is, in a few words.
-        activity: What runs of it now, in a few words.
-        is_busy: Whether anything runs of it.
+        progress: How far it is, in a few words, as `activity` says what of it runs now.
         concern: What it lacks, if its kind has conditions of its own for that.
         outcome: What its success left, in a sentence.
         stages: What is drawn while it runs.
@@ -116,11 +114,11 @@ class Job:
     created_s: float
     started_s: float | None
     completed_s: float | None
-    conditions: Mapping[str, Condition]
+    conditions: Mapping[str, wire.Condition]
     progress: str = ""
     activity: str = ""
     is_busy: bool = False
-    concern: Condition | None = None
+    concern: wire.Condition | None = None
     outcome: str = ""
     stages: tuple[Stage, ...] = ()
     details: tuple[tuple[str, str], ...] = ()
@@ -135,35 +133,34 @@ class Job:
         """Whether the job is complete."""
         return self.phase in FINISHED_PHASES
 
-    def condition(self, kind: str) -> Condition | None:
+    def condition(self, kind: str) -> wire.Condition | None:
         """Return the condition of this type, if the operator has set it."""
         return self.conditions.get(kind)
 
+    def confirmed(self, kind: str, status: str = "True") -> wire.Condition | None:
+        """The condition of this type if it has a status."""
+        found = self.conditions.get(kind)
+        return found if found is not None and found.status == status else None
+
     def holds(self, kind: str) -> bool:
         """Whether a condition is True."""
-        found = self.conditions.get(kind)
-        return found is not None and found.status == "True"
+        return self.confirmed(kind) is not None
 
-    def denial(self, kind: str) -> Condition | None:
+    def denial(self, kind: str) -> wire.Condition | None:
         """The condition of this type if it is False."""
-        found = self.conditions.get(kind)
-        return found if found is not None and found.status == "False" else None
+        return self.confirmed(kind, "False")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPod:
     """One attempt of a task, a driver or an executor: its pod, and its result once it has ended.
 
-    Attributes:
-        task: Such as `m-00042`, `driver` or `executor-3`.
-        placed_s: time of its binding, which is later than `created_s` for a pod that was created before it had a node.
-        annotations: Those of its pod.
+    It is placed when it is bound, which is later than its creation for a pod that had no node at first.
     """
 
     name: str
     task: str
     task_type: str
-    container: str
     attempt: int
     queue: str
     node: str | None
@@ -172,8 +169,9 @@ class TaskPod:
     placed_s: float
     started_s: float | None
     finished_s: float | None
-    waiting: str
-    result: contract.TaskResult | None
+    container: str = ""
+    waiting: str = ""
+    result: contract.TaskResult | None = None
     annotations: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     @property
@@ -182,67 +180,51 @@ class TaskPod:
         return self.phase == "Failed"
 
 
-def common(raw: Raw, kind: str) -> dict[str, Any]:
+def decoded(raw: Any, kind: type[T]) -> T:
+    """Return a part of an object as a Struct."""
+    return msgspec.convert(raw, kind, dec_hook=lambda _, text: Time(epoch_s(text)))
+
+
+def common(raw: Raw, kind: str, status: Status) -> dict[str, Any]:
     """Return the fields of a `Job` that do not depend on its kind, as keywords."""
-    metadata, spec, status = raw["metadata"], raw.get("spec", {}), raw.get("status") or {}
+    metadata = raw["metadata"]
     return {
         "kind": kind,
         "name": metadata["name"],
         "namespace": metadata["namespace"],
         "uid": metadata["uid"],
-        "queue": status.get("queue") or spec.get("queue") or "",
-        "phase": status.get("phase") or "",
+        "queue": status.queue or raw.get("spec", {}).get("queue") or "",
+        "phase": status.phase,
         "created_s": epoch_s(metadata["creationTimestamp"]),
-        "started_s": epoch_or_none(status.get("startTime")),
-        "completed_s": epoch_or_none(status.get("completionTime")),
-        "conditions": conditions(raw),
+        "started_s": status.started_s,
+        "completed_s": status.completed_s,
+        "conditions": {condition.type: condition for condition in status.conditions},
     }
-
-
-def conditions(raw: Raw) -> dict[str, Condition]:
-    """Return the object's conditions by type."""
-    return {
-        condition["type"]: Condition(
-            status=condition["status"],
-            reason=condition.get("reason") or "",
-            message=condition.get("message") or "",
-            since_s=epoch_or_none(condition.get("lastTransitionTime")),
-        )
-        for condition in (raw.get("status") or {}).get("conditions") or ()
-    }
-
-
-def annotations_of(raw: Raw) -> Mapping[str, str]:
-    """Return the annotations of an object."""
-    found: Mapping[str, str] = raw["metadata"].get("annotations") or {}
-    return found
 
 
 def task_pod(raw: Raw) -> TaskPod:
     """Decode a pod of a job."""
-    metadata, status = raw["metadata"], raw.get("status") or {}
-    labels = metadata.get("labels") or {}
-    role = labels.get(SPARK_ROLE, "")
+    pod = msgspec.convert(raw, wire.PodView)
+    labels, created_s = pod.metadata.labels, epoch_s(raw["metadata"]["creationTimestamp"])
     container = _main_container(labels)
-    state = _container_state(status, container)
-    ended = state.get("terminated") or {}
-    created_s = epoch_s(metadata["creationTimestamp"])
+    main = next((status for status in pod.status.container_statuses if status.name == container), None)
+    state = main.state if main else wire.ContainerState()
     return TaskPod(
-        name=metadata["name"],
-        task=_task_name(labels) or metadata["name"],
-        task_type=role or labels.get(names.LABEL_TASK_TYPE, ""),
+        name=pod.metadata.name,
+        task=_task_name(labels) or pod.metadata.name,
+        task_type=labels.get(SPARK_ROLE, "") or labels.get(names.LABEL_TASK_TYPE, ""),
         container=container,
         attempt=_attempt(labels),
         queue=labels.get(names.LABEL_QUEUE, ""),
-        node=raw.get("spec", {}).get("nodeName"),
-        phase=status.get("phase") or "Pending",
+        node=pod.spec.node_name or None,
+        phase=pod.status.phase or "Pending",
         created_s=created_s,
-        placed_s=_placed_s(raw) or created_s,
-        started_s=_started_s(status, container),
-        finished_s=epoch_or_none(ended.get("finishedAt")),
-        waiting=(state.get("waiting") or {}).get("reason") or "",
-        result=_result(ended.get("message") or ""),
-        annotations=annotations_of(raw),
+        placed_s=placed_s(pod) or created_s,
+        started_s=_started_s(pod, main),
+        finished_s=_epoch_s(state.terminated.finished_at) if state.terminated else None,
+        waiting=state.waiting.reason if state.waiting else "",
+        result=result(state),
+        annotations=pod.metadata.annotations,
     )
 
 
@@ -251,14 +233,14 @@ def epoch_s(text: str) -> float:
     return dt.datetime.fromisoformat(text).timestamp()
 
 
-def epoch_or_none(text: str | None) -> float | None:
-    """Seconds since the epoch, None without a time."""
-    return epoch_s(text) if text else None
+def _epoch_s(time: dt.datetime | None) -> float | None:
+    return None if time is None else time.timestamp()
 
 
-def _placed_s(raw: Raw) -> float | None:
-    scheduled = conditions(raw).get("PodScheduled")
-    return scheduled.since_s if scheduled and scheduled.status == "True" else None
+def placed_s(pod: wire.PodView) -> float | None:
+    """Return when a pod got its node, None if it has none."""
+    scheduled = pod.condition("PodScheduled")
+    return _epoch_s(scheduled.last_transition_time) if scheduled and scheduled.status == "True" else None
 
 
 def _main_container(labels: Mapping[str, str]) -> str:
@@ -268,24 +250,13 @@ def _main_container(labels: Mapping[str, str]) -> str:
     return _DAEMONS.get(labels.get(names.LABEL_TASK_TYPE, ""), names.CONTAINER)
 
 
-def _container_state(status: Raw, container: str) -> Raw:
-    state: Raw = _container_status(status, container).get("state") or {}
-    return state
-
-
-def _container_status(status: Raw, container: str) -> Raw:
-    found: Raw = next(
-        (candidate for candidate in status.get("containerStatuses") or () if candidate["name"] == container), {}
-    )
-    return found
-
-
-def _started_s(status: Raw, container: str) -> float | None:
+def _started_s(pod: wire.PodView, main: wire.ContainerStatus | None) -> float | None:
     """Return when a container started; of one that was restarted, when its pod did."""
-    found = _container_status(status, container)
-    state = found.get("state") or {}
-    started = (state.get("running") or state.get("terminated") or {}).get("startedAt")
-    return epoch_or_none((status.get("startTime") or started) if found.get("restartCount") else started)
+    if main is None:
+        return None
+    state = main.state.running or main.state.terminated
+    started = state.started_at if state else None
+    return _epoch_s((main.restart_count and pod.status.start_time) or started)
 
 
 def _task_name(labels: Mapping[str, str]) -> str | None:
@@ -312,9 +283,12 @@ def _attempt(labels: Mapping[str, str]) -> int:
     return int(text) if text.isascii() and text.isdigit() else 1
 
 
-def _result(message: str) -> contract.TaskResult | None:
+def result(state: wire.ContainerState) -> contract.TaskResult | None:
     """Return the termination message, if the runtime wrote it: a killed container leaves none."""
+    message = state.terminated.message if state.terminated else ""
+    if len(message) > contract.TERMINATION_LOG_MAX_BYTES:
+        return None
     try:
         return msgspec.json.decode(message, type=contract.TaskResult)
-    except (msgspec.DecodeError, msgspec.ValidationError):
+    except (msgspec.DecodeError, UnicodeEncodeError):
         return None

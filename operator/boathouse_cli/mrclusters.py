@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from boathouse.cluster import wire
 from boathouse.resources.mrcluster.names import ConditionType
 from boathouse_cli import model, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KIND: Final = options.MRCLUSTER
 STATIC: Final = "Static"
 _CONCERNS: Final = (
     (ConditionType.ADMITTED, "False"),
@@ -22,8 +24,7 @@ _CONCERNS: Final = (
 """Conditions that say what a cluster lacks, the worst first."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Nodes:
+class Nodes(wire.View, frozen=True, kw_only=True):
     """Counts of the nodes of a role."""
 
     wanted: int = 0
@@ -37,147 +38,98 @@ class Nodes:
         return f"{self.ready}/{self.wanted}"
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Leaving:
+class Leaving(wire.View, frozen=True, kw_only=True):
     """A node that is drained; without a deadline it leaves when its blocks are copied."""
 
     host: str
-    since_s: float | None
-    deadline_s: float | None
-    reason: str
+    since_s: model.Time | None = msgspec.field(default=None, name="since")
+    deadline_s: model.Time | None = msgspec.field(default=None, name="deadline")
+    reason: str = ""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class Level(wire.View, frozen=True, kw_only=True):
     """The nodes that were ready from a time on."""
 
-    at_s: float
-    core: int
-    transient: int
+    at_s: model.Time = msgspec.field(name="time")
+    core: int = 0
+    transient: int = 0
+
+
+class Size(wire.View, frozen=True, kw_only=True):
+    """The last decision about the size: why, and the nodes of the offer."""
+
+    at_s: model.Time = msgspec.field(name="time")
+    reason: str = ""
+    offer: int = 0
+
+
+class Containers(wire.View, frozen=True, kw_only=True):
+    """Containers of YARN."""
+
+    running: int = 0
+    pending: int = 0
+
+
+class Status(model.Status, frozen=True, kw_only=True):
+    """The status of an MRCluster.
+
+    The load (F, the running and pending containers of the slots), the containers and the figures of HDFS are absent
+    without a recent report. `sizes` are changes of the size, the latest last.
+    """
+
+    ready_s: model.Time | None = msgspec.field(default=None, name="readyTime")
+    core: Nodes = Nodes()
+    transient: Nodes = Nodes()
+    leaving: tuple[Leaving, ...] = ()
+    load_percent: int | None = None
+    slots: int = 0
+    containers: Containers | None = None
+    applications: int = 0
+    hdfs: dict[str, Any] = msgspec.field(default_factory=dict)
+    size: Size | None = None
+    levels: tuple[Level, ...] = msgspec.field(default=(), name="sizes")
+    addresses: dict[str, str] = msgspec.field(default_factory=dict)
+    last_active_s: model.Time | None = msgspec.field(default=None, name="lastActiveTime")
+
+    @property
+    def load(self) -> str:
+        """The load with its unit; empty: unknown."""
+        return "" if self.load_percent is None else f"{self.load_percent}%"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MRCluster(model.Job):
-    """An MRCluster.
-
-    Attributes:
-        policy: Of `spec.resizing`.
-        bounds: Least and most nodes by role.
-        reason: Why it is pending or degraded.
-        ready_s: When it became ready for the first time.
-        load_percent: None without a recent report of its ResourceManager.
-        tasks: Running and pending containers of YARN; None as above.
-        hdfs: Figures of the NameNode, as the status has them; empty as above.
-        size: Why it has its nodes: when it was decided, the reason, and the nodes of the offer.
-        levels: Changes of its size, the latest last.
-        addresses: In the cluster of Kubernetes, by service.
-    """
+    """An MRCluster, with the least and most nodes by role."""
 
     policy: str
     weight: int
     has_compute: bool
     bounds: Mapping[str, tuple[int, int]]
-    reason: str
-    ready_s: float | None
-    core: Nodes
-    transient: Nodes
-    leaving: tuple[Leaving, ...]
-    load_percent: int | None
-    slots: int | None
-    tasks: tuple[int, int] | None
-    applications: int | None
-    hdfs: Mapping[str, int]
-    size: tuple[float, str, int] | None
-    levels: tuple[Level, ...]
-    addresses: Mapping[str, str]
     ttl_s: int | None
-    last_active_s: float | None
-
-    @property
-    def used_bytes(self) -> int | None:
-        """Bytes in HDFS with all replicas; None without a recent report."""
-        return self.hdfs.get("usedBytes")
-
-    @property
-    def load(self) -> str:
-        """F, the running and pending containers of the slots, in percent; empty: unknown."""
-        return "" if self.load_percent is None else f"{self.load_percent}%"
+    status: Status
 
 
 def read(raw: model.Raw) -> MRCluster:
     """Read an MRCluster."""
-    spec, status = raw.get("spec") or {}, raw.get("status") or {}
-    core, transient = _nodes(status, "core"), _nodes(status, "transient")
-    containers = status.get("containers")
-    common = model.common(raw, KIND)
-    load = status.get("loadPercent")
-    words = (f"core {core.text}", f"transient {transient.text}", "" if load is None else f"load {load}%")
+    spec, status = raw.get("spec") or {}, model.decoded(raw.get("status") or {}, Status)
+    core, transient = spec.get("core") or {}, spec.get("transient") or {}
+    least = core.get("count", 0)
+    common = model.common(raw, options.MRCLUSTER, status)
+    conditions = ((common["conditions"].get(kind), value) for kind, value in _CONCERNS)
+    load = f", load {status.load}" if status.load else ""
     return MRCluster(
         **common,
-        progress=", ".join(filter(None, words)) if status.get("core") else "",
-        concern=_concern(common["conditions"]),
-        policy=_part(spec, "resizing").get("policy") or STATIC,
+        progress=f"core {status.core.text}, transient {status.transient.text}{load}"
+        if "core" in (raw.get("status") or {})
+        else "",
+        concern=next((condition for condition, value in conditions if condition and condition.status == value), None),
+        policy=(spec.get("resizing") or {}).get("policy") or STATIC,
         weight=spec.get("weight") or 1,
         has_compute=spec.get("compute", True),
-        bounds={"core": _core_bounds(spec), "transient": _transient_bounds(spec)},
-        reason=status.get("reason") or "",
-        ready_s=model.epoch_or_none(status.get("readyTime")),
-        core=core,
-        transient=transient,
-        leaving=tuple(map(_leaving, status.get("leaving") or ())),
-        load_percent=load,
-        slots=status.get("slots"),
-        tasks=(containers.get("running", 0), containers.get("pending", 0)) if containers else None,
-        applications=status.get("applications"),
-        hdfs=status.get("hdfs") or {},
-        size=_size(status.get("size")),
-        levels=tuple(map(_level, status.get("sizes") or ())),
-        addresses={name: address for name, address in _part(status, "addresses").items() if address},
+        bounds={
+            "core": (least, core.get("maximum") or least),
+            "transient": (transient.get("minimum", 0), transient.get("maximum", 0)),
+        },
         ttl_s=spec.get("ttlSecondsAfterIdle"),
-        last_active_s=model.epoch_or_none(status.get("lastActiveTime")),
+        status=status,
     )
-
-
-def _part(raw: model.Raw, name: str) -> model.Raw:
-    found: model.Raw = raw.get(name) or {}
-    return found
-
-
-def _concern(conditions: Mapping[str, model.Condition]) -> model.Condition | None:
-    found = ((conditions.get(kind), status) for kind, status in _CONCERNS)
-    return next(
-        (condition for condition, status in found if condition is not None and condition.status == status), None
-    )
-
-
-def _nodes(status: model.Raw, role: str) -> Nodes:
-    counts = _part(status, role)
-    return Nodes(**{field.name: counts.get(field.name, 0) for field in dataclasses.fields(Nodes)})
-
-
-def _core_bounds(spec: model.Raw) -> tuple[int, int]:
-    core = _part(spec, "core")
-    count = core.get("count", 0)
-    return count, core.get("maximum") or count
-
-
-def _transient_bounds(spec: model.Raw) -> tuple[int, int]:
-    transient = _part(spec, "transient")
-    return transient.get("minimum", 0), transient.get("maximum", 0)
-
-
-def _leaving(raw: model.Raw) -> Leaving:
-    return Leaving(
-        host=raw["host"],
-        since_s=model.epoch_or_none(raw.get("since")),
-        deadline_s=model.epoch_or_none(raw.get("deadline")),
-        reason=raw.get("reason") or "",
-    )
-
-
-def _size(raw: model.Raw | None) -> tuple[float, str, int] | None:
-    return (model.epoch_s(raw["time"]), raw.get("reason") or "", raw.get("offer", 0)) if raw else None
-
-
-def _level(raw: model.Raw) -> Level:
-    return Level(at_s=model.epoch_s(raw["time"]), core=raw.get("core", 0), transient=raw.get("transient", 0))

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any
 
+import msgspec
+
+from boathouse.cluster import wire
 from boathouse_cli import decisions, model, options
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-KIND: Final = options.MRJOB
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class Counts(wire.View, frozen=True, kw_only=True):
     """Task counts of one stage by state."""
 
     total: int = 0
@@ -23,30 +23,33 @@ class Counts:
     succeeded: int = 0
     failed_attempts: int = 0
 
+    @property
+    def failed(self) -> str:
+        """The failed attempts as the end of a text."""
+        return f", {self.failed_attempts} attempts failed" if self.failed_attempts else ""
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+
+class Failure(wire.View, frozen=True, kw_only=True):
     """One failed attempt, from the job's status."""
 
     task: str
-    step: int | None
     attempt: int
-    node: str
     reason: str
-    message: str
-    user_error: bool
+    step: int | None = None
+    node: str = ""
+    message: str = ""
+    user_error: bool = False
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Application:
+class Application(wire.View, frozen=True, kw_only=True):
     """An application of YARN that the current attempt of a job with clusterRef submitted."""
 
     id: str
-    name: str
-    state: str
-    final: str
-    percent: int
-    diagnostics: str
+    name: str = ""
+    state: str = ""
+    final: str = msgspec.field(default="", name="finalStatus")
+    percent: int = msgspec.field(default=0, name="progressPercent")
+    diagnostics: str = ""
 
     @property
     def has_ended(self) -> bool:
@@ -54,18 +57,26 @@ class Application:
         return self.state in {"FINISHED", "FAILED", "KILLED"}
 
 
+class _Hadoop(wire.View, frozen=True, kw_only=True):
+    applications: tuple[Application, ...] = ()
+
+
+class _Status(model.Status, frozen=True, kw_only=True):
+    progress: str = ""
+    maps: Counts = Counts()
+    reduces: Counts = Counts()
+    failures: tuple[Failure, ...] = msgspec.field(default=(), name="lastFailures")
+    hadoop: _Hadoop = _Hadoop()
+    counters: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
+    prediction: dict[str, Any] = msgspec.field(default_factory=dict)
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MRJob(model.Job):
-    """An MRJob.
-
-    Attributes:
-        cluster: The MRCluster on which it runs; empty: none.
-        applications: Those of the current attempt on that cluster.
-    """
+    """An MRJob, and the applications of its current attempt if it runs on an MRCluster."""
 
     cluster: str
     applications: tuple[Application, ...]
-    output: str
     maps: Counts
     reduces: Counts
     failures: tuple[Failure, ...]
@@ -74,68 +85,31 @@ class MRJob(model.Job):
 
 def read(raw: model.Raw) -> MRJob:
     """Read an MRJob."""
-    status, output = raw.get("status") or {}, raw.get("spec", {}).get("output", "")
-    maps, reduces = _counts(status.get("maps")), _counts(status.get("reduces"))
-    shown = {name: counts for name, counts in (("maps", maps), ("reduces", reduces)) if counts.total}
-    failures = tuple(map(_failure, status.get("lastFailures") or ()))
-    cluster = (raw.get("spec", {}).get("clusterRef") or {}).get("name") or ""
-    applications = tuple(map(_application, (status.get("hadoop") or {}).get("applications") or ()))
-    running = maps.running + reduces.running
+    spec, status = raw.get("spec", {}), model.decoded(raw.get("status") or {}, _Status)
+    output, cluster = spec.get("output", ""), (spec.get("clusterRef") or {}).get("name") or ""
+    shown = {name: counts for name, counts in (("maps", status.maps), ("reduces", status.reduces)) if counts.total}
+    running = status.maps.running + status.reduces.running
+    common = model.common(raw, options.MRJOB, status)
     return MRJob(
-        **model.common(raw, KIND),
-        progress=status.get("progress") or "",
+        **common,
+        progress=status.progress,
         activity=f"{running} tasks running",
         is_busy=running > 0,
         outcome=f"the output is in {output}" if output else "",
         stages=tuple(_stage(name, counts) for name, counts in shown.items()),
         details=(
             *((name, _described(counts)) for name, counts in shown.items()),
-            *decisions.of_mrjob(raw),
+            *decisions.of_mrjob(status.prediction, common["conditions"]),
             *([("cluster", f"mrcluster/{cluster}")] if cluster else []),
-            *(("application", _described_application(application)) for application in applications),
-            *(("failure", _failure_text(failure)) for failure in failures),
+            *(("application", _described_application(application)) for application in status.hadoop.applications),
+            *(("failure", _failure_text(failure)) for failure in status.failures),
         ),
         cluster=cluster,
-        applications=applications,
-        output=output,
-        maps=maps,
-        reduces=reduces,
-        failures=failures,
-        counters=status.get("counters") or {},
-    )
-
-
-def _counts(raw: model.Raw | None) -> Counts:
-    raw = raw or {}
-    return Counts(
-        total=raw.get("total", 0),
-        pending=raw.get("pending", 0),
-        running=raw.get("running", 0),
-        succeeded=raw.get("succeeded", 0),
-        failed_attempts=raw.get("failedAttempts", 0),
-    )
-
-
-def _failure(raw: model.Raw) -> Failure:
-    return Failure(
-        task=raw["task"],
-        step=raw.get("step"),
-        attempt=raw["attempt"],
-        node=raw.get("node") or "",
-        reason=raw["reason"],
-        message=raw.get("message") or "",
-        user_error=raw.get("userError", False),
-    )
-
-
-def _application(raw: model.Raw) -> Application:
-    return Application(
-        id=raw["id"],
-        name=raw.get("name") or "",
-        state=raw.get("state") or "",
-        final=raw.get("finalStatus") or "",
-        percent=raw.get("progressPercent", 0),
-        diagnostics=raw.get("diagnostics") or "",
+        applications=status.hadoop.applications,
+        maps=status.maps,
+        reduces=status.reduces,
+        failures=status.failures,
+        counters=status.counters,
     )
 
 
@@ -147,17 +121,13 @@ def _described_application(application: Application) -> str:
 
 
 def _stage(name: str, counts: Counts) -> model.Stage:
-    counted = f"{counts.succeeded}/{counts.total}, {counts.running} running{_failed(counts)}"
+    counted = f"{counts.succeeded}/{counts.total}, {counts.running} running{counts.failed}"
     return model.Stage(name=name, total=counts.total, done=counts.succeeded, text=counted)
 
 
 def _described(counts: Counts) -> str:
     done = f"{counts.succeeded} of {counts.total} done"
-    return f"{done}, {counts.running} running, {counts.pending} waiting or starting{_failed(counts)}"
-
-
-def _failed(counts: Counts) -> str:
-    return f", {counts.failed_attempts} attempts failed" if counts.failed_attempts else ""
+    return f"{done}, {counts.running} running, {counts.pending} waiting or starting{counts.failed}"
 
 
 def _failure_text(failure: Failure) -> str:

@@ -6,13 +6,13 @@ import contextlib
 import dataclasses
 import enum
 import json
-import os
 from collections.abc import Iterator  # noqa: TC003 - Typer reads the annotations of completions
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,51 +58,37 @@ class ListFormat(enum.StrEnum):
     YAML = "yaml"
 
 
+Wait = Annotated[
+    bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
+]
 Output = Annotated[Format, typer.Option("--output", "-o", help="Output format.")]
 
 
 def print_data(value: Any, form: Format | ListFormat) -> None:
     """Print a value as JSON or YAML."""
-    plain = _plain(value)
+    text = json.dumps(value, default=dataclasses.asdict, indent=2)
     if form == Format.YAML:
         import yaml
 
-        print(yaml.safe_dump(plain, sort_keys=False), end="")
+        print(yaml.safe_dump(json.loads(text), sort_keys=False), end="")
     else:
-        print(json.dumps(plain, indent=2))
+        print(text)
 
 
-def _plain(value: Any) -> Any:
-    """Return a value with dataclasses and tuples turned into dicts and lists."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return value
+def print_manifests(*manifests: Any) -> None:
+    """Print objects as documents of YAML."""
+    import yaml
+
+    print(yaml.safe_dump_all(manifests, sort_keys=False, allow_unicode=True), end="")
 
 
 def gateway(kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
-    """Return the client of the cluster that the options name.
-
-    Raises:
-        CommandError: The kubeconfig does not exist, or has no such context.
-    """
+    """Return the client of the cluster that the options name."""
     from boathouse_cli.gateway import Gateway
 
-    return Gateway.connect(kubeconfig=_kubeconfig_path(kubeconfig), context=context, namespace=namespace)
-
-
-def _kubeconfig_path(option: str | None) -> str | None:
-    """Return the option's path, or None: the client then reads $KUBECONFIG and ~/.kube/config itself.
-
-    Raises:
-        CommandError: The file does not exist.
-    """
-    if option is not None and not os.path.exists(option):  # noqa: PTH110 - the client wants text
-        raise CommandError(f"{option} does not exist: pass the path of a kubeconfig", ExitCode.USAGE)
-    return option
+    if kubeconfig is not None and not Path(kubeconfig).exists():
+        raise UsageError(f"{kubeconfig} does not exist: pass the path of a kubeconfig")
+    return Gateway.connect(kubeconfig=kubeconfig, context=context, namespace=namespace)
 
 
 def jobs(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
@@ -117,18 +103,14 @@ def objects(context_of_call: typer.Context, incomplete: str) -> Iterator[str]:
 
 def _completed(context_of_call: typer.Context, incomplete: str, among: Sequence[str]) -> Iterator[str]:
     written, slash, _ = incomplete.partition("/")
-    if not slash:
-        yield from (f"{name}/" for name in among if name.startswith(written))
-        return
-    from boathouse_cli import kinds
+    found = [f"{name}/" for name in among]
+    if slash:
+        from boathouse_cli import kinds
 
-    given = context_of_call.params
-    with contextlib.suppress(CommandError):
-        kind, _ = kinds.object_target(f"{written}/any")
-        if kind.name not in among:
-            return
-        cluster = gateway(given.get("kubeconfig"), given.get("context"), given.get("namespace"))
-        for raw in cluster.jobs(kind.plural, all_namespaces=False):
-            target = f"{written}/{raw['metadata']['name']}"
-            if target.startswith(incomplete):
-                yield target
+        found = []
+        with contextlib.suppress(CommandError):
+            kind, _ = kinds.object_target(f"{written}/any")
+            given = map(context_of_call.params.get, ("kubeconfig", "context", "namespace"))
+            objects = gateway(*given).objects(kind.plural) if kind.name in among else ()
+            found = [f"{written}/{raw['metadata']['name']}" for raw in objects]
+    yield from (target for target in found if target.startswith(incomplete))

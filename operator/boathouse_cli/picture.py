@@ -62,28 +62,29 @@ TRANSIENT_COLOUR: Final = "#efb03f"
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Rect:
-    """One coloured piece of a bar."""
+class Shape:
+    """A rectangle that has a title."""
 
     x: float
     y: float
     width: float
-    height: float
-    colour: str
+    height: float = BAR
     title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class Rect(Shape):
+    """One coloured piece of a bar."""
+
+    colour: str
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Frame(Shape):
     """Outline of one attempt, with its name if it fits."""
 
-    x: float
-    y: float
-    width: float
-    height: float
     failed: bool
     label: str
-    title: str
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,7 +159,9 @@ def layout(*lines: timeline.Timeline) -> Picture:
     """Compute the coordinates of everything in the picture; jobs share nodes and the axis of time."""
     start_s = min(line.start_s for line in lines)
     duration_s = max(line.end_s for line in lines) - start_s
-    title = "; ".join(f"{line.job.title}: {_outcome(line)}" for line in lines)
+    title = "; ".join(
+        f"{line.job.title}: {line.job.phase or 'Pending'} after {line.duration_s:.1f} s" for line in lines
+    )
     title_lines = textwrap.wrap(title, TITLE_CHARACTERS)
     left = _left(lines)
     scale = _Scale(start_s=start_s, left=left, pixels_per_s=(WIDTH - left - RIGHT) / max(duration_s, 1e-3))
@@ -175,7 +178,9 @@ def layout(*lines: timeline.Timeline) -> Picture:
             groups.append(Group(name=f"nodes (at most {most})", y=y, height=LEVELS))
             rects += scale.levels(line, y, most, _of(line, lines))
             y += LEVELS + GROUP_GAP
-    titles = {id(bar): f"{_of(line, lines)}{_title(bar)}" for line in lines for bar in line.bars}
+    titles = {
+        id(bar): f"{_of(line, lines)}{bar.pod.task} attempt {bar.pod.attempt}: " for line in lines for bar in line.bars
+    }
     all_bars = sorted((bar for line in lines for bar in line.bars), key=lambda bar: bar.start_s)
     for node in sorted({bar.pod.node or NO_NODE for bar in all_bars}):
         bars = [bar for bar in all_bars if (bar.pod.node or NO_NODE) == node]
@@ -229,37 +234,36 @@ class _Scale:
     def x(self, at_s: float) -> float:
         return round(self.left + (at_s - self.start_s) * self.pixels_per_s, 2)
 
+    def span(self, piece: timeline.Segment | timeline.Level | timeline.Bar, least: float) -> tuple[float, float]:
+        """Return where a piece begins, and how wide it is."""
+        x = self.x(piece.start_s)
+        return x, round(max(self.x(piece.end_s) - x, least), 2)
+
     def rect(self, segment: timeline.Segment, y: float, prefix: str) -> Rect:
-        x = self.x(segment.start_s)
-        return Rect(
-            x=x,
-            y=y,
-            width=round(max(self.x(segment.end_s) - x, 0.4), 2),
-            height=BAR,
-            colour=COLOURS[segment.activity],
-            title=f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
-            f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})",
+        title = (
+            f"{prefix}{segment.activity.value}, {segment.duration_s:.2f} s "
+            f"(from {segment.start_s - self.start_s:.2f} to {segment.end_s - self.start_s:.2f})"
         )
+        x, width = self.span(segment, 0.4)
+        return Rect(x=x, y=y, width=width, colour=COLOURS[segment.activity], title=title)
 
     def levels(self, line: timeline.Timeline, y: float, most: int, prefix: str) -> Iterator[Rect]:
         """Yield the size of a cluster as two areas that are stacked: core nodes below, transient ones above."""
         for level in line.levels:
-            x = self.x(level.start_s)
+            x, width = self.span(level, 0.4)
             base = y + LEVELS
             seconds = f"from {level.start_s - self.start_s:.0f} to {level.end_s - self.start_s:.0f} s"
             title = f"{prefix}{level.core} core and {level.transient} transient nodes, {seconds}"
             for count, colour in ((level.core, CORE_COLOUR), (level.transient, TRANSIENT_COLOUR)):
                 height = LEVELS * count / max(most, 1)
                 base -= height
-                width = round(max(self.x(level.end_s) - x, 0.4), 2)
                 if count:
                     yield Rect(x=x, y=round(base, 2), width=width, height=round(height, 2), colour=colour, title=title)
 
     def frame(self, bar: timeline.Bar, y: float, title: str) -> Frame:
-        x = self.x(bar.start_s)
-        width = round(max(self.x(bar.end_s) - x, 0.8), 2)
+        x, width = self.span(bar, 0.8)
         label = bar.pod.task if width > 7 * len(bar.pod.task) else ""
-        return Frame(x=x, y=y, width=width, height=BAR, failed=bar.pod.failed, label=label, title=title + _ended(bar))
+        return Frame(x=x, y=y, width=width, failed=bar.pod.failed, label=label, title=title + _ended(bar))
 
     def ticks(self, duration_s: float) -> tuple[Tick, ...]:
         step = next(
@@ -296,19 +300,10 @@ def _of(line: timeline.Timeline, lines: Sequence[timeline.Timeline]) -> str:
     return f"{line.job.title} " if len(lines) > 1 else ""
 
 
-def _title(bar: timeline.Bar) -> str:
-    return f"{bar.pod.task} attempt {bar.pod.attempt}: "
-
-
 def _ended(bar: timeline.Bar) -> str:
     seconds = f"{bar.end_s - bar.start_s:.2f} s on {bar.pod.node or NO_NODE}"
     result = bar.pod.result
     return f"{seconds}, failed: {result.reason if result else 'killed'}" if bar.pod.failed else seconds
-
-
-def _outcome(line: timeline.Timeline) -> str:
-    phase = line.job.phase or "Pending"
-    return f"{phase} after {line.duration_s:.1f} s"
 
 
 def _subtitle(lines: Sequence[timeline.Timeline], start_s: float) -> str:

@@ -21,7 +21,7 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
-from boathouse_cli.errors import CommandError, ExitCode, StartingError
+from boathouse_cli.errors import CommandError, ExitCode, StartingError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,11 +49,7 @@ _FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LogFile:
-    """A log of a container.
-
-    Attributes:
-        host: Of the node that has it; empty for one that the JobHistoryServer has.
-    """
+    """A log of a container, on a host; without one the JobHistoryServer has it."""
 
     container: str
     name: str
@@ -63,18 +59,18 @@ class LogFile:
 def of_cluster(
     gateway: Gateway, cluster: model.Job, host: str | None, container: str | None, *, tail: int | None, follow: bool
 ) -> Iterator[str]:
-    """Yield the lines of the containers of a node, by default of the master, with the container's name.
-
-    Raises:
-        CommandError: There is no such node or container.
-    """
-    raw = _node(gateway, cluster, host or MASTER)
+    """Yield the lines of the containers of a node, by default of the master, with the container's name."""
+    pods, host = _pods(gateway, cluster.uid), host or MASTER
+    if host not in pods:
+        raise CommandError(
+            f"{cluster.title} has no node {host} with a pod (there are: {', '.join(sorted(pods)) or 'none'}): "
+            f"see `boathouse explain {cluster.title}`",
+            ExitCode.NOT_FOUND,
+        )
+    raw = pods[host]
     present = [container_spec["name"] for container_spec in raw["spec"]["containers"]]
     if container is not None and container not in present:
-        raise CommandError(
-            f"{host or MASTER} of {cluster.title} has no container {container}: choose of {', '.join(present)}",
-            ExitCode.USAGE,
-        )
+        raise UsageError(f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}")
     for name in present if container is None else [container]:
         prefix = f"{name}: " if container is None else ""
         for line in gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow):
@@ -82,22 +78,16 @@ def of_cluster(
 
 
 def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
-    """Yield what the client of a job printed, and what the containers of its applications wrote.
-
-    Args:
-        gateway: The cluster of Kubernetes.
-        job: A job with clusterRef.
-        container: The ID of a container of YARN; None: the client and all containers.
-        tail: The last lines of each log; None: all.
-
-    Raises:
-        CommandError: Its cluster is gone, or does not answer.
-    """
+    """Yield what the client of a job printed, and what containers of YARN wrote; with an ID, what that one wrote."""
     if container is None:
-        yield from _of_clients(gateway, job, tail)
+        pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
+        for pod in sorted((pod for pod in pods if pod.task == model.CLIENT), key=lambda pod: pod.attempt):
+            for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
+                yield f"{model.CLIENT}-a{pod.attempt}: {line}"
     if not job.applications:
         return
-    nodes = _nodes(gateway, gateway.job(PLURAL, job.cluster)["metadata"]["uid"])
+    hosts = _pods(gateway, gateway.get(PLURAL, job.cluster)["metadata"]["uid"])
+    nodes = {host: pod["metadata"]["name"] for host, pod in hosts.items()}
     if MASTER not in nodes:
         raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
     for application in job.applications:
@@ -111,33 +101,12 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
                 yield from _of_file(gateway, nodes, file, tail)
 
 
-def _of_clients(gateway: Gateway, job: MRJob, tail: int | None) -> Iterator[str]:
-    pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
-    clients = [pod for pod in pods if pod.task == model.CLIENT]
-    for pod in sorted(clients, key=lambda pod: pod.attempt):
-        for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
-            yield f"{model.CLIENT}-a{pod.attempt}: {line}"
-
-
-def _nodes(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
-    """Return the pods of a cluster by host."""
+def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
     pods = gateway.pods(f"{names.LABEL_JOB_UID}={uid},{LABEL_HOST}")
     return {pod["metadata"]["labels"][LABEL_HOST]: pod for pod in pods}
 
 
-def _node(gateway: Gateway, cluster: model.Job, host: str) -> model.Raw:
-    nodes = _nodes(gateway, cluster.uid)
-    if host not in nodes:
-        present = ", ".join(sorted(nodes)) or "none"
-        raise CommandError(
-            f"{cluster.title} has no node {host} with a pod (there are: {present}): "
-            f"see `boathouse explain {cluster.title}`",
-            ExitCode.NOT_FOUND,
-        )
-    return nodes[host]
-
-
-def _running(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Application) -> Iterator[LogFile]:
+def _running(gateway: Gateway, nodes: Mapping[str, str], application: Application) -> Iterator[LogFile]:
     """Yield the logs of an application that runs, from the NodeManagers of its containers."""
     path = f"ws/v1/cluster/apps/{application.id}/appattempts"
     attempts = _found(_asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, path), "appAttemptId")
@@ -152,7 +121,7 @@ def _running(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Appl
                 yield from _of_container(gateway, nodes, host, container)
 
 
-def _of_container(gateway: Gateway, nodes: Mapping[str, model.Raw], host: str, container: str) -> Iterator[LogFile]:
+def _of_container(gateway: Gateway, nodes: Mapping[str, str], host: str, container: str) -> Iterator[LogFile]:
     """Yield the logs of a container that runs; none if it has just ended."""
     try:
         listed = _asked(gateway, nodes[host], NODE_MANAGER_PORT, f"ws/v1/node/containers/{container}/logs")
@@ -163,7 +132,7 @@ def _of_container(gateway: Gateway, nodes: Mapping[str, model.Raw], host: str, c
         yield from _files(listed, host)
 
 
-def _aggregated(gateway: Gateway, nodes: Mapping[str, model.Raw], application: Application) -> Iterator[LogFile]:
+def _aggregated(gateway: Gateway, nodes: Mapping[str, str], application: Application) -> Iterator[LogFile]:
     """Yield the logs of an application that has ended, which YARN has collected in HDFS."""
     path = f"ws/v1/history/aggregatedlogs?appid={application.id}"
     try:
@@ -191,12 +160,12 @@ def _files(listed: Any, host: str) -> Iterator[LogFile]:
                 yield LogFile(container=container, name=name, host=host)
 
 
-def _of_file(gateway: Gateway, nodes: Mapping[str, model.Raw], file: LogFile, tail: int | None) -> Iterator[str]:
+def _of_file(gateway: Gateway, nodes: Mapping[str, str], file: LogFile, tail: int | None) -> Iterator[str]:
     part = f"containerlogs/{file.container}/{file.name}"
     if file.host:
-        answer = gateway.proxied(_name(nodes[file.host]), NODE_MANAGER_PORT, f"ws/v1/node/{part}")
+        answer = gateway.proxied(nodes[file.host], NODE_MANAGER_PORT, f"ws/v1/node/{part}")
     else:
-        answer = gateway.proxied(_name(nodes[MASTER]), HISTORY_PORT, f"ws/v1/history/{part}")
+        answer = gateway.proxied(nodes[MASTER], HISTORY_PORT, f"ws/v1/history/{part}")
     lines: Iterable[str] = _contents(gateways.lines(answer))
     if tail is not None:
         lines = collections.deque(lines, maxlen=tail)
@@ -217,12 +186,8 @@ def _contents(lines: Iterable[str]) -> Iterator[str]:
     yield from itertools.takewhile(lambda line: not line.startswith("End of LogType:"), last)
 
 
-def _asked(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
-    """Return a JSON answer of a web server of Hadoop; wait a minute for one that starts.
-
-    Raises:
-        CommandError: It is too long, or no JSON, or the server does not start.
-    """
+def _asked(gateway: Gateway, pod: str, port: int, path: str) -> Any:
+    """Return a JSON answer of a web server of Hadoop; wait a minute for one that starts."""
     for _ in range(STARTING_TRIES):
         with contextlib.suppress(StartingError):
             return _answer(gateway, pod, port, path)
@@ -230,9 +195,9 @@ def _asked(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
     return _answer(gateway, pod, port, path)
 
 
-def _answer(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
+def _answer(gateway: Gateway, pod: str, port: int, path: str) -> Any:
     text = bytearray()
-    for chunk in gateway.proxied(_name(pod), port, path):
+    for chunk in gateway.proxied(pod, port, path):
         text += chunk
         if len(text) > MOST_JSON_BYTES:
             text.clear()
@@ -240,7 +205,7 @@ def _answer(gateway: Gateway, pod: model.Raw, port: int, path: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
-        raise CommandError(f"port {port} of pod/{_name(pod)} answered no JSON of at most 16 MiB: see its log") from None
+        raise CommandError(f"port {port} of pod/{pod} answered no JSON of at most 16 MiB: see its log") from None
 
 
 def _found(document: Any, key: str) -> Iterator[Mapping[str, Any]]:
@@ -254,23 +219,9 @@ def _found(document: Any, key: str) -> Iterator[Mapping[str, Any]]:
             left.extend(element.values() if isinstance(element, dict) else element)
 
 
-def _name(pod: model.Raw) -> str:
-    name: str = pod["metadata"]["name"]
-    return name
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Options of `logs`; None is an option that the user left out.
-
-    Attributes:
-        task: A task of an MRJob, such as `m-00042`.
-        executor: The number of an executor of a SparkApp; without it, its driver is meant.
-        attempt: One attempt; else the last.
-        host: The node of an MRCluster; else its master.
-        container: A container of that node, or of YARN for an MRJob that runs on an MRCluster.
-        follow: Whether to go on until the pod ends.
-    """
+    """Options of `logs`; None is an option that the user left out."""
 
     task: str | None = None
     executor: int | None = None
@@ -280,45 +231,24 @@ class Selection:
     follow: bool = False
 
     def check(self, kind: kinds.Kind) -> None:
-        """Refuse options of another kind.
-
-        Raises:
-            CommandError: With the options of this one.
-        """
-        if kind is kinds.MRCLUSTER:
-            self._check_cluster()
-        elif self.host is not None:
-            raise CommandError("HOST is for MRClusters: leave it out", ExitCode.USAGE)
-        elif kind is kinds.SPARKAPP:
-            if self.task is not None:
-                raise CommandError("--task is for MRJobs: pass --executor N, or nothing for the driver", ExitCode.USAGE)
-            if self.container is not None:
-                raise CommandError("--container is for MRClusters and jobs on them: leave it out", ExitCode.USAGE)
-        elif self.executor is not None:
-            raise CommandError("--executor is for SparkApps: pass --task, such as --task m-00000", ExitCode.USAGE)
-        elif self.follow and self.task is None:
-            raise CommandError("--follow requires --task, such as --task m-00000", ExitCode.USAGE)
-
-    def _check_cluster(self) -> None:
-        if (self.task, self.executor, self.attempt) != (None, None, None):
-            raise CommandError(
-                "--task, --executor and --attempt are for jobs: pass HOST and --container", ExitCode.USAGE
-            )
-        if self.follow and self.container is None:
-            raise CommandError("--follow requires --container, such as -c namenode", ExitCode.USAGE)
-
-    def check_on_cluster(self) -> None:
-        """Refuse options of jobs whose tasks have pods, for one that runs on an MRCluster.
-
-        Raises:
-            CommandError: With the options of this one.
-        """
-        if self.task is not None or self.attempt is not None or self.follow:
-            raise CommandError(
-                "--task, --attempt and --follow are for jobs whose tasks have pods: pass --container ID, or nothing "
-                "for all containers of the job",
-                ExitCode.USAGE,
-            )
+        """Refuse options of another kind, with those of this one."""
+        is_cluster, is_spark, is_mrjob = (kind is known for known in (kinds.MRCLUSTER, kinds.SPARKAPP, kinds.MRJOB))
+        is_of_job = (self.task, self.executor, self.attempt) != (None, None, None)
+        follows_all = self.follow and self.container is None
+        for is_refused, advice in (
+            (is_cluster and is_of_job, "--task, --executor and --attempt are for jobs: pass HOST and --container"),
+            (is_cluster and follows_all, "--follow requires --container, such as -c namenode"),
+            (not is_cluster and self.host is not None, "HOST is for MRClusters: leave it out"),
+            (is_spark and self.task is not None, "--task is for MRJobs: pass --executor N, or nothing for the driver"),
+            (is_spark and self.container is not None, "--container is for MRClusters and jobs on them: leave it out"),
+            (
+                is_mrjob and self.executor is not None,
+                "--executor is for SparkApps: pass --task, such as --task m-00000",
+            ),
+            (is_mrjob and self.follow and self.task is None, "--follow requires --task, such as --task m-00000"),
+        ):
+            if is_refused:
+                raise UsageError(advice)
 
     def wanted(self, kind: kinds.Kind) -> str | None:
         """The task whose pods are meant; None for all."""
@@ -335,23 +265,33 @@ class Selection:
 
 
 def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *, tail: int | None) -> None:
-    """Print the logs of the pods that are meant.
-
-    Raises:
-        CommandError: There are none.
-    """
+    """Print the logs of the pods that are meant."""
     job = kinds.job(gateway, kind, name)
-    if (lines := _of_hadoop(gateway, job, selection, tail)) is not None:
-        for line in lines:
-            print(line)
-        return
-    if selection.container is not None:
-        raise CommandError(f"{job.title} does not run on an MRCluster: leave --container out", ExitCode.USAGE)
+    if isinstance(job, mrclusters.MRCluster):
+        lines = of_cluster(gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow)
+    elif isinstance(job, mrjobs.MRJob) and job.cluster:
+        if selection.task is not None or selection.attempt is not None or selection.follow:
+            raise UsageError(
+                "--task, --attempt and --follow are for jobs whose tasks have pods: pass --container ID, or nothing "
+                "for all containers of the job"
+            )
+        lines = of_job(gateway, job, selection.container, tail=tail)
+    elif selection.container is not None:
+        raise UsageError(f"{job.title} does not run on an MRCluster: leave --container out")
+    else:
+        lines = _of_pods(gateway, kind, job, selection, tail)
+    for line in lines:
+        print(line)
+
+
+def _of_pods(
+    gateway: Gateway, kind: kinds.Kind, job: model.Job, selection: Selection, tail: int | None
+) -> Iterator[str]:
     chosen = selection.of(kind, kinds.pods(gateway, kind, job))
     wanted = selection.wanted(kind)
-    if not chosen and _last_lines(job, selection):
-        return
     if not chosen:
+        if _last_lines(job, selection):
+            return
         attempt = "" if selection.attempt is None else f", attempt {selection.attempt}"
         raise CommandError(
             f"{job.title} has no pod of {wanted or 'any task'}{attempt}: see `boathouse explain {job.title}`",
@@ -360,17 +300,7 @@ def show(gateway: Gateway, kind: kinds.Kind, name: str, selection: Selection, *,
     for pod in chosen:
         prefix = "" if wanted else f"{pod.task}-a{pod.attempt}: "
         for line in gateway.log(pod.name, pod.container, tail=tail, follow=selection.follow):
-            print(f"{prefix}{line}")
-
-
-def _of_hadoop(gateway: Gateway, job: model.Job, selection: Selection, tail: int | None) -> Iterator[str] | None:
-    """Return the logs of a Hadoop cluster, or of a job on one; None for anything else."""
-    if isinstance(job, mrclusters.MRCluster):
-        return of_cluster(gateway, job, selection.host, selection.container, tail=tail, follow=selection.follow)
-    if not isinstance(job, mrjobs.MRJob) or not job.cluster:
-        return None
-    selection.check_on_cluster()
-    return of_job(gateway, job, selection.container, tail=tail)
+            yield f"{prefix}{line}"
 
 
 def _last_lines(job: model.Job, selection: Selection) -> bool:

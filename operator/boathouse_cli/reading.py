@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rich import console
 from rich import live as rich_live
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
+from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, UsageError
 from boathouse_cli.explain import explain_cluster
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from boathouse_cli.gateway import Gateway
 
 
+T = TypeVar("T")
 ACTIVE: Final = "active"
 FINISHED: Final = "finished"
 PHASES: Final = (
@@ -33,36 +35,22 @@ PHASES: Final = (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Filter:
-    """Which jobs are shown; an empty tuple is all.
-
-    Attributes:
-        of_kinds: Kinds, by any of their names.
-        queues: Names of queues.
-        states: Phases in any case, `active` or `finished`.
-    """
+    """Which jobs are shown, by kinds, queues and phases; an empty tuple is all."""
 
     of_kinds: tuple[str, ...] = ()
     queues: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Refuse kinds and states that do not exist.
-
-        Raises:
-            CommandError: With those that do.
-        """
+        """Refuse kinds and states that do not exist."""
         self.chosen_kinds()
         known = [*(phase.lower() for phase in PHASES), ACTIVE, FINISHED]
         for state in self.states:
             if state.lower() not in known:
-                raise CommandError(f'"{state}" is no state: choose from {", ".join(known)}', ExitCode.USAGE)
+                raise UsageError(f'"{state}" is no state: choose from {", ".join(known)}')
 
     def chosen_kinds(self) -> Sequence[kinds.Kind]:
-        """Return the kinds to read.
-
-        Raises:
-            CommandError: There is no such kind.
-        """
+        """Return the kinds to read."""
         return [kinds.object_target(f"{name}/any")[0] for name in self.of_kinds] or kinds.KINDS
 
     def takes(self, job: model.Job) -> bool:
@@ -89,22 +77,10 @@ def show(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, int
 
 
 def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now_s: float) -> console.Group:
-    """Return the tables of nodes, queues and unfinished jobs; a note for each that the user may not read.
-
-    Raises:
-        CommandError: The user may read none.
-    """
-    refused: list[CommandError] = []
-
-    def read(part: Callable[[], console.RenderableType]) -> console.RenderableType:
-        try:
-            return part()
-        except CommandError as error:
-            refused.append(error)
-            return f"({error})"
+    """Return the tables of nodes, queues and unfinished jobs; a note for each that the user may not read."""
 
     def nodes() -> console.RenderableType:
-        return tables.nodes(usage.of_nodes(gateway.nodes(), gateway.pods("", all_namespaces=True)))
+        return tables.nodes(usage.of_nodes(gateway.objects("nodes"), gateway.pods("", all_namespaces=True)))
 
     def jobs() -> console.RenderableType:
         found = map(kinds.read, kinds.raw_jobs(gateway, all_namespaces=all_namespaces))
@@ -114,10 +90,18 @@ def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now
     def shares() -> console.RenderableType:
         return tables.queues(queues_of(gateway, operator_namespace))
 
-    parts = [read(part) for part in (nodes, shares, jobs)]
-    if len(refused) == len(parts):
+    parts: list[console.RenderableType] = []
+    refused: list[CommandError] = []
+    sections = (nodes, shares, jobs)
+    for section in sections:
+        try:
+            parts += [section(), ""]
+        except CommandError as error:
+            refused.append(error)
+            parts += [f"({error})", ""]
+    if len(refused) == len(sections):
         raise refused[0]
-    return console.Group(*(line for part in parts for line in (part, "")))
+    return console.Group(*parts)
 
 
 _UNWRAPPED: Final = 10_000
@@ -129,19 +113,25 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
     kind, name = kinds.target(target)
     if kind is None:
         answer = explaining.explain_pod(
-            gateway.pod(name), gateway.events(involvedObject__kind="Pod", involvedObject__name=name), now_s=time.time()
+            gateway.get("pods", name),
+            gateway.events(involvedObject__kind="Pod", involvedObject__name=name),
+            now_s=time.time(),
         )
     else:
         job = kinds.job(gateway, kind, name)
         queue, pods = queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
         if isinstance(job, mrclusters.MRCluster):
-            answer = explain_cluster(job, pods, queue, _all_clusters(gateway), now_s=time.time())
+            try:
+                others = kinds.clusters(gateway, all_namespaces=True)
+            except CommandError:  # the user may not read other namespaces
+                others = kinds.clusters(gateway, all_namespaces=False)
+            answer = explain_cluster(job, pods, queue, others, now_s=time.time())
         else:
             answer = explaining.explain_job(job, pods, queue, now_s=time.time())
     if output is not options.Format.TABLE:
         options.print_data(answer, output)
         return
-    screen = _screen()
+    screen = console.Console()
     screen.print(answer.headline, style="bold", highlight=False, markup=False, soft_wrap=True)
     screen.print(tables.explanation(answer), highlight=False, markup=False)
 
@@ -149,7 +139,7 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
 def jobs(gateway: Gateway, output: options.ListFormat, chosen: Filter, *, all_namespaces: bool) -> None:
     """Print the jobs and Hadoop clusters that a filter takes."""
     found = kinds.raw_jobs(gateway, all_namespaces=all_namespaces, among=chosen.chosen_kinds())
-    pairs = [(job, raw) for job, raw in ((kinds.read(raw), raw) for raw in found) if chosen.takes(job)]
+    pairs = [(job, raw) for job, raw in zip(map(kinds.read, found), found, strict=True) if chosen.takes(job)]
     pairs.sort(key=lambda pair: (pair[0].namespace, pair[0].created_s, pair[0].name))
     listed = [job for job, _ in pairs]
     match output:
@@ -157,60 +147,56 @@ def jobs(gateway: Gateway, output: options.ListFormat, chosen: Filter, *, all_na
             options.print_data([raw for _, raw in pairs], output)
         case options.ListFormat.NAME:
             print(*(job.title for job in listed), sep="\n", end="\n" if listed else "")
-        case options.ListFormat.TABLE | options.ListFormat.WIDE:
-            _print_jobs(
-                gateway, listed, chosen, all_namespaces=all_namespaces, is_wide=output is options.ListFormat.WIDE
-            )
+        case options.ListFormat.TABLE | options.ListFormat.WIDE if listed:
+            is_wide = output is options.ListFormat.WIDE
+            drawn = tables.jobs(listed, namespaces=all_namespaces, now_s=time.time(), is_wide=is_wide)
+            console.Console(width=_UNWRAPPED if is_wide else None).print(drawn)
+        case _:
+            _print_none("jobs" if chosen == Filter() else "such jobs", gateway, all_namespaces=all_namespaces)
 
 
-def _print_jobs(
-    gateway: Gateway, listed: Sequence[model.Job], chosen: Filter, *, all_namespaces: bool, is_wide: bool
-) -> None:
-    if listed:
-        drawn = tables.jobs(listed, namespaces=all_namespaces, now_s=time.time(), is_wide=is_wide)
-        (console.Console(width=_UNWRAPPED) if is_wide else _screen()).print(drawn)
-        return
+def _print_none(what: str, gateway: Gateway, *, all_namespaces: bool) -> None:
     where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-    such = " such" if chosen.of_kinds or chosen.queues or chosen.states else ""
-    _screen(stderr=True).print(f"No{such} jobs in {where}.")
+    console.Console(stderr=True).print(f"No {what} in {where}.")
 
 
 def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) -> None:
     """Print the Hadoop clusters."""
-    found = gateway.jobs(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    elif not found:
-        where = "any namespace" if all_namespaces else f"namespace {gateway.namespace}"
-        _screen(stderr=True).print(f"No clusters in {where}.")
+    found = gateway.objects(kinds.MRCLUSTER.plural, all_namespaces=all_namespaces)
+    if not found and output is options.Format.TABLE:
+        _print_none("clusters", gateway, all_namespaces=all_namespaces)
+        return
+    clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
+    _print(found, output, lambda _: tables.clusters(clusters, namespaces=all_namespaces))
+
+
+def _print(found: T, output: options.Format, draw: Callable[[T], console.RenderableType]) -> None:
+    if output is options.Format.TABLE:
+        console.Console().print(draw(found))
     else:
-        clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
-        _screen().print(tables.clusters(clusters, namespaces=all_namespaces))
+        options.print_data(found, output)
 
 
 def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output: Path | None) -> None:
     """Print how jobs spent their time, and draw it if a file is given."""
-    lines = [kinds.timeline_of(gateway, kind, name, now_s=time.time()) for kind, name in targets]
+    jobs = [(kind, kinds.job(gateway, kind, name)) for kind, name in targets]
+    lines = [kind.timeline(job, kinds.drawn_pods(gateway, kind, job), now_s=time.time()) for kind, job in jobs]
     for line in lines:
-        _screen().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
+        console.Console().print(tables.seconds(picture.shares(line), line.job.title if len(lines) > 1 else ""))
     if output is not None:
         output.write_text(picture.to_svg(*lines) if output.suffix == ".svg" else picture.to_html(*lines))
-        _screen(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
+        console.Console(stderr=True).print(f"picture: {output.resolve()}", highlight=False, soft_wrap=True)
 
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print the queues."""
-    found = queues_of(gateway, operator_namespace)
-    if output is not options.Format.TABLE:
-        options.print_data(found, output)
-    else:
-        _screen().print(tables.queues(found))
+    _print(queues_of(gateway, operator_namespace), output, tables.queues)
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print how the decisions of the shadow profile differ."""
     try:
-        found = gateway.shadow(operator_namespace)
+        found = gateway.data(operator_namespace, names.SHADOW, names.SHADOW_KEY)
     except CommandError as error:
         if error.code is not ExitCode.NOT_FOUND:
             raise
@@ -218,7 +204,7 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
     if output is not options.Format.TABLE:
         options.print_data(found, output)
         return
-    screen, now_s = _screen(), time.time()
+    screen, now_s = console.Console(), time.time()
     screen.print(tables.shadow(found, now_s))
     if found["error"]:
         screen.print(f"The shadow is off until the operator restarts: {found['error']}", markup=False)
@@ -226,29 +212,17 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
         screen.print(tables.differences(found, now_s))
 
 
-def _screen(*, stderr: bool = False) -> console.Console:
-    return console.Console(stderr=stderr)
-
-
 def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     """Return the queues with their usage."""
     return usage.of_queues(
-        usage.configured(gateway.operator_config(operator_namespace)),
+        usage.configured(gateway.data(operator_namespace, *gateways.CONFIG)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
         [
             *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
             *gateway.pods(f"{model.SPARK_ROLE}={model.EXECUTOR},!{names.LABEL_QUEUE}", all_namespaces=True),
         ],
-        gateway.nodes(),
+        gateway.objects("nodes"),
     )
-
-
-def _all_clusters(gateway: Gateway) -> list[mrclusters.MRCluster]:
-    """Return the clusters of all namespaces, or of this one if the user may not read others."""
-    try:
-        return kinds.clusters(gateway, all_namespaces=True)
-    except CommandError:
-        return kinds.clusters(gateway, all_namespaces=False)
 
 
 def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> usage.Queue | None:

@@ -8,11 +8,10 @@ import typer
 
 from boathouse.resources import names
 from boathouse_cli import options
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 _DURATION: Final = re.compile(r"(\d{1,9})([smhd])")
 _UNITS_S: Final = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
-_MIB: Final = 1 << 20
 
 
 def record(  # noqa: PLR0917  each is an option of the command
@@ -26,8 +25,7 @@ def record(  # noqa: PLR0917  each is an option of the command
     kubeconfig: options.Kubeconfig = None,
     operator_namespace: options.OperatorNamespace = names.OPERATOR_NAMESPACE,
     for_: Annotated[
-        str,
-        typer.Option("--for", metavar="TIME", help="How long, such as 30m, 12h or 7d. 0s: only what is there now."),
+        str, typer.Option("--for", metavar="TIME", help="How long, such as 30m, 12h or 7d. 0s: only what is there now.")
     ] = "7d",
     max_mib: Annotated[
         int,
@@ -58,11 +56,11 @@ def record(  # noqa: PLR0917  each is an option of the command
     them; without that to get the ConfigMap boathouse-config in the operator's namespace, all queues have weight 1.
     """
     if anonymous and write is None:
-        raise CommandError("--anonymous requires --write: names are replaced in the workload", ExitCode.USAGE)
+        raise UsageError("--anonymous requires --write: names are replaced in the workload")
     for_s = _seconds(for_)
     if write is not None:
         if write.resolve() == file.resolve():
-            raise CommandError(f"{write} is the recording: choose another file for the workload", ExitCode.USAGE)
+            raise UsageError(f"{write} is the recording: choose another file for the workload")
         from boathouse_cli import record_workload
 
         record_workload.write_workload(file, write, anonymous=anonymous)
@@ -70,10 +68,7 @@ def record(  # noqa: PLR0917  each is an option of the command
     from boathouse_cli import record_session
 
     request = record_session.Request(
-        all_namespaces=namespace is None,
-        operator_namespace=operator_namespace,
-        for_s=for_s,
-        max_bytes=max_mib * _MIB,
+        all_namespaces=namespace is None, operator_namespace=operator_namespace, for_s=for_s, max_bytes=max_mib << 20
     )
     record_session.record(options.gateway(kubeconfig, context, namespace), file, request)
 
@@ -81,5 +76,5 @@ def record(  # noqa: PLR0917  each is an option of the command
 def _seconds(written: str) -> float:
     found = _DURATION.fullmatch(written)
     if found is None:
-        raise CommandError(f'"{written}" is not a time: write it as 30m, 12h or 7d', ExitCode.USAGE)
+        raise UsageError(f'"{written}" is not a time: write it as 30m, 12h or 7d')
     return int(found[1]) * _UNITS_S[found[2]]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, BinaryIO, Final, TypeAlias
 import msgspec
 
 from boathouse_cli import kinds, record_lines
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -23,62 +23,48 @@ if TYPE_CHECKING:
 
     from boathouse_cli import model
 
-_DECODER = msgspec.json.Decoder(record_lines.Line)
-_ENCODER = msgspec.json.Encoder()
-_LONGEST_LINE = 1 << 20
+_DECODER: Final[msgspec.json.Decoder[record_lines.Line]] = msgspec.json.Decoder(record_lines.Line)
+_LONGEST_LINE: Final = 1 << 20
+NODES: Final = "nodes"
+PODS: Final = "pods"
+OVER_BUDGET: Final = "beyond its namespace's part of the file"
+_LONGEST_UID: Final = 253
+_KINDS: Final = {kind.plural: kind for kind in kinds.JOBS}
+_PLURALS: Final = {kind.name: kind.plural for kind in kinds.JOBS}
+_Owned: TypeAlias = record_lines.Job | record_lines.Pod
 
 
 def read_lines(path: Path) -> Iterator[tuple[record_lines.Line, int]]:
-    """Yield the lines of a recording with their lengths in bytes. Half a line, which a kill leaves, is skipped.
-
-    Raises:
-        CommandError: The file cannot be read, or is no recording.
-    """
+    """Yield the lines of a recording with their lengths in bytes. Half a line, which a kill leaves, is skipped."""
     try:
         with path.open("rb") as opened:
             is_recording, is_text = False, False
             while written := opened.readline(_LONGEST_LINE):
-                line, is_text = _decoded(written), is_text or written.endswith(b"\n")
-                if line is None:
+                is_text = is_text or written.endswith(b"\n")
+                try:
+                    line = _DECODER.decode(written)
+                except msgspec.DecodeError:
                     continue
                 is_recording |= isinstance(line, record_lines.Begin) and line.format == record_lines.FORMAT
                 if not is_recording:
                     break
                 yield line, len(written)
             if is_text and not is_recording:
-                raise CommandError(f"{path} is no recording of `boathouse record`: choose another file", ExitCode.USAGE)
+                raise UsageError(f"{path} is no recording of `boathouse record`: choose another file")
     except OSError as error:
-        raise CommandError(f"{path} cannot be read: {error.strerror}", ExitCode.USAGE) from error
-
-
-def _decoded(written: bytes) -> record_lines.Line | None:
-    try:
-        found: record_lines.Line = _DECODER.decode(written)
-    except msgspec.DecodeError:
-        return None
-    return found
+        raise UsageError(f"{path} cannot be read: {error.strerror}") from error
 
 
 class Appender:
-    """Appends lines.
-
-    Attributes:
-        size_bytes: Of the file.
-    """
+    """Appends lines; `size_bytes` is that of the file."""
 
     def __init__(self, opened: BinaryIO, path: Path) -> None:
         self._opened, self._path = opened, path
         self.size_bytes = opened.seek(0, os.SEEK_END)
 
     def write(self, line: record_lines.Line) -> int:
-        """Append a line; return its length in bytes.
-
-        Raises:
-            CommandError: It cannot be written.
-        """
-        written = _ENCODER.encode(line) + b"\n"
-        self._append(written)
-        return len(written)
+        """Append a line; return its length in bytes."""
+        return self._append(msgspec.json.encode(line) + b"\n")
 
     def end_half_line(self) -> None:
         """End a line of which a kill left the first half."""
@@ -91,66 +77,39 @@ class Appender:
         """Let what was appended survive a crash of the machine."""
         os.fsync(self._opened.fileno())
 
-    def _append(self, written: bytes) -> None:
+    def _append(self, written: bytes) -> int:
         left = memoryview(written)
         try:
             while left:
                 left = left[self._opened.write(left) :]
         except OSError as error:
-            raise CommandError(
-                f"{self._path} cannot be written: {error.strerror}: make room, and run the same command again",
-                ExitCode.USAGE,
+            raise UsageError(
+                f"{self._path} cannot be written: {error.strerror}: make room, and run the same command again"
             ) from error
         self.size_bytes += len(written)
+        return len(written)
 
 
 @contextlib.contextmanager
 def appending(path: Path) -> Iterator[Appender]:
-    """Open a recording to append, and keep others from doing the same. Only its owner may read a new file.
-
-    Raises:
-        CommandError: It cannot be opened, or another process records into it.
-    """
+    """Open a recording to append, and keep others from doing the same. Only its owner may read a new file."""
     try:
         number = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except OSError as error:
-        raise CommandError(
-            f"{path} cannot be written: {error.strerror}: choose another file", ExitCode.USAGE
-        ) from error
+        raise UsageError(f"{path} cannot be written: {error.strerror}: choose another file") from error
     with os.fdopen(number, "r+b", buffering=0) as opened:
         try:
             fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
-            raise CommandError(
-                f"another process records into {path}: end it, or choose another file", ExitCode.USAGE
-            ) from error
+            raise UsageError(f"another process records into {path}: end it, or choose another file") from error
         yield Appender(opened, path)
 
 
-NODES: Final = "nodes"
-PODS: Final = "pods"
-OVER_BUDGET: Final = "beyond its namespace's part of the file"
-_LONGEST_UID: Final = 253
-_KINDS: Final = {kind.plural: kind for kind in kinds.JOBS}
-_PLURALS: Final = {kind.name: kind.plural for kind in kinds.JOBS}
-_Owned: TypeAlias = record_lines.Job | record_lines.Pod
-
-
 class Recorder:
-    """Writes a line for each object when it comes, and when it has ended.
+    """Writes a line for each object when it comes, and when it has ended, until the file has its size.
 
-    A namespace may use as much of the file as it leaves free, so none can fill it alone.
-
-    Args:
-        file: Where lines go.
-        max_bytes: Size that the file may reach.
-        now: The time, in seconds since the epoch.
-
-    Attributes:
-        aside: Objects set aside, by reason.
-        jobs: Jobs that are in the file.
-        ended_jobs: Those of them that have ended.
-        pods: Pods that are in the file.
+    A namespace may use as much of the file as it leaves free, so none can fill it alone. What is set aside is counted
+    by reason.
     """
 
     def __init__(self, file: Appender, max_bytes: int, now: Callable[[], float]) -> None:
@@ -161,45 +120,38 @@ class Recorder:
         # By plural: what is there and needs no further line: pods that ended, and what was set aside.
         self._done: collections.defaultdict[str, set[str]] = collections.defaultdict(set)
         self._bytes: collections.Counter[str] = collections.Counter()
-        self._marked: collections.Counter[str] = collections.Counter()
         self.aside: collections.Counter[str] = collections.Counter()
+        self._marked: collections.Counter[str] = collections.Counter()
         self.jobs = self.ended_jobs = self.pods = 0
 
     @property
-    def nodes(self) -> int:
-        """Usable nodes."""
-        return sum(node.usable for node in self._nodes.values())
+    def summary(self) -> str:
+        """What is in the file, of nodes those that are usable, and what was set aside."""
+        reasons = ", ".join(f"{count} {why}" for why, count in self.aside.most_common(3))
+        return (
+            f"recorded {self.jobs} jobs, {self.ended_jobs} of which have ended, {self.pods} pods and "
+            f"{sum(node.usable for node in self._nodes.values())} nodes{reasons and f'; set aside {reasons}'}"
+        )
 
     @property
     def is_full(self) -> bool:
         """Whether the file has its size."""
         return self._file.size_bytes >= self._max_bytes
 
-    # What was recorded before
-
     def load(self, line: record_lines.Line, length: int) -> None:
         """Know a line that is in the file."""
-        match line:
-            case record_lines.Begin() | record_lines.Mark():
-                pass
-            case record_lines.Node():
-                self._nodes[line.name] = line
-            case record_lines.Job():
-                self._count(line, length)
-                self._know_job(line)
-            case record_lines.Pod():
-                self._count(line, length)
-                self._know_pod(line)
+        if isinstance(line, record_lines.Node):
+            self._nodes[line.name] = line
+        elif isinstance(line, _Owned):
+            self._know(line, length)
 
-    def _count(self, line: _Owned, length: int) -> None:
+    def _know(self, line: _Owned, length: int) -> None:
         self._bytes[line.namespace] += length
-
-    def _know_job(self, line: record_lines.Job) -> None:
-        self.jobs += line.uid not in self._jobs
-        self.ended_jobs += line.ended_s is not None
-        self._jobs[line.uid] = line
-
-    def _know_pod(self, line: record_lines.Pod) -> None:
+        if isinstance(line, record_lines.Job):
+            self.jobs += line.uid not in self._jobs
+            self.ended_jobs += line.ended_s is not None
+            self._jobs[line.uid] = line
+            return
         self.pods += line.uid not in self._pods and line.uid not in self._done[PODS]
         if line.ended_s is None:
             self._pods[line.uid] = line
@@ -207,7 +159,8 @@ class Recorder:
             self._pods.pop(line.uid, None)
             self._done[PODS].add(line.uid)
 
-    # What is seen
+    def _write(self, line: _Owned) -> None:
+        self._know(line, self._file.write(line))
 
     def begin(self, line: record_lines.Begin) -> None:
         """Begin, or go on."""
@@ -222,29 +175,27 @@ class Recorder:
 
     def observe(self, plural: str, raw: model.Raw, *, is_gone: bool = False) -> None:
         """See an object, or the last of one that is gone. One that cannot be read is set aside."""
+        uid = identity(plural, raw)
         try:
             if plural == NODES:
                 self._record_node(record_lines.node(raw, now_s=self._now(), is_gone=is_gone))
             elif plural == PODS:
-                pod = record_lines.pod(raw, now_s=self._now(), is_gone=is_gone)
-                if pod is not None:
+                if pod := record_lines.pod(raw, now_s=self._now(), is_gone=is_gone):
                     self._record_pod(pod)
             else:
                 self._record_job(record_lines.job(_KINDS[plural], raw, now_s=self._now(), is_gone=is_gone))
                 if is_gone:
-                    self._jobs.pop(identity(plural, raw), None)
+                    self._jobs.pop(uid, None)
         except record_lines.UNREADABLE:
-            self._unreadable(plural, identity(plural, raw), is_gone=is_gone)
+            if plural == PODS and uid in self._pods:
+                self._record_lost_pod(uid)
+            if not is_gone or uid not in self._done[plural]:
+                self._set_aside(plural, uid, f"{plural} that cannot be read")
         if is_gone:
-            self._done[plural].discard(identity(plural, raw))
+            self._done[plural].discard(uid)
 
     def synced(self, plural: str, present: set[str]) -> None:
-        """Know that a whole list was seen: what is not in it went while nobody looked.
-
-        Args:
-            plural: Of what.
-            present: UIDs of the objects; names of nodes.
-        """
+        """Know that a whole list was seen, of UIDs, or names of nodes: what is not in it went while nobody looked."""
         now_s = self._now()
         self._done[plural] &= present
         if plural == NODES:
@@ -253,11 +204,14 @@ class Recorder:
                 del self._nodes[name]
         elif plural == PODS:
             for uid in self._pods.keys() - present:
-                self._record_lost_pod(self._pods.pop(uid))
+                self._record_lost_pod(uid)
         else:
-            kind = _KINDS[plural]
-            for uid in [uid for uid, job in self._jobs.items() if job.kind == kind.name and uid not in present]:
-                self._job_gone(self._jobs.pop(uid), now_s)
+            name = _KINDS[plural].name
+            for job in [job for job in self._jobs.values() if job.kind == name and job.uid not in present]:
+                if job.ended_s is None:
+                    ended_s = max(now_s, job.created_s)
+                    self._write(msgspec.structs.replace(job, phase=record_lines.DELETED, ended_s=ended_s))
+                del self._jobs[job.uid]
 
     def _record_node(self, line: record_lines.Node) -> None:
         known = self._nodes.get(line.name)
@@ -267,17 +221,9 @@ class Recorder:
 
     def _record_job(self, line: record_lines.Job) -> None:
         known = self._jobs.get(line.uid)
-        if known is None and not self._has_room(_PLURALS[line.kind], line):
-            return
-        if known is None or (known.ended_s is None and line.ended_s is not None):
+        has_ended = known is not None and known.ended_s is None and line.ended_s is not None
+        if has_ended or (known is None and self._has_room(_PLURALS[line.kind], line)):
             self._write(line)
-            self._know_job(line)
-
-    def _job_gone(self, job: record_lines.Job, now_s: float) -> None:
-        if job.ended_s is None:
-            ended_s = max(now_s, job.created_s)
-            self._write(msgspec.structs.replace(job, phase=record_lines.DELETED, ended_s=ended_s))
-            self.ended_jobs += 1
 
     def _record_pod(self, line: record_lines.Pod) -> None:
         known = self._pods.get(line.uid)
@@ -287,17 +233,13 @@ class Recorder:
             line = msgspec.structs.replace(line, cpu_milli=max(known.cpu_milli, line.cpu_milli))
         if known is None or line.ended_s is not None:
             self._write(line)
-            self._know_pod(line)
         else:
             self._pods[line.uid] = line
 
-    def _record_lost_pod(self, pod: record_lines.Pod) -> None:
+    def _record_lost_pod(self, uid: str) -> None:
+        pod = self._pods[uid]
         self._write(msgspec.structs.replace(pod, ended_s=max(self._now(), pod.placed_s), end_is_known=False))
-
-    # Bounds
-
-    def _write(self, line: _Owned) -> None:
-        self._count(line, self._file.write(line))
+        self._done[PODS].discard(uid)
 
     def _has_room(self, plural: str, line: _Owned) -> bool:
         """Return whether a new object may have a line; set it aside if not."""
@@ -306,28 +248,17 @@ class Recorder:
         self._set_aside(plural, line.uid, f"{plural} {OVER_BUDGET}")
         return False
 
-    def _unreadable(self, plural: str, uid: str, *, is_gone: bool) -> None:
-        if plural == PODS and uid in self._pods:
-            self._record_lost_pod(self._pods.pop(uid))
-        if not is_gone or uid not in self._done[plural]:
-            self._set_aside(plural, uid, f"{plural} that cannot be read")
-
     def _set_aside(self, plural: str, uid: str, why: str) -> None:
-        if uid not in self._done[plural]:
-            self.aside[why] += 1
+        self.aside[why] += uid not in self._done[plural]
         if uid:
             self._done[plural].add(uid)
 
 
 def check_scope(line: record_lines.Line, namespace: str) -> None:
-    """Refuse to go on with another choice of namespaces.
-
-    Raises:
-        CommandError: The file has another.
-    """
+    """Refuse to go on with another choice of namespaces."""
     if isinstance(line, record_lines.Begin) and line.namespace != namespace:
         has = f"namespace {line.namespace}: pass -n {line.namespace}" if line.namespace else "all namespaces: omit -n"
-        raise CommandError(f"the file records {has}, or choose another file", ExitCode.USAGE)
+        raise UsageError(f"the file records {has}, or choose another file")
 
 
 def identity(plural: str, raw: model.Raw) -> str:

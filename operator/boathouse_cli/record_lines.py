@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 
@@ -20,7 +20,6 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling.pods import requests
 from boathouse.services.mrjob import signals
 from boathouse_cli import kinds, model, mrjobs
-from boathouse_task import contract
 
 if TYPE_CHECKING:
     import datetime as dt
@@ -145,23 +144,20 @@ class Pod(_Line, frozen=True, kw_only=True, tag="pod"):
     counters: dict[str, float] = {}
 
 
-UNREADABLE: Final = (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError)
+UNREADABLE: Final = (
+    *(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, msgspec.ValidationError),
+)
 """What an object raises that is none of its kind, or has a number or a text that no honest one has."""
 
 Line: TypeAlias = Begin | Mark | Node | Job | Pod
-V = TypeVar("V")
 
 
 # Objects
 
 
 def node(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Node:
-    """Return the line of a node.
-
-    Raises:
-        UNREADABLE: It cannot be read.
-    """
-    view = _view(raw, wire.NodeView)
+    """Return the line of a node."""
+    view = msgspec.convert(raw, wire.NodeView)
     name = _text(view.metadata.name)
     if is_gone:
         return Node(at_s=now_s, name=name)
@@ -178,11 +174,7 @@ def node(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Node:
 
 
 def job(kind: kinds.Kind, raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Job:
-    """Return the line of a job.
-
-    Raises:
-        UNREADABLE: It cannot be read.
-    """
+    """Return the line of a job."""
     found, spec = kind.read(raw), raw.get("spec") or {}
     mrjob = found if isinstance(found, mrjobs.MRJob) else None
     ended_s, phase = found.completed_s, _text(found.phase)
@@ -206,18 +198,16 @@ def job(kind: kinds.Kind, raw: model.Raw, *, now_s: float, is_gone: bool = False
 
 
 def pod(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Pod | None:
-    """Return the line of a pod; None for one without a node.
-
-    Raises:
-        UNREADABLE: It cannot be read.
-    """
-    view = _view(raw, wire.PodView)
+    """Return the line of a pod; None for one without a node."""
+    view = msgspec.convert(raw, wire.PodView)
     if not view.spec.node_name:
         return None
     amounts, owner, labels = requests.pod_requests(view), view.metadata.controller, view.metadata.labels
-    placed_s = _placed_s(view)
+    placed_s = model.placed_s(view)
+    placed_s = _stamp(view.metadata.creation_timestamp) if placed_s is None else _time(placed_s)
     ended_s = _ended_s(view, now_s) if view.is_terminal or is_gone else None
-    result = _result(view)
+    containers = (status.state for status in view.status.container_statuses if status.name == names.CONTAINER)
+    result = model.result(next(containers, wire.ContainerState()))
     counters = {} if result is None else signals.of_result(result, has_local_input=True)
     is_ours = names.LABEL_JOB_UID in labels or model.SPARK_ROLE in labels
     return Pod(
@@ -239,41 +229,10 @@ def pod(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Pod | None:
     )
 
 
-def _view(raw: model.Raw, kind: type[V]) -> V:
-    try:
-        return msgspec.convert(raw, kind)
-    except msgspec.ValidationError as error:
-        raise ValueError(str(error)[:_LONGEST]) from error
-
-
-def _placed_s(view: wire.PodView) -> float:
-    times = [
-        condition.last_transition_time
-        for condition in view.status.conditions
-        if (condition.type, condition.status) == _SCHEDULED
-    ]
-    return _stamp(next(filter(None, times), None) or view.metadata.creation_timestamp)
-
-
-_SCHEDULED: Final = ("PodScheduled", "True")
-
-
 def _ended_s(view: wire.PodView, now_s: float) -> float:
     """Return when the last container ended; for a pod that left no such time, now."""
     ends = [status.state.terminated.finished_at for status in view.status.container_statuses if status.state.terminated]
     return max((_stamp(end) for end in ends if end is not None), default=now_s)
-
-
-def _result(view: wire.PodView) -> contract.TaskResult | None:
-    """Return what the task runtime reported at its end, if it did."""
-    ended = (status.state.terminated for status in view.status.container_statuses if status.name == names.CONTAINER)
-    message = next((terminated.message for terminated in ended if terminated is not None), "")
-    if not message or len(message) > contract.TERMINATION_LOG_MAX_BYTES:
-        return None
-    try:
-        return msgspec.json.decode(message, type=contract.TaskResult)
-    except (msgspec.DecodeError, UnicodeEncodeError):
-        return None
 
 
 def _program(kind: kinds.Kind, spec: Mapping[str, Any]) -> str:
@@ -319,7 +278,7 @@ def _stamp(value: dt.datetime | None) -> float:
 def _time(value_s: float) -> float:
     if not 0 <= value_s <= _LATEST_S:
         raise ValueError("a time is out of range")
-    return value_s
+    return float(value_s)
 
 
 _LATEST_S: Final = 253402300800.0  # the year 10000

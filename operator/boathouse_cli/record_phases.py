@@ -7,10 +7,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import statistics
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from boathouse_cli import kinds, record_lines
 from boathouse_sim.workload import Penalty, Phase
@@ -26,65 +25,44 @@ ORDER: Final = {
 }
 """Types of tasks in the order in which a job runs them; others, such as probes and clean-ups, are of no phase."""
 MB: Final = 1 << 20
-_MOST_PENALTY: Final = 10.0
 
 
-@dataclasses.dataclass(slots=True)
-class _Stage:
-    """The attempts of the tasks of a stage, by index of the task."""
-
-    kind: str
-    tasks: dict[object, list[record_lines.Pod]] = dataclasses.field(default_factory=dict)
-
-    @property
-    def pods(self) -> list[record_lines.Pod]:
-        """All attempts."""
-        return [pod for attempts in self.tasks.values() for pod in attempts]
-
-    @property
-    def first_placed_s(self) -> float:
-        """When the first was placed."""
-        return min(pod.placed_s for pod in self.pods)
-
-    @property
-    def all_placed_s(self) -> float:
-        """When each task had been placed once."""
-        return max(min(pod.placed_s for pod in attempts) for attempts in self.tasks.values())
-
-    @property
-    def ended_s(self) -> float:
-        """When the last ended."""
-        return max(pod.ended_s or pod.placed_s for pod in self.pods)
+_Tasks: TypeAlias = "Mapping[object, Sequence[record_lines.Pod]]"
+"""The attempts of the tasks of a stage, by index of the task."""
 
 
 def phases(job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> tuple[Phase, ...]:
     """Return the phases of a job whose pods have all ended."""
-    order, stages = ORDER[job.kind], dict[tuple[int, int, str], _Stage]()
+    order, stages = ORDER[job.kind], dict[tuple[int, int, str], dict[object, list[record_lines.Pod]]]()
     for pod in sorted(pods, key=lambda pod: (pod.placed_s, pod.uid)):
-        stage = stages.setdefault((pod.step, order[pod.type], pod.type), _Stage(pod.type))
+        tasks = stages.setdefault((pod.step, order[pod.type], pod.type), {})
         # Executors are told apart by their pods: a repeated one is another task.
-        stage.tasks.setdefault(pod.uid if pod.type == "executor" else pod.index, []).append(pod)
+        tasks.setdefault(pod.uid if pod.type == "executor" else pod.index, []).append(pod)
     found: list[Phase] = []
     placed_s = ended_s = -math.inf
-    for _, stage in sorted(stages.items()):
-        waits = stage.first_placed_s >= ended_s - RESOLUTION_S
-        found.append(_phase(stage, is_remote=job.is_remote, from_s=-math.inf if waits else placed_s, waits=waits))
-        placed_s, ended_s = max(placed_s, stage.all_placed_s), max(ended_s, stage.ended_s)
+    for (_, _, kind), tasks in sorted(stages.items()):
+        attempts = [pod for task in tasks.values() for pod in task]
+        waits = min(pod.placed_s for pod in attempts) >= ended_s - RESOLUTION_S
+        from_s = -math.inf if waits else placed_s
+        found.append(_phase(kind, tasks, attempts, is_remote=job.is_remote, from_s=from_s, waits=waits))
+        placed_s = max(placed_s, *(task[0].placed_s for task in tasks.values()))
+        ended_s = max(ended_s, *(pod.ended_s or pod.placed_s for pod in attempts))
     return tuple(found)
 
 
-def _phase(stage: _Stage, *, is_remote: bool, from_s: float, waits: bool) -> Phase:
-    pods = stage.pods
+def _phase(
+    kind: str, tasks: _Tasks, pods: Sequence[record_lines.Pod], *, is_remote: bool, from_s: float, waits: bool
+) -> Phase:
     ideal_bytes = max(max(pod.ideal_bytes, pod.memory_bytes) for pod in pods)
-    run_times_s = {index: _busy_s(attempts, from_s) for index, attempts in stage.tasks.items()}
-    short = {index for index, attempts in stage.tasks.items() if attempts[-1].memory_bytes < ideal_bytes}
+    run_times_s = {index: _busy_s(attempts, from_s) for index, attempts in tasks.items()}
+    short = {index for index, attempts in tasks.items() if attempts[-1].memory_bytes < ideal_bytes}
     penalty = _penalty(run_times_s, short)
     times_ms = [
         round(seconds * 1000 / (penalty.factor if index in short else 1.0)) for index, seconds in run_times_s.items()
     ]
     inputs = [pod.input_bytes for pod in pods if pod.input_bytes]
     return Phase(
-        kind=stage.kind,
+        kind=kind,
         tasks=len(times_ms),
         duration_ms=round(statistics.fmean(times_ms)),
         durations_ms=tuple(times_ms) if len(set(times_ms)) > 1 else (),
@@ -113,16 +91,12 @@ def _penalty(run_times_s: Mapping[object, float], short: set[object]) -> Penalty
     full = [seconds for index, seconds in run_times_s.items() if index not in short]
     if not less or not full or not statistics.median(full):
         return Penalty()
-    return Penalty(factor=min(_MOST_PENALTY, max(1.0, statistics.median(less) / statistics.median(full))))
+    return Penalty(factor=min(10.0, max(1.0, statistics.median(less) / statistics.median(full))))
 
 
 def _counters(pods: Sequence[record_lines.Pod], *, is_remote: bool) -> tuple[tuple[str, float], ...]:
     """Return the mean of what tasks reported; what goes to an object store loads no disk of a node."""
     names = [name for name in record_lines.COUNTERS if not (is_remote and name in {"read_bytes", "written_bytes"})]
-    with_counters = [pod.counters for pod in pods if pod.counters]
-    means = (
-        {name: statistics.fmean(counters.get(name, 0.0) for counters in with_counters) for name in names}
-        if with_counters
-        else {}
-    )
-    return tuple(sorted((name, mean) for name, mean in means.items() if mean))
+    reports = [pod.counters for pod in pods if pod.counters]
+    means = [(name, statistics.fmean(report.get(name, 0.0) for report in reports)) for name in names if reports]
+    return tuple(sorted((name, mean) for name, mean in means if mean))

@@ -11,18 +11,19 @@ from __future__ import annotations
 import collections
 import dataclasses
 import hashlib
+import itertools
 import json
 import math
 import secrets
 import statistics
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 from rich import console
 
 from boathouse_cli import kinds, record_keeping, record_lines, record_phases
 from boathouse_cli import model as models
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 from boathouse_policies import model
 from boathouse_sim import neutral
 from boathouse_sim.conditions import Conditions, RunTimes
@@ -40,16 +41,7 @@ CLOCKS_S: Final = 300.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Built:
-    """A workload, and what is said about it.
-
-    Attributes:
-        job_times_s: As they were observed, of its jobs.
-        left_out: Jobs that are not in it, by reason.
-        aside: Objects that were set aside while recording, by reason.
-        profile: The operator's at the end; empty where it is not known.
-        unread: What the user could not read.
-        watched_s: How long the recording ran.
-    """
+    """A workload with the observed job times, what was left out or set aside, by reason, and what could not be read."""
 
     workload: Workload
     job_times_s: tuple[float, ...]
@@ -114,10 +106,7 @@ class _Seen:
 def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None = None) -> Built:
     """Return the workload of a recording.
 
-    Args:
-        lines: The recording.
-        name: Of the workload.
-        salt: Of hashes in place of all names; None keeps the names.
+    With a salt, hashes stand in place of all names.
 
     Raises:
         NothingRecordedError: There is no job in it that came and ended while the recording ran.
@@ -129,12 +118,11 @@ def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None =
     tasks, left_out = _tasks_by_job(seen)
     phases = {uid: record_phases.phases(seen.jobs[uid], pods) for uid, pods in tasks.items()}
     machines = _machines(seen, {pod.uid for pods in tasks.values() for pod in pods}, alias)
-    large = [uid for uid, those in phases.items() if not _fits(those, machines)]
-    for uid in large:
+    for uid in [uid for uid, those in phases.items() if not _fits(those, machines)]:
         del phases[uid]
-    left_out.update({"larger than every node": len(large)} if large else {})
+        left_out["larger than every node"] += 1
     if not phases:
-        reasons = ", ".join(f"{count} {why}" for why, count in sorted(left_out.items())) or "none was seen"
+        reasons = _counts(left_out) or "none was seen"
         raise NothingRecordedError(f"no job can be taken ({reasons}): record for longer")
     jobs = sorted((seen.jobs[uid] for uid in phases), key=lambda job: (job.created_s, job.uid))
     workload = Workload(
@@ -155,9 +143,6 @@ def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None =
     )
 
 
-# Jobs
-
-
 def _tasks_by_job(seen: _Seen) -> tuple[dict[str, list[record_lines.Pod]], collections.Counter[str]]:
     """Return the pods of the jobs that are taken, and how many jobs are not, by reason."""
     pods: dict[str, list[record_lines.Pod]] = {}
@@ -170,10 +155,14 @@ def _tasks_by_job(seen: _Seen) -> tuple[dict[str, list[record_lines.Pod]], colle
     left_out: collections.Counter[str] = collections.Counter()
     taken = {}
     for uid, job in seen.jobs.items():
-        if why := _refusal(seen, job, pods.get(uid, ())):
+        if (why := _refusal(seen, job, pods.get(uid, ()))) or job.ended_s is None:
             left_out[why] += 1
         else:
-            taken[uid] = [_ended(pod, job) for pod in pods[uid]]
+            # What ran when the job had ended is of no more use to it.
+            taken[uid] = [
+                pod if pod.ended_s is not None else msgspec.structs.replace(pod, ended_s=max(pod.placed_s, job.ended_s))
+                for pod in pods[uid]
+            ]
     return taken, left_out
 
 
@@ -201,23 +190,13 @@ def _has_sane_times(seen: _Seen, job: record_lines.Job, pods: Sequence[record_li
 
 def _is_whole(seen: _Seen, job: record_lines.Job, pods: Sequence[record_lines.Pod]) -> bool:
     """Return whether all tasks of a job were seen to their end."""
-    if not all(pod.end_is_known for pod in pods):
-        return False
     done = {(pod.type, pod.step, pod.index) for pod in pods if pod.succeeded}
     kinds_done = collections.Counter(kind for kind, _, _ in done)
     has_all = bool(kinds_done["uber"]) or (kinds_done["map"] >= job.maps and kinds_done["reduce"] >= job.reduces)
     is_counted = job.kind == kinds.MRJOB.name and job.phase == "Succeeded"
-    if is_counted and not has_all:
+    if (is_counted and not has_all) or not all(pod.end_is_known for pod in pods):
         return False
-    return (is_counted and bool(job.maps)) or seen.covers(job.created_s, job.ended_s or job.created_s)
-
-
-def _ended(pod: record_lines.Pod, job: record_lines.Job) -> record_lines.Pod:
-    """Return a pod with an end: what ran when the job had ended is of no more use to it."""
-    assert job.ended_s is not None
-    if pod.ended_s is not None:
-        return pod
-    return msgspec.structs.replace(pod, ended_s=max(pod.placed_s, job.ended_s))
+    return (is_counted and job.maps > 0) or seen.covers(job.created_s, job.ended_s or job.created_s)
 
 
 def _specs(
@@ -250,16 +229,14 @@ def _queues(seen: _Seen, jobs: Sequence[record_lines.Job], alias: Callable[[str,
 _LIMITS: Final = {"cpu_milli": "cpu", "memory_bytes": "memory", "pods": "pods"}
 
 
-# Nodes
-
-
 def _machines(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> list[Machine]:
     """Return the nodes without what pods that are not in the workload held of them on average."""
     if not seen.nodes:
         return _guessed(seen, taken, alias)
-    held, found, ends_s = _held(seen, taken), [], seen.sessions[-1][1]
+    sizes = {name: max(lines, key=lambda line: line.cpu_milli) for name, lines in seen.nodes.items()}
+    held, found, ends_s = _held(seen, sizes, taken), [], seen.sessions[-1][1]
     for name, lines in sorted(seen.nodes.items()):
-        usable_s, size = _usable_s(seen, lines, ends_s), max(lines, key=lambda line: line.cpu_milli)
+        usable_s, size = _usable_s(seen, lines, ends_s), sizes[name]
         is_present = usable_s >= LEAST_PRESENCE * seen.watched_s if seen.watched_s else lines[-1].usable
         if not is_present:
             continue
@@ -271,19 +248,16 @@ def _machines(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) ->
     return found
 
 
-def _held(seen: _Seen, taken: set[str]) -> dict[str, tuple[float, float]]:
+def _held(seen: _Seen, sizes: Mapping[str, record_lines.Node], taken: set[str]) -> dict[str, tuple[float, float]]:
     """Return millicores and bytes times seconds that pods which are not taken held, by node."""
     held: dict[str, tuple[float, float]] = {}
-    sizes = ((name, max(lines, key=lambda line: line.cpu_milli)) for name, lines in seen.nodes.items())
-    most = {name: (size.cpu_milli, size.memory_bytes) for name, size in sizes}
     ends_s = seen.sessions[-1][1]
     for pod in seen.pods.values():
-        if pod.uid not in taken:
+        if pod.uid not in taken and (size := sizes.get(pod.node)):
             milli_s, bytes_s = held.get(pod.node, (0.0, 0.0))
-            milli, memory_bytes = most.get(pod.node, (0, 0))  # a pod that asks for more was never there
             seconds = seen.watched_part_s(pod.placed_s, ends_s if pod.ended_s is None else pod.ended_s)
-            milli_s += seconds * min(pod.cpu_milli, milli)
-            held[pod.node] = milli_s, bytes_s + seconds * min(pod.memory_bytes, memory_bytes)
+            milli_s += seconds * min(pod.cpu_milli, size.cpu_milli)  # a pod that asks for more was never there
+            held[pod.node] = milli_s, bytes_s + seconds * min(pod.memory_bytes, size.memory_bytes)
     return held
 
 
@@ -303,11 +277,10 @@ def _guessed(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> 
             events[pod.node].append((pod.ended_s, -pod.cpu_milli, -pod.memory_bytes))
     found = []
     for name, those in sorted(events.items()):
-        cpu = memory = most_cpu = most_memory = 0
-        for _, more_cpu, more_memory in sorted(those):  # at one time the ends come first: they are negative
-            cpu, memory = cpu + more_cpu, memory + more_memory
-            most_cpu, most_memory = max(most_cpu, cpu), max(most_memory, memory)
-        found.append(_machine(name, max(1, most_cpu), max(1, math.ceil(most_memory / record_phases.MB)), alias))
+        those.sort()  # at one time the ends come first: they are negative
+        cpu = max(1, *itertools.accumulate(more for _, more, _ in those))
+        memory_bytes = max(itertools.accumulate(more for _, _, more in those))
+        found.append(_machine(name, cpu, max(1, math.ceil(memory_bytes / record_phases.MB)), alias))
     return found
 
 
@@ -330,30 +303,21 @@ def _fits(phases: Sequence[Phase], machines: Sequence[Machine]) -> bool:
     )
 
 
-# Names
-
-
 def _aliases(salt: bytes | None) -> Callable[[str, str], str]:
     """Return what names are written as: themselves, or a hash that is equal for equal names of a kind."""
     if salt is None:
         return lambda _, name: name
-    return lambda kind, name: f"{kind}-{_hash(salt, f'{kind}/{name}')}"
 
+    def hashed(kind: str, name: str) -> str:
+        return f"{kind}-{hashlib.blake2b(f'{kind}/{name}'.encode(), key=salt, digest_size=6).hexdigest()}"
 
-def _hash(salt: bytes, name: str) -> str:
-    return hashlib.blake2b(name.encode(), key=salt, digest_size=6).hexdigest()
+    return hashed
 
 
 def write_workload(recording: Path, target: Path, *, anonymous: bool) -> None:
     """Write a workload file, and say on stderr what is in it.
 
-    Args:
-        recording: File of `boathouse record`, into which a process may be recording.
-        target: The workload.
-        anonymous: Whether names are hashes. Their salt is not kept: the next file has others.
-
-    Raises:
-        CommandError: There is no recording, nothing can be taken of it, or the file cannot be written.
+    Another process may be recording into the file. Anonymous names are hashes, whose salt is not kept.
     """
     lines = (line for line, _ in record_keeping.read_lines(recording))
     salt = secrets.token_bytes(16) if anonymous else None
@@ -361,24 +325,8 @@ def write_workload(recording: Path, target: Path, *, anonymous: bool) -> None:
         built = build(lines, "recording" if anonymous else recording.stem, salt=salt)
         built.workload.check()
     except (NothingRecordedError, WorkloadError) as error:
-        raise CommandError(f"{recording}: {error}", ExitCode.USAGE) from error
-    encoded = json.dumps(neutral.encode(built.workload, _about(built)))
-    unfinished = target.with_name(f"{target.name}.unfinished")
-    try:
-        unfinished.write_text(encoded + "\n")
-        unfinished.replace(target)
-    except OSError as error:
-        raise CommandError(
-            f"{target} cannot be written: {error.strerror}: choose another file", ExitCode.USAGE
-        ) from error
-    screen = console.Console(stderr=True)
-    for line in _summary(built, target):
-        screen.print(line, highlight=False, markup=False, soft_wrap=True)
-
-
-def _about(built: Built) -> dict[str, Any]:
-    """Return what the file says of itself: no names and no dates."""
-    return {
+        raise UsageError(f"{recording}: {error}") from error
+    about = {  # no names and no dates
         "profile": built.profile,
         "watched_s": round(built.watched_s),
         "observed_mean_job_time_s": round(statistics.fmean(built.job_times_s), 1),
@@ -386,6 +334,16 @@ def _about(built: Built) -> dict[str, Any]:
         "set_aside": dict(built.aside),
         "unread": list(built.unread),
     }
+    encoded = json.dumps(neutral.encode(built.workload, about))
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    try:
+        unfinished.write_text(encoded + "\n")
+        unfinished.replace(target)
+    except OSError as error:
+        raise UsageError(f"{target} cannot be written: {error.strerror}: choose another file") from error
+    screen = console.Console(stderr=True)
+    for line in _summary(built, target):
+        screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
 
 def _summary(built: Built, target: Path) -> Iterable[str]:

@@ -57,7 +57,9 @@ def _rows(command: Any) -> Iterator[str]:
         if param.param_type_name == "argument":
             yield f"| `{_metavar(param)}` | {help_text} |"
         else:
-            yield f"| {', '.join(f'`{name}`' for name in reversed(param.opts))}{_default(param)} | {help_text} |"
+            value = param.default
+            default = f" ({value})" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+            yield f"| {', '.join(f'`{name}`' for name in reversed(param.opts))}{default} | {help_text} |"
 
 
 def _metavar(parameter: Any) -> str:
@@ -66,11 +68,6 @@ def _metavar(parameter: Any) -> str:
 
 def _is_hidden(parameter: Any) -> bool:
     return bool(getattr(parameter, "hidden", False))
-
-
-def _default(parameter: Any) -> str:
-    value = parameter.default
-    return f" ({value})" if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
 
 
 if __name__ == "__main__":

@@ -3,41 +3,54 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from rich import box, console, progress, table
 
 from boathouse_cli import options
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
-from boathouse_sim.workload import Workload, WorkloadError
+from boathouse_sim.workload import WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from boathouse_sim.results import Outcome
+    from boathouse_sim.workload import Workload
 
 
 def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     """Return a table with a row for each profile."""
     first = next(iter(found.values()))
+    has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
+    # How long applications that start whole waited, and the CPU that was kept for them and free
+    of_gangs = ("GANGS WAIT", "KEPT IDLE") if has_gangs else ()
+    heads = (
+        "MEAN",
+        "MEDIAN",
+        "P95",
+        "MAKESPAN",
+        "MEMORY",
+        "CPU",
+        "ELASTIC",
+        "LOCAL",
+        "SUSPENDED",
+        *of_gangs,
+        "EVENTS/S",
+    )
     drawn = table.Table(
+        table.Column("PROFILE", no_wrap=True),
+        *(table.Column(head, justify="right", no_wrap=True) for head in heads),
         title=f"{title}: {first.jobs:,} jobs, {first.tasks:,} tasks; times in seconds",
         title_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-    drawn.add_column("PROFILE", no_wrap=True)
-    for column in ("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"):
-        drawn.add_column(column, justify="right", no_wrap=True)
-    has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
-    for column in (*(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()), "EVENTS/S"):
-        drawn.add_column(column, justify="right", no_wrap=True)
     for name, outcome in found.items():
         drawn.add_row(
             name,
@@ -50,51 +63,34 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
             f"{outcome.elastic_tasks:,}",
             "" if outcome.node_local_share is None else f"{outcome.node_local_share:.1%}",
             f"{outcome.suspensions:,}" if outcome.suspensions else "",
-            *_of_gangs(outcome, shown=has_gangs),
+            *((f"{outcome.gang_wait_s or 0.0:,.1f}", f"{outcome.kept_idle_share:.1%}") if has_gangs else ()),
             f"{outcome.events / outcome.cpu_s:,.0f}" if outcome.cpu_s > 0 else "",
         )
     return drawn
-
-
-def _of_gangs(outcome: Outcome, *, shown: bool) -> tuple[str, ...]:
-    """Return how long applications that start whole waited, and the CPU that was kept for them and free."""
-    return (f"{outcome.gang_wait_s or 0.0:,.1f}", f"{outcome.kept_idle_share:.1%}") if shown else ()
-
-
-def assumption_table(values: Mapping[str, float | str]) -> str:
-    """Return one line with the workload's assumptions."""
-    return "assumed: " + ", ".join(f"{name} {value}" for name, value in values.items())
 
 
 _EVERY = 512  # events between two progress checks
 _WIDTH = 120  # columns of output that is not a terminal
 _LOG_EVERY_S = 10.0  # interval of progress lines where stderr is not a terminal
 
-Ticker = Callable[[base_world.AnyWorld], None]
-
 
 def show(
     file: Path, asked: Sequence[str], *, nodes: int | None, heartbeat_s: float | None, seed: int, as_json: bool
 ) -> None:
-    """Simulate a workload under each profile, and print the results.
-
-    Raises:
-        CommandError: There is no such profile, or the file has no workload.
-    """
+    """Simulate a workload under each profile, and print the results."""
     names = _names(asked, use_fluid=False)
     with _explained():
-        workload = _workload(file)
+        is_json = _is_json(file)
+        workload = (
+            neutral.read_neutral(file) if is_json else swim.workload(file.stem, _swim(file), swim.SwimModel.load())
+        )
         workload = workload if nodes is None else workload.on(nodes)
         outcomes = {name: _run(workload, name, heartbeat_s=heartbeat_s, seed=seed) for name in names}
     _print(workload.name, outcomes, dict(workload.assumptions), as_json=as_json)
 
 
 def show_fluid(file: Path, asked: Sequence[str], *, load: float, as_json: bool) -> None:
-    """Simulate a trace on a fluid resource under each order, and print the results.
-
-    Raises:
-        CommandError: There is no such order, or the file has no trace.
-    """
+    """Simulate a trace on a fluid resource under each order, and print the results."""
     names = _names(asked, use_fluid=True)
     with _explained():
         outcomes = _fluid(_swim(file), names, load)
@@ -106,7 +102,7 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except (ValueError, base_world.StuckError) as error:
-        raise CommandError(str(error), ExitCode.USAGE) from None
+        raise UsageError(str(error)) from None
 
 
 def _print(
@@ -124,7 +120,8 @@ def _print(
     screen = console.Console(width=None if sys.stdout.isatty() else _WIDTH)
     screen.print(outcome_table(title, outcomes))
     if assumptions:
-        screen.print(assumption_table(assumptions), style="dim", highlight=False)
+        line = ", ".join(f"{name} {value}" for name, value in assumptions.items())
+        screen.print(f"assumed: {line}", style="dim", highlight=False)
 
 
 def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
@@ -133,14 +130,8 @@ def _names(asked: Sequence[str], *, use_fluid: bool) -> list[str]:
     for name in names:
         if name not in known:
             kind = "order of --fluid" if use_fluid else "profile"
-            raise CommandError(f'"{name}" is not a known {kind}: choose from {", ".join(known)}', ExitCode.USAGE)
+            raise UsageError(f'"{name}" is not a known {kind}: choose from {", ".join(known)}')
     return list(dict.fromkeys(names)) or ["fsp" if use_fluid else "fair"]
-
-
-def _workload(file: Path) -> Workload:
-    if not _is_json(file):
-        return swim.workload(file.stem, _swim(file), swim.SwimModel.load())
-    return neutral.read_neutral(file)
 
 
 def _swim(file: Path) -> list[swim.SwimJob]:
@@ -157,7 +148,7 @@ def _is_json(file: Path) -> bool:
         with file.open("rb") as opened:
             return opened.read(64).lstrip().startswith((b"{", b"["))
     except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from None
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from None
 
 
 def _fluid(jobs: Sequence[swim.SwimJob], names: Sequence[str], load: float) -> dict[str, results.Outcome]:
@@ -166,45 +157,25 @@ def _fluid(jobs: Sequence[swim.SwimJob], names: Sequence[str], load: float) -> d
     for name in names:
         started_s = time.process_time()
         end_s = fluid.finish_s(fluid.Order(name), arrival_s, size_s)
-        cpu_s = time.process_time() - started_s
-        outcomes[name] = results.of_fluid(arrival_s, size_s, end_s, cpu_s=cpu_s)
+        outcomes[name] = results.of_fluid(arrival_s, size_s, end_s, cpu_s=time.process_time() - started_s)
     return outcomes
 
 
 def _run(workload: Workload, name: str, *, heartbeat_s: float | None, seed: int) -> results.Outcome:
-    total = workload.tasks
-    errors = console.Console(stderr=True)
-    if not errors.is_terminal:
-        return simulation.simulate(
-            workload, name, heartbeat_s=heartbeat_s, seed=seed, watch=_logged(name, total, time.monotonic)
-        )
-    with progress.Progress(console=errors, transient=True) as bar:
-        shown = bar.add_task(name, total=total)
-        watch = _each(lambda seen: bar.update(shown, completed=seen.tally.tasks))
-        return simulation.simulate(workload, name, heartbeat_s=heartbeat_s, seed=seed, watch=watch)
+    """Simulate with a bar of progress, or lines of it every ten seconds where stderr is not a terminal."""
+    errors, total = console.Console(stderr=True), workload.tasks
+    bar = progress.Progress(console=errors, transient=True)
+    shown, events, last_s = bar.add_task(name, total=total), itertools.count(1), time.monotonic()
 
-
-def _logged(name: str, total: int, clock_s: Callable[[], float]) -> Ticker:
-    """Return a callback that prints progress to stderr every ten seconds."""
-    last_s = clock_s()
-
-    def log(world: base_world.AnyWorld) -> None:
+    def watch(world: base_world.AnyWorld) -> None:
         nonlocal last_s
-        if clock_s() - last_s >= _LOG_EVERY_S:
-            last_s = clock_s()
+        if next(events) % _EVERY:
+            return
+        if errors.is_terminal:
+            bar.update(shown, completed=world.tally.tasks)
+        elif time.monotonic() - last_s >= _LOG_EVERY_S:
+            last_s = time.monotonic()
             print(f"{name}: {world.tally.tasks} of {total} tasks started", file=sys.stderr, flush=True)
 
-    return _each(log)
-
-
-def _each(callback: Ticker) -> Ticker:
-    """Return a ticker that calls the callback for every `_EVERY`th event."""
-    counted = 0
-
-    def count(world: base_world.AnyWorld) -> None:
-        nonlocal counted
-        counted += 1
-        if not counted % _EVERY:
-            callback(world)
-
-    return count
+    with bar if errors.is_terminal else contextlib.nullcontext():
+        return simulation.simulate(workload, name, heartbeat_s=heartbeat_s, seed=seed, watch=watch)

@@ -6,21 +6,22 @@ from the events about them, which the cluster keeps for an hour.
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
+from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse_cli import model, options
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping
+    from collections.abc import Container, Iterable, Iterator, Mapping
 
 
-_SCHEDULED: Final = "Scheduled"
-_STARTED: Final = "Started"
-_KILLING: Final = "Killing"
 _NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$")
 
 
@@ -31,30 +32,26 @@ def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Contai
     name_of = re.compile(
         rf"[a-z0-9-]+-{re.escape(app.uid[:8])}-a(?P<attempt>[0-9]{{1,9}})-exec-(?P<number>[0-9]{{1,10}})"
     )
-    by_pod: dict[str, dict[str, model.Raw]] = {}
+    by_pod: dict[str, tuple[re.Match[str], dict[str, model.Raw]]] = {}
     for event in events:
         name = (event.get("involvedObject") or {}).get("name") or ""
-        if name not in existing and name_of.fullmatch(name) and event.get("reason") in {_SCHEDULED, _STARTED, _KILLING}:
-            by_pod.setdefault(name, {})[event["reason"]] = event
-    found = ((name, name_of.fullmatch(name), seen) for name, seen in by_pod.items())
-    executors = (_executor(app, name, match, seen) for name, match, seen in found if match is not None)
+        if name not in existing and (match := name_of.fullmatch(name)):
+            by_pod.setdefault(name, (match, {}))[1][event.get("reason", "")] = event
+    executors = (_executor(app, match, seen) for match, seen in by_pod.values())
     return [executor for executor in executors if executor is not None]
 
 
-def _executor(app: SparkApp, name: str, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
+def _executor(app: SparkApp, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
     attempt = int(match["attempt"])
-    placed_s, started_s, killed_s = (_time_s(seen.get(reason)) for reason in (_SCHEDULED, _STARTED, _KILLING))
-    node = _NODE.match((seen.get(_SCHEDULED) or {}).get("message") or "")
-    driver_ended_s = next(
-        (app_attempt.ended_s for app_attempt in app.attempts if app_attempt.number == attempt), app.completed_s
-    )
+    placed_s, started_s, killed_s = (_time_s(seen.get(reason, {})) for reason in ("Scheduled", "Started", "Killing"))
+    node = _NODE.match(seen.get("Scheduled", {}).get("message") or "")
     if placed_s is None or node is None:
         return None
+    driver_ended_s = next((past.ended_s for past in app.attempts if past.number == attempt), app.completed_s)
     return model.TaskPod(
-        name=name,
+        name=match[0],
         task=f"{model.EXECUTOR}-{match['number']}",
         task_type=model.EXECUTOR,
-        container="",
         attempt=attempt,
         queue=app.queue,
         node=node["node"],
@@ -63,19 +60,14 @@ def _executor(app: SparkApp, name: str, match: re.Match[str], seen: Mapping[str,
         placed_s=placed_s,
         started_s=started_s,
         finished_s=killed_s or driver_ended_s,
-        waiting="",
-        result=None,
     )
 
 
-def _time_s(event: model.Raw | None) -> float | None:
-    """Return when an event occurred first."""
-    if event is None:
-        return None
-    return model.epoch_or_none(event.get("eventTime") or event.get("firstTimestamp") or event.get("lastTimestamp"))
+def _time_s(event: model.Raw) -> float | None:
+    text = event.get("eventTime") or event.get("firstTimestamp") or event.get("lastTimestamp")
+    return model.epoch_s(text) if text else None
 
 
-KIND: Final = options.SPARKAPP
 _MAX_LABEL: Final = 63
 _BLAME: Final = {
     "Application": "the application's fault",
@@ -84,60 +76,78 @@ _BLAME: Final = {
 }
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class Attempt(wire.View, frozen=True, kw_only=True):
     """An attempt that ended."""
 
     number: int
-    node: str
-    started_s: float | None
-    ended_s: float | None
-    cause: str
-    reason: str
-    message: str
+    node: str = ""
+    started_s: model.Time | None = msgspec.field(default=None, name="startTime")
+    ended_s: model.Time | None = msgspec.field(default=None, name="endTime")
+    cause: str = ""
+    reason: str = ""
+    message: str = ""
+
+    @property
+    def text(self) -> str:
+        """How it ended, and whose fault it was."""
+        if not self.cause:
+            return f"{self.number}: succeeded"
+        where = f" on {self.node}" if self.node else ""
+        message = f": {self.message}" if self.message else ""
+        blame = _BLAME.get(self.cause, self.cause)
+        return f"{self.number}{where}: {self.reason or self.cause}{message} ({blame})"
+
+
+class Driver(wire.View, frozen=True, kw_only=True):
+    """The driver of the current attempt; what is unknown is empty."""
+
+    pod_name: str = ""
+    node: str = ""
+    ui_address: str = ""
+
+
+class _Status(model.Status, frozen=True, kw_only=True):
+    attempt: int = 0
+    driver: Driver | None = None
+    executors: dict[str, Any] = msgspec.field(default_factory=dict)
+    tasks: dict[str, Any] = msgspec.field(default_factory=dict)
+    stages: dict[str, Any] = msgspec.field(default_factory=dict)
+    requests: dict[str, Any] = msgspec.field(default_factory=dict)
+    progress_percent: int | None = None
+    past_attempts: tuple[Attempt, ...] = ()
+    last_log: str = ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SparkApp(model.Job):
     """A SparkApp.
 
-    Attributes:
-        attempt: The number of the current attempt; 0: none.
-        driver_pod: Its name; empty: none.
-        ui_address: In the cluster; empty: unknown.
-        attempts: Those that ended, the latest last.
-        last_log: The last lines of the last driver that failed.
+    Without an attempt its number is 0, and unknown texts are empty. The last log is of the last driver that failed.
     """
 
     attempt: int
-    driver_pod: str
-    driver_node: str
-    ui_address: str
+    driver: Driver
     attempts: tuple[Attempt, ...]
     last_log: str
 
 
 def read(raw: model.Raw) -> SparkApp:
     """Read a SparkApp."""
-    status = raw.get("status") or {}
-    driver, executors = status.get("driver") or {}, status.get("executors") or {}
-    running, number = executors.get("running", 0), status.get("attempt") or 0
-    attempts = tuple(map(_attempt, status.get("pastAttempts") or ()))
-    common = model.common(raw, KIND)
-    is_finished = common["phase"] in model.FINISHED_PHASES
+    status = model.decoded(raw.get("status") or {}, _Status)
+    percent, driver, stages = status.progress_percent, status.driver or Driver(), tuple(_stages(status))
+    is_finished = status.phase in model.FINISHED_PHASES
+    progress = "" if percent is None else f"{percent} % of the active stages"
     return SparkApp(
-        **common,
-        progress=f"attempt {number}" if is_finished and number else _percent(status),
-        activity="" if is_finished else f"{running} executors running",
-        is_busy=common["phase"] == "Running",
-        stages=_stages(status),
-        details=tuple(_details(raw, attempts)),
-        attempt=number,
-        driver_pod=driver.get("podName") or "",
-        driver_node=driver.get("node") or "",
-        ui_address=driver.get("uiAddress") or "",
-        attempts=attempts,
-        last_log=status.get("lastLog") or "",
+        **model.common(raw, options.SPARKAPP, status),
+        progress=f"attempt {status.attempt}" if is_finished and status.attempt else progress,
+        activity="" if is_finished else f"{status.executors.get('running', 0)} executors running",
+        is_busy=status.phase == "Running",
+        stages=stages,
+        details=tuple(_details(status, stages)),
+        attempt=status.attempt,
+        driver=driver,
+        attempts=status.past_attempts,
+        last_log=status.last_log,
     )
 
 
@@ -152,91 +162,46 @@ def own_pods(app: model.Job, pods: Iterable[model.Raw]) -> list[model.Raw]:
 
     Placeholders are not among them: they have no log and no attempt, and end without having run.
     """
-    found = [pod for pod in pods if _labels(pod).get(names.LABEL_TASK_TYPE) != names.TASK_TYPE_PLACEHOLDER]
+    placeholder = (names.LABEL_TASK_TYPE, names.TASK_TYPE_PLACEHOLDER)
+    found = [pod for pod in pods if placeholder not in (pod["metadata"].get("labels") or {}).items()]
     drivers = [pod for pod in found if app.uid in _owners(pod)]
     uids = {pod["metadata"]["uid"] for pod in drivers}
     return drivers + [pod for pod in found if uids & _owners(pod)]
-
-
-def _labels(pod: model.Raw) -> model.Raw:
-    return pod["metadata"].get("labels") or {}
 
 
 def _owners(pod: model.Raw) -> set[str]:
     return {owner["uid"] for owner in pod["metadata"].get("ownerReferences") or ()}
 
 
-def _percent(status: model.Raw) -> str:
-    percent = status.get("progressPercent")
-    return "" if percent is None else f"{percent} % of the active stages"
-
-
-def _stages(status: model.Raw) -> tuple[model.Stage, ...]:
-    executors, tasks, stages = (status.get(part) or {} for part in ("executors", "tasks", "stages"))
-    found = []
-    if executors:
-        found.append(model.Stage(name="executors", total=0, done=0, text=_executors(executors)))
-    if tasks.get("total"):
-        found.append(
-            model.Stage(
-                name="tasks",
-                total=tasks["total"],
-                done=tasks.get("completed", 0),
-                text=f"{tasks.get('completed', 0)}/{tasks['total']}, {tasks.get('active', 0)} running",
-            )
+def _stages(status: _Status) -> Iterator[model.Stage]:
+    if executors := collections.Counter(status.executors):
+        text = (
+            f"{executors['running']} running, {executors['pending']} pending, {executors['failed']} failed; "
+            f"the driver starts with room for {executors['minimum']}"
         )
-    if stages:
-        found.append(model.Stage(name="stages", total=0, done=0, text=_counted(stages)))
-    return tuple(found)
+        yield model.Stage(name="executors", total=0, done=0, text=text)
+    tasks = collections.Counter(status.tasks)
+    if total := tasks["total"]:
+        text = f"{tasks['completed']}/{total}, {tasks['active']} running"
+        yield model.Stage(name="tasks", total=total, done=tasks["completed"], text=text)
+    if stages := status.stages:
+        counts = ", ".join(f"{count} {state}" for state, count in stages.items() if count and state != "total")
+        yield model.Stage(name="stages", total=0, done=0, text=counts or "none")
 
 
-def _executors(counts: model.Raw) -> str:
-    return (
-        f"{counts.get('running', 0)} running, {counts.get('pending', 0)} pending, {counts.get('failed', 0)} failed; "
-        f"the driver starts with room for {counts.get('minimum', 0)}"
-    )
-
-
-def _counted(counts: model.Raw) -> str:
-    return ", ".join(f"{count} {state}" for state, count in counts.items() if count and state != "total") or "none"
-
-
-def _details(raw: model.Raw, attempts: Iterable[Attempt]) -> Iterable[tuple[str, str]]:
-    status = raw.get("status") or {}
-    driver = status.get("driver") or {}
-    if driver:
-        node = f" on {driver['node']}" if driver.get("node") else ""
-        address = f", UI at {driver['uiAddress']} in the cluster" if driver.get("uiAddress") else ""
-        yield "driver", f"attempt {status.get('attempt', 1)}, pod {driver['podName']}{node}{address}"
-    for stage in _stages(status):
+def _details(status: _Status, stages: Iterable[model.Stage]) -> Iterator[tuple[str, str]]:
+    if driver := status.driver:
+        node = f" on {driver.node}" if driver.node else ""
+        address = f", UI at {driver.ui_address} in the cluster" if driver.ui_address else ""
+        yield "driver", f"attempt {status.attempt or 1}, pod {driver.pod_name}{node}{address}"
+    for stage in stages:
         yield stage.name, stage.text
-    for role, amounts in (status.get("requests") or {}).items():
+    for role, amounts in status.requests.items():
         yield "requests", f"{role}: {amounts['cpu']} cpu, {amounts['memory']} memory"
-    overridden = model.conditions(raw).get(ConditionType.CONFIG_OVERRIDDEN)
-    if overridden and overridden.status == "True":
-        yield "overridden", overridden.message
-    for attempt in attempts:
-        yield "attempt", _attempt_text(attempt)
-    if log := (status.get("lastLog") or "").strip():
+    for condition in status.conditions:
+        if (condition.type, condition.status) == (ConditionType.CONFIG_OVERRIDDEN, "True"):
+            yield "overridden", condition.message
+    for attempt in status.past_attempts:
+        yield "attempt", attempt.text
+    if log := status.last_log.strip():
         yield "last log", log
-
-
-def _attempt_text(attempt: Attempt) -> str:
-    if not attempt.cause:
-        return f"{attempt.number}: succeeded"
-    where = f" on {attempt.node}" if attempt.node else ""
-    message = f": {attempt.message}" if attempt.message else ""
-    blame = _BLAME.get(attempt.cause, attempt.cause)
-    return f"{attempt.number}{where}: {attempt.reason or attempt.cause}{message} ({blame})"
-
-
-def _attempt(raw: model.Raw) -> Attempt:
-    return Attempt(
-        number=raw["number"],
-        node=raw.get("node") or "",
-        started_s=model.epoch_or_none(raw.get("startTime")),
-        ended_s=model.epoch_or_none(raw.get("endTime")),
-        cause=raw.get("cause") or "",
-        reason=raw.get("reason") or "",
-        message=raw.get("message") or "",
-    )

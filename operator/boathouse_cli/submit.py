@@ -17,13 +17,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from boathouse_cli import options
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from boathouse_cli import kinds, model
-    from boathouse_cli.conversion.draft import Carried, Converted
+    from boathouse_cli.conversion.draft import Carried
     from boathouse_cli.gateway import Gateway
 
 _KIND: Final = re.compile(r"""^\s*["']?(?:kind|apiVersion)["']?\s*:""", re.MULTILINE)
@@ -48,21 +46,28 @@ def convert(
     What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
     application could not be converted.
     """
-    import yaml
+    from boathouse_cli.conversion import command_lines, manifests, programs
 
-    text = _read(file)
     try:
-        found = list(_conversions(text))
+        text = sys.stdin.read() if file == "-" else read_text(file)
+    except OSError as error:
+        raise UsageError(f"{file} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{file} is not text in UTF-8") from error
+    try:
+        if programs.SPARK_LINE.search(text) and not _KIND.search(text):
+            found = list(command_lines.convert_text(text, read=read_text))
+        else:
+            found = list(manifests.convert_text(text))
     except ValueError as error:
-        raise CommandError(f"{file} {error}", ExitCode.USAGE) from error
+        raise UsageError(f"{file} {error}") from error
     if not found:
-        raise CommandError(f"{file} has no SparkApplication and no spark-submit line", ExitCode.USAGE)
+        raise UsageError(f"{file} has no SparkApplication and no spark-submit line")
     for conversion in found:
         for note in conversion.notes:
             print(note.text, file=sys.stderr)
-    made = [conversion.manifest for conversion in found if conversion.manifest is not None]
-    if made:
-        print(yaml.safe_dump_all(made, sort_keys=False, allow_unicode=True), end="")
+    if made := [conversion.manifest for conversion in found if conversion.manifest is not None]:
+        options.print_manifests(*made)
     if any(conversion.has_failed or (strict and conversion.notes) for conversion in found):
         raise typer.Exit(ExitCode.NOT_CONVERTED)
 
@@ -72,65 +77,38 @@ def read_text(path: str) -> str:
     return Path(path).read_text(encoding="utf-8")
 
 
-def _conversions(text: str) -> Iterable[Converted]:
-    from boathouse_cli.conversion import command_lines, manifests, programs
-
-    if programs.SPARK_LINE.search(text) and not _KIND.search(text):
-        return command_lines.convert_text(text, read=read_text)
-    return manifests.convert_text(text)
-
-
-def _read(file: str) -> str:
-    try:
-        return sys.stdin.read() if file == "-" else read_text(file)
-    except OSError as error:
-        raise CommandError(f"{file} cannot be read: {error.strerror}", ExitCode.USAGE) from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{file} is not text in UTF-8", ExitCode.USAGE) from error
-
-
 def create_with_files(
     gateway: Gateway, plural: str, manifest: dict[str, Any], carried: Carried, name: str
 ) -> model.Raw:
     """Create an object that begins when the ConfigMap of its files is there, which it owns.
 
-    If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns.
-
-    Raises:
-        CommandError: The cluster refuses one of them; then neither is left.
+    If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns. If the cluster
+    refuses one of them, neither is left.
     """
     if not carried.files:
-        return gateway.create_job(plural, manifest)
-    made = gateway.create_job(plural, {**manifest, "spec": {**manifest["spec"], "suspend": True}})
+        return gateway.create(plural, manifest)
+    made = gateway.create(plural, {**manifest, "spec": {**manifest["spec"], "suspend": True}})
     config_map = carried.manifest(name)
     config_map["metadata"]["ownerReferences"] = [_owner(made)]
     try:
-        gateway.create_config_map(config_map)
-        gateway.patch_job(plural, made["metadata"]["name"], {"spec": {"suspend": False}})
+        gateway.create("configmaps", config_map)
+        gateway.patch(plural, made["metadata"]["name"], {"spec": {"suspend": False}})
     except CommandError:
         with contextlib.suppress(CommandError):
-            gateway.delete_job(plural, made["metadata"]["name"])
+            gateway.delete(plural, made["metadata"]["name"])
         raise
     return made
 
 
 def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
     """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
-    for name in dict.fromkeys(_named(former["spec"])):
-        config_map = gateway.config_map(name)
-        owners = config_map["metadata"].get("ownerReferences") or []
+    volumes, files = former["spec"].get("volumes") or (), former["spec"].get("files") or ()
+    mounted = [volume.get("configMapName") for volume in volumes]
+    fetched = [(file.get("configMapKeyRef") or {}).get("name") for file in files]
+    for name in filter(None, dict.fromkeys(mounted + fetched)):
+        owners = gateway.get("configmaps", name)["metadata"].get("ownerReferences") or []
         if any(owner["uid"] == former["metadata"]["uid"] for owner in owners):
-            gateway.patch_config_map(name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
-
-
-def _named(spec: model.Raw) -> Iterator[str]:
-    """Yield the names of ConfigMaps that files and volumes of a spec name."""
-    for volume in spec.get("volumes") or ():
-        if name := volume.get("configMapName"):
-            yield name
-    for file in spec.get("files") or ():
-        if reference := file.get("configMapKeyRef"):
-            yield reference["name"]
+            gateway.patch("configmaps", name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
 
 
 def _owner(raw: model.Raw) -> dict[str, str]:
@@ -157,9 +135,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
         str | None, typer.Option(help="MRCluster of the namespace on which a line of Hadoop runs, as an MRJob.")
     ] = None,
     dry_run: options.DryRun = False,
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Wait until it ends; the exit code is 1 if it failed, as with watch.")
-    ] = False,
+    wait: options.Wait = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="As --wait, and print the driver's log.")] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Submit nothing if anything has no counterpart.")] = False,
 ) -> None:
@@ -174,22 +150,20 @@ def submit(  # noqa: PLR0917  each is an option of the command
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
-    import yaml
     from rich import console
 
     from boathouse_cli import kinds, watching
     from boathouse_cli.conversion.draft import Carried
 
-    kind = _kind(words, cluster, follow=follow)
-    carried = Carried(_read_bytes, secrets.token_hex(4))
-    manifest = _converted(words, kind, cluster, carried, strict=strict)
-    base = manifest["metadata"]["name"]
-    _set_name(manifest["metadata"], name)
-    namespace = namespace or manifest["metadata"].pop("namespace", None)
+    carried = Carried(lambda path: Path(path).expanduser().read_bytes(), secrets.token_hex(4))
+    kind, manifest = _converted(words, cluster, carried, strict=strict, follow=follow)
+    metadata = manifest["metadata"]
+    base = metadata.pop("name")
+    metadata |= {"generateName": f"{base}-"} if name is None else {"name": name}
+    namespace = namespace or metadata.pop("namespace", None)
     if dry_run:
-        manifest["metadata"] |= {"namespace": namespace} if namespace else {}
-        files = [carried.manifest(base)] if carried.files else []
-        print(yaml.safe_dump_all([*files, manifest], sort_keys=False, allow_unicode=True), end="")
+        metadata |= {"namespace": namespace} if namespace else {}
+        options.print_manifests(*([carried.manifest(base)] if carried.files else []), manifest)
         return
     gateway = options.gateway(kubeconfig, context, namespace)
     made = kind.read(create_with_files(gateway, kind.plural, manifest, carried, base))
@@ -200,24 +174,16 @@ def submit(  # noqa: PLR0917  each is an option of the command
         watching.until_end(gateway, kind, made.name, console.Console())
 
 
-def _kind(words: list[str], cluster: str | None, *, follow: bool) -> kinds.Kind:
-    from boathouse_cli import kinds
-    from boathouse_cli.conversion import hadoop_lines
-
-    if cluster is None and not hadoop_lines.is_line(words):
-        return kinds.SPARKAPP
-    if follow:
-        raise CommandError("--follow is for SparkApps: pass --wait, and use boathouse logs", ExitCode.USAGE)
-    return kinds.MRJOB
-
-
 def _converted(
-    words: list[str], kind: kinds.Kind, cluster: str | None, carried: Carried, *, strict: bool
-) -> dict[str, Any]:
+    words: list[str], cluster: str | None, carried: Carried, *, strict: bool, follow: bool
+) -> tuple[kinds.Kind, dict[str, Any]]:
     from boathouse_cli import kinds
     from boathouse_cli.conversion import command_lines, hadoop_lines
 
-    if kind is kinds.MRJOB:
+    is_hadoop = cluster is not None or hadoop_lines.is_line(words)
+    if is_hadoop and follow:
+        raise UsageError("--follow is for SparkApps: pass --wait, and use boathouse logs")
+    if is_hadoop:
         found = hadoop_lines.convert(words, cluster, carried)
     else:
         found = command_lines.convert(words, source=command_lines.PROGRAM, read=_read_properties, carried=carried)
@@ -225,39 +191,21 @@ def _converted(
         print(note.text, file=sys.stderr)
     if found.manifest is None or found.would_fail or (strict and found.notes):
         raise CommandError("nothing was submitted: correct what is listed above", ExitCode.NOT_CONVERTED)
-    return found.manifest
-
-
-def _read_bytes(path: str) -> bytes:
-    return Path(path).expanduser().read_bytes()
+    return kinds.MRJOB if is_hadoop else kinds.SPARKAPP, found.manifest
 
 
 def _read_properties(path: str) -> str:
     try:
         return read_text(path)
     except OSError as error:
-        raise CommandError(f"{path} cannot be read ({error.strerror}): correct the path", ExitCode.USAGE) from error
-
-
-def _set_name(metadata: dict[str, Any], name: str | None) -> None:
-    if name is None:
-        metadata["generateName"] = f"{metadata.pop('name')}-"
-    else:
-        metadata["name"] = name
+        raise UsageError(f"{path} cannot be read ({error.strerror}): correct the path") from error
 
 
 def print_next(title: str, namespace: str, *, is_followed: bool, has_ui: bool) -> None:
     """Print that an object was created, and the commands that people use next."""
-    where = f"{title} -n {namespace}"
     print(f"{title} created in namespace {namespace}", file=sys.stderr if is_followed else sys.stdout)
+    commands = {"how far is it": "watch", "why is it pending": "explain"}
+    commands |= {"the driver's log": "logs -f", "Spark's UI": "ui"} if has_ui else {"its logs": "logs"}
     if not is_followed:
-        print(
-            f"  how far is it:      kubectl boathouse watch {where}\n"
-            f"  why is it pending:  kubectl boathouse explain {where}\n"
-            + (
-                f"  the driver's log:   kubectl boathouse logs -f {where}\n"
-                f"  Spark's UI:         kubectl boathouse ui {where}"
-                if has_ui
-                else f"  its logs:           kubectl boathouse logs {where}"
-            )
-        )
+        for question, command in commands.items():
+            print(f"  {question + ':':<19} kubectl boathouse {command} {title} -n {namespace}")

@@ -15,6 +15,7 @@ from boathouse_cli.model import epoch_s
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from boathouse.cluster import wire
     from boathouse_cli import picture
     from boathouse_cli.mrclusters import MRCluster
     from boathouse_cli.usage import Node, Queue
@@ -29,7 +30,9 @@ def jobs(entries: Iterable[model.Job], *, namespaces: bool, now_s: float, is_wid
         progress = job.progress or (job.activity if job.is_busy else "")
         row: tuple[str, ...] = (job.title, job.queue, job.phase, progress, why(job), model.ago(now_s - job.created_s))
         if is_wide:
-            row = (*row, job.activity, _duration(job, now_s), _message(job))
+            ran = "" if job.started_s is None else model.duration((job.completed_s or now_s) - job.started_s)
+            found = cause(job)
+            row = (*row, job.activity, ran, found.message if found else "")
         drawn.add_row(*((job.namespace, *row) if namespaces else row))
     return drawn
 
@@ -39,9 +42,10 @@ def clusters(entries: Iterable[MRCluster], *, namespaces: bool) -> table.Table:
     columns = ("NAMESPACE",) if namespaces else ()
     drawn = _plain(*columns, "NAME", "PHASE", "CORE", "TRANSIENT", "LOAD", "QUEUE", "POLICY", "USED", "REASON")
     for cluster in entries:
-        used = "" if cluster.used_bytes is None else model.size(cluster.used_bytes)
-        nodes = (cluster.core.text, cluster.transient.text)
-        row = (cluster.name, cluster.phase, *nodes, cluster.load, cluster.queue, cluster.policy, used, why(cluster))
+        status = cluster.status
+        used = model.size(status.hdfs["usedBytes"]) if "usedBytes" in status.hdfs else ""
+        sizes = (status.core.text, status.transient.text, status.load)
+        row = (cluster.name, cluster.phase, *sizes, cluster.queue, cluster.policy, used, why(cluster))
         drawn.add_row(*((cluster.namespace, *row) if namespaces else row))
     return drawn
 
@@ -58,25 +62,15 @@ def nodes(entries: Iterable[Node]) -> table.Table:
 
 def why(job: model.Job) -> str:
     """Return the reason that a job is pending or failed, or an empty text."""
-    found = _cause(job)
+    found = cause(job)
     return found.reason if found else ""
 
 
-def _message(job: model.Job) -> str:
-    found = _cause(job)
-    return found.message if found else ""
-
-
-def _cause(job: model.Job) -> model.Condition | None:
+def cause(job: model.Job) -> wire.Condition | None:
     """Return the condition that says why a job is pending or failed."""
-    failed = job.condition(ConditionType.FAILED)
-    if failed and failed.status == "True":
+    if failed := job.confirmed(ConditionType.FAILED):
         return failed
     return None if job.finished else job.concern or job.denial(ConditionType.ADMITTED) or explain.waiting(job)
-
-
-def _duration(job: model.Job, now_s: float) -> str:
-    return "" if job.started_s is None else model.duration((job.completed_s or now_s) - job.started_s)
 
 
 def queues(entries: Iterable[Queue]) -> table.Table:
@@ -126,9 +120,8 @@ def _decided(side: model.Raw) -> str:
 
 def explanation(entry: explain.Explanation) -> table.Table:
     """Return the table of an explanation's details."""
-    drawn = table.Table.grid(padding=(0, 2))
-    drawn.add_column(style="dim", no_wrap=True)
-    drawn.add_column(overflow="fold")
+    columns = (table.Column(style="dim", no_wrap=True), table.Column(overflow="fold"))
+    drawn = table.Table.grid(*columns, padding=(0, 2))
     for what, details in entry.details:
         drawn.add_row(f"  {what}", details)
     return drawn
@@ -148,7 +141,5 @@ def seconds(entries: Sequence[picture.Share], title: str = "") -> table.Table:
 
 
 def _plain(*columns: str) -> table.Table:
-    drawn = table.Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in columns:
-        drawn.add_column(column, overflow="fold")
-    return drawn
+    heads = (table.Column(column, overflow="fold") for column in columns)
+    return table.Table(*heads, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")

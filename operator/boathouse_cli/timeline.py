@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import itertools
 from typing import TYPE_CHECKING, Final
 
 from boathouse_cli import model, mrclusters, sparkapps
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 
-CRITICAL: Final = "critical path"
 RESOLUTION_S: Final = 1.0
 """Kubernetes truncates times to whole seconds: an event may be this much later than its time."""
 
@@ -112,9 +112,7 @@ class Level:
 class Timeline:
     """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end.
 
-    Attributes:
-        path_name: What the path is called in the picture.
-        levels: Of a cluster, its size in the course of time.
+    The picture has the name of the path. Of a cluster there are also the levels of its size.
     """
 
     job: model.Job
@@ -122,7 +120,7 @@ class Timeline:
     end_s: float
     bars: tuple[Bar, ...]
     critical_path: tuple[Segment, ...]
-    path_name: str = CRITICAL
+    path_name: str = "critical path"
     levels: tuple[Level, ...] = ()
 
     @property
@@ -140,46 +138,30 @@ class Timeline:
 
 
 def build(job: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
-    """Return the timeline of a job that ended or still runs.
-
-    Args:
-        job: The job.
-        pods: Its pods, in any order; pods that are gone leave gaps, shown as waiting.
-        now_s: End of the segments of running attempts.
-    """
+    """Return the timeline of a job that ended or still runs; pods that are gone leave gaps, shown as waiting."""
     end_of_running_s = job.completed_s or now_s
-    bars = tuple(sorted((bar(pod, now_s=end_of_running_s) for pod in pods), key=_by_start))
-    end_s = max([job.completed_s or now_s, *(attempt.end_s for attempt in bars)])
-    return Timeline(
-        job=job,
-        start_s=job.created_s,
-        end_s=end_s,
-        bars=bars,
-        critical_path=_critical_path(job.created_s, end_s, bars),
-    )
+    bars = _in_order(bar(pod, now_s=end_of_running_s) for pod in pods)
+    end_s = max([end_of_running_s, *(attempt.end_s for attempt in bars)])
+    path = _critical_path(job.created_s, end_s, bars)
+    return Timeline(job=job, start_s=job.created_s, end_s=end_s, bars=bars, critical_path=path)
 
 
 def bar(pod: model.TaskPod, *, now_s: float) -> Bar:
     """Return an attempt's segments: starting, then the runtime's phases or, without these, running."""
     timings = pod.result.timings if pod.result else []
     if timings:
-        spans = [
-            (_BY_PHASE.get(timing.phase, Activity.RUNNING), timing.start_ms / 1000, timing.end_ms / 1000)
-            for timing in timings
-        ]
-        if pod.task_type == TaskType.SETUP:
-            spans = [(Activity.SETUP, start_s, end_s) for _, start_s, end_s in spans]
-        first = (Activity.STARTING, pod.placed_s, spans[0][1])
-        return Bar(pod=pod, segments=_joined(pod.placed_s, [first, *spans]))
+        phases = {} if pod.task_type == TaskType.SETUP else _BY_PHASE
+        default = Activity.SETUP if pod.task_type == TaskType.SETUP else Activity.RUNNING
+        spans = [(phases.get(timing.phase, default), timing.end_ms / 1000) for timing in timings]
+        return Bar(pod=pod, segments=_joined(pod.placed_s, [(Activity.STARTING, timings[0].start_ms / 1000), *spans]))
     return plain_bar(pod, Activity.RUNNING, now_s=now_s)
 
 
 def plain_bar(pod: model.TaskPod, running: Activity, *, now_s: float) -> Bar:
     """What a pod did by Kubernetes' times alone: starting, then `running` until it ended or now."""
     ended_s = pod.finished_s or now_s
-    started_s = pod.started_s or ended_s
-    first = (Activity.STARTING if pod.node else Activity.WAITING, pod.placed_s, started_s)
-    return Bar(pod=pod, segments=_joined(pod.placed_s, [first, (running, started_s, ended_s)]))
+    first = (Activity.STARTING if pod.node else Activity.WAITING, pod.started_s or ended_s)
+    return Bar(pod=pod, segments=_joined(pod.placed_s, [first, (running, ended_s)]))
 
 
 def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
@@ -190,14 +172,13 @@ def seconds_by_activity(segments: Iterable[Segment]) -> dict[Activity, float]:
     return {activity: seconds for activity, seconds in sums.items() if seconds > 0}
 
 
-def _joined(start_s: float, spans: Sequence[tuple[Activity, float, float]]) -> tuple[Segment, ...]:
+def _joined(start_s: float, ends_s: Sequence[tuple[Activity, float]]) -> tuple[Segment, ...]:
     """Return segments without gaps or overlaps: each begins at the end of the previous one."""
-    segments: list[Segment] = []
-    at_s = start_s
-    for activity, _, end_s in spans:
-        segments.append(Segment(activity=activity, start_s=at_s, end_s=max(at_s, end_s)))
-        at_s = segments[-1].end_s
-    return tuple(segments)
+    times_s = itertools.accumulate((end_s for _, end_s in ends_s), max, initial=start_s)
+    return tuple(
+        Segment(activity=activity, start_s=start_s, end_s=end_s)
+        for (activity, _), (start_s, end_s) in zip(ends_s, itertools.pairwise(times_s), strict=True)
+    )
 
 
 def _critical_path(start_s: float, end_s: float, bars: Sequence[Bar]) -> tuple[Segment, ...]:
@@ -248,8 +229,8 @@ def _last_to_end(bars: Iterable[Bar], at_s: float) -> Bar | None:
     return max(ended, key=lambda attempt: (attempt.end_s, attempt.pod.name), default=None)
 
 
-def _by_start(bar: Bar) -> tuple[float, str]:
-    return bar.start_s, bar.pod.name
+def _in_order(bars: Iterable[Bar]) -> tuple[Bar, ...]:
+    return tuple(sorted(bars, key=lambda bar: (bar.start_s, bar.pod.name)))
 
 
 _RUNNING: Final = {model.DRIVER: Activity.DRIVER, model.EXECUTOR: Activity.EXECUTORS}
@@ -260,11 +241,10 @@ def of_spark(app: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> 
     found = list(pods)
     found += _gone_drivers(app, {pod.attempt for pod in found if pod.task_type == model.DRIVER})
     until_s = app.completed_s or now_s
-    bars = [plain_bar(pod, _RUNNING.get(pod.task_type, Activity.RUNNING), now_s=until_s) for pod in found]
-    bars.sort(key=lambda bar: (bar.start_s, bar.pod.name))
+    bars = _in_order(plain_bar(pod, _RUNNING.get(pod.task_type, Activity.RUNNING), now_s=until_s) for pod in found)
     end_s = max([until_s, *(bar.end_s for bar in bars if bar.pod.task_type == model.DRIVER)])
     path = tuple(segment for segment in _path(app.created_s, end_s, bars) if segment.duration_s > 0)
-    return Timeline(job=app, start_s=app.created_s, end_s=end_s, bars=tuple(bars), critical_path=path)
+    return Timeline(job=app, start_s=app.created_s, end_s=end_s, bars=bars, critical_path=path)
 
 
 def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.TaskPod]:
@@ -274,7 +254,6 @@ def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.Ta
                 name=f"{app.name}, attempt {attempt.number}",
                 task=model.DRIVER,
                 task_type=model.DRIVER,
-                container="",
                 attempt=attempt.number,
                 queue=app.queue,
                 node=attempt.node or None,
@@ -283,8 +262,6 @@ def _gone_drivers(app: model.Job, drawn_attempts: set[int]) -> Iterator[model.Ta
                 placed_s=attempt.started_s,
                 started_s=attempt.started_s,
                 finished_s=attempt.ended_s,
-                waiting="",
-                result=None,
             )
 
 
@@ -295,7 +272,10 @@ def _path(start_s: float, end_s: float, bars: Sequence[Bar]) -> Iterator[Segment
         if bar.pod.task_type != model.DRIVER:
             continue
         executors = [
-            executor for executor in bars if executor.pod.task_type == model.EXECUTOR and _is_of(executor, bar)
+            executor
+            for executor in bars
+            if (executor.pod.task_type, executor.pod.attempt) == (model.EXECUTOR, bar.pod.attempt)
+            and executor.pod.started_s is not None
         ]
         pieces = [piece for segment in bar.segments for piece in _split(segment, executors)]
         for piece in (Segment(activity=Activity.WAITING, start_s=at_s, end_s=bar.start_s), *pieces):
@@ -322,43 +302,30 @@ def _split(segment: Segment, executors: Sequence[Bar]) -> Iterator[Segment]:
     yield Segment(activity=Activity.DRIVER, start_s=last_s, end_s=segment.end_s)
 
 
-LIFE = "cluster"
-
-
 def of_cluster(cluster: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
     """Return the timeline of a cluster until now, or until it expired."""
     end_s = cluster.completed_s or now_s
-    bars = [plain_bar(pod, Activity.RUNNING, now_s=end_s) for pod in pods]
-    bars.sort(key=lambda bar: (bar.start_s, bar.pod.name))
-    path = tuple(segment for segment in _life(cluster, end_s) if segment.duration_s > 0)
-    levels = tuple(_levels(cluster, end_s))
     return Timeline(
         job=cluster,
         start_s=cluster.created_s,
         end_s=end_s,
-        bars=tuple(bars),
-        critical_path=path,
-        path_name=LIFE,
-        levels=levels,
+        bars=_in_order(plain_bar(pod, Activity.RUNNING, now_s=end_s) for pod in pods),
+        critical_path=tuple(segment for segment in _life(cluster, end_s) if segment.duration_s > 0),
+        path_name="cluster",
+        levels=tuple(_levels(cluster, end_s)),
     )
 
 
 def _life(cluster: model.Job, end_s: float) -> Iterator[Segment]:
     """Yield what the cluster did: it is pending until its first pod, starts until it is ready, and runs."""
-    ready_s = cluster.ready_s if isinstance(cluster, mrclusters.MRCluster) else None
-    at_s = cluster.created_s
-    for activity, until_s in (
-        (Activity.WAITING, cluster.started_s),
-        (Activity.STARTING, ready_s),
-        (Activity.RUNNING, end_s),
-    ):
-        next_s = min(end_s, max(at_s, end_s if until_s is None else until_s))
-        yield Segment(activity=activity, start_s=at_s, end_s=next_s)
-        at_s = next_s
+    ready_s = cluster.status.ready_s if isinstance(cluster, mrclusters.MRCluster) else None
+    ends_s = ((Activity.WAITING, cluster.started_s), (Activity.STARTING, ready_s), (Activity.RUNNING, end_s))
+    bounded_s = [(activity, end_s if until_s is None else min(end_s, until_s)) for activity, until_s in ends_s]
+    yield from _joined(cluster.created_s, bounded_s)
 
 
 def _levels(cluster: model.Job, end_s: float) -> Iterator[Level]:
-    changes = cluster.levels if isinstance(cluster, mrclusters.MRCluster) else ()
+    changes = cluster.status.levels if isinstance(cluster, mrclusters.MRCluster) else ()
     for change, later in zip(changes, (*changes[1:], None), strict=False):
         yield Level(
             start_s=max(change.at_s, cluster.created_s),

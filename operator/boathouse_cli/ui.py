@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
 from boathouse_cli import kinds, mrclusters, printing_logs, sparkapps
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import CommandError, ExitCode, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,19 +19,12 @@ if TYPE_CHECKING:
     from boathouse_cli import model
     from boathouse_cli.gateway import Gateway
 
-PORT_NAME: Final = "spark-ui"
-DEFAULT_PORT: Final = 4040
-NAME_NODE_PORT: Final = 9870
 _FORWARDING: Final = re.compile(r"Forwarding from 127\.0\.0\.1:(?P<port>\d+) ->")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class WebUi:
-    """A web UI in a pod.
-
-    Attributes:
-        owner: Whose it is, for messages.
-    """
+    """A web UI in a pod, and whose it is."""
 
     owner: str
     title: str
@@ -40,26 +33,21 @@ class WebUi:
 
 
 def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[str]) -> None:
-    """Forward a port to a web UI, and print the address, until the user ends it.
+    """Forward a port to a web UI, by default the same if it is free, and print the address, until the user ends it.
 
-    Args:
-        gateway: Has the namespace.
-        ui: The web UI.
-        port: Of this machine; None: that of the UI, if it is free.
-        kubectl: Options that name the cluster to kubectl.
-
-    Raises:
-        CommandError: The connection has ended, or kubectl is missing.
+    The options of kubectl name the cluster.
     """
     program = shutil.which("kubectl")
     if program is None:
-        raise CommandError("kubectl is not on PATH, and forwards the port: install it", ExitCode.USAGE)
+        raise UsageError("kubectl is not on PATH, and forwards the port: install it")
     local = port if port is not None else ui.port if _is_free(ui.port) else 0
     target = (f"pod/{ui.pod}", f"{local or ''}:{ui.port}")
     command = (program, *kubectl, "--namespace", gateway.namespace, "port-forward", "--address=127.0.0.1", *target)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            _print_address(process, ui)
+            for match in filter(None, map(_FORWARDING.search, process.stdout or ())):
+                print(f"{ui.title} of {ui.owner}: http://127.0.0.1:{match['port']}/ (end with Ctrl-C)", flush=True)
+            process.wait()
         except KeyboardInterrupt:
             process.terminate()
             return
@@ -69,25 +57,19 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
 
 
 def of_driver(gateway: Gateway, name: str) -> WebUi:
-    """Return Spark's web UI of a SparkApp.
-
-    Raises:
-        CommandError: It has no running driver.
-    """
+    """Return Spark's web UI of a SparkApp."""
     job = kinds.job(gateway, kinds.SPARKAPP, name)
     driver = _driver(gateway, job)
-    return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=_ui_port(driver))
+    ports = [port for container in driver["spec"].get("containers") or () for port in container.get("ports") or ()]
+    port = next((int(port["containerPort"]) for port in ports if port.get("name") == "spark-ui"), 4040)
+    return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=port)
 
 
 def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
-    """Return a web UI of an MRCluster's master: the ResourceManager's, or the NameNode's.
-
-    Raises:
-        CommandError: The cluster has no YARN, or its master does not run.
-    """
-    cluster = mrclusters.read(gateway.job(kinds.MRCLUSTER.plural, name))
+    """Return a web UI of an MRCluster's master: the ResourceManager's, or the NameNode's."""
+    cluster = mrclusters.read(gateway.get(kinds.MRCLUSTER.plural, name))
     if not hdfs and not cluster.has_compute:
-        raise CommandError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs", ExitCode.USAGE)
+        raise UsageError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs")
     pods = gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}")
     running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
     if not running:
@@ -96,28 +78,15 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
             f"see `boathouse explain {cluster.title}`",
             ExitCode.NOT_FOUND,
         )
-    port = NAME_NODE_PORT if hdfs else printing_logs.RESOURCE_MANAGER_PORT
+    port = 9870 if hdfs else printing_logs.RESOURCE_MANAGER_PORT
     title = "The NameNode" if hdfs else "The ResourceManager"
     return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
 
 
-def _print_address(process: subprocess.Popen[str], ui: WebUi) -> None:
-    for line in process.stdout or ():
-        if match := _FORWARDING.search(line):
-            print(f"{ui.title} of {ui.owner}: http://127.0.0.1:{match['port']}/ (end with Ctrl-C)", flush=True)
-    process.wait()
-
-
 def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
-    """Return the pod of the running driver.
-
-    Raises:
-        CommandError: None does.
-    """
-    pods = sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
     running = [
         pod
-        for pod in pods
+        for pod in sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
         if pod["metadata"].get("labels", {}).get("spark-role") == "driver"
         and (pod.get("status") or {}).get("phase") == "Running"
     ]
@@ -129,11 +98,6 @@ def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
     raise CommandError(
         f"{job.title} has no running driver (phase {job.phase or 'Pending'}): see {advice}", ExitCode.NOT_FOUND
     )
-
-
-def _ui_port(pod: model.Raw) -> int:
-    ports = [port for container in pod["spec"].get("containers") or () for port in container.get("ports") or ()]
-    return next((int(port["containerPort"]) for port in ports if port.get("name") == PORT_NAME), DEFAULT_PORT)
 
 
 def _is_free(port: int) -> bool:

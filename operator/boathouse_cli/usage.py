@@ -22,15 +22,12 @@ if TYPE_CHECKING:
     from boathouse_cli import model
 
 
+RESOURCES: Final = ("cpu", "memory")
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node: what it offers to pods, and what its pods request.
-
-    Attributes:
-        state: `Ready` or `NotReady`, and whether it is cordoned.
-        pods: Its pods that have not ended.
-        own_pods: Those of them that Boathouse schedules.
-    """
+    """A node: what it offers, what its pods that have not ended request, and how many of these Boathouse schedules."""
 
     name: str
     state: str
@@ -54,28 +51,22 @@ def of_nodes(nodes: Iterable[model.Raw], pods: Iterable[model.Raw]) -> tuple[Nod
 
 
 def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
-    allocatable = raw.get("status", {}).get("allocatable", {})
-    requested = [requests.pod_requests(pod) for pod in pods]
-    used = {resource: sum(amounts.get(resource, 0) for amounts in requested) for resource in ("cpu", "memory")}
+    view, used = msgspec.convert(raw, wire.NodeView), _total(map(requests.pod_requests, pods))
     return Node(
-        name=raw["metadata"]["name"],
-        state=_state(raw),
+        name=view.metadata.name,
+        state=f"{'Ready' if view.is_ready else 'NotReady'}{', cordoned' if view.spec.unschedulable else ''}",
         pods=len(pods),
         own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
         used_cpu_milli=requests.milli(used["cpu"]),
-        cpu_milli=requests.milli(requests.nano(allocatable.get("cpu", "0"))),
+        cpu_milli=requests.milli(requests.nano(view.status.allocatable.get("cpu", "0"))),
         used_memory_bytes=requests.ones(used["memory"]),
-        memory_bytes=requests.ones(requests.nano(allocatable.get("memory", "0"))),
+        memory_bytes=requests.ones(requests.nano(view.status.allocatable.get("memory", "0"))),
     )
 
 
-def _state(raw: model.Raw) -> str:
-    conditions = raw.get("status", {}).get("conditions") or ()
-    ready = any(condition["type"] == "Ready" and condition["status"] == "True" for condition in conditions)
-    return f"{'Ready' if ready else 'NotReady'}{', cordoned' if raw.get('spec', {}).get('unschedulable') else ''}"
-
-
-RESOURCES: Final = ("cpu", "memory")
+def _total(amounts: Iterable[requests.Amounts]) -> requests.Amounts:
+    found = list(amounts)
+    return {resource: sum(of.get(resource, 0) for of in found) for resource in RESOURCES}
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,10 +79,9 @@ class Configured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A queue's current usage. `weight` is None if the operator's configuration lacks the queue or is unreadable.
+    """A queue's current usage, and its configured limits.
 
-    Attributes:
-        limits: configured quantities by resource.
+    `weight` is None if the operator's configuration lacks the queue or is unreadable.
     """
 
     name: str
@@ -113,14 +103,14 @@ def of_queues(
 ) -> tuple[Queue, ...]:
     """Return the usage of all queues, sorted by name.
 
-    Args:
-        configured: The queues of the operator's configuration.
-        jobs: All jobs that the user may read.
-        pods: Pods with the queue's label, and executors, which are in the queue of their driver; those that ended or
-            have no node do not count. A pod may be there twice.
-        nodes: The cluster's nodes; those that are cordoned count too.
+    Pods have the queue's label, or are executors, which are in the queue of their driver. Those that ended or have no
+    node do not count, but cordoned nodes do.
     """
-    capacity = _capacity(nodes)
+    allocatable = [raw.get("status", {}).get("allocatable", {}) for raw in nodes]
+    capacity = {
+        resource: sum(requests.nano(node[resource]) for node in allocatable if resource in node)
+        for resource in RESOURCES
+    }
     used = _used(pods)
     open_jobs = [job for job in jobs if not job.finished]
     active_weight = sum(configured[name].weight for name in {job.queue for job in open_jobs} if name in configured)
@@ -149,7 +139,7 @@ def _queue(
     active_weight: float,
 ) -> Queue:
     held = used.get(name, [])
-    total = {resource: sum(amounts.get(resource, 0) for amounts in held) for resource in RESOURCES}
+    total = _total(held)
     share = max((total[resource] / capacity[resource] for resource in RESOURCES if capacity.get(resource)), default=0.0)
     return Queue(
         name=name,
@@ -174,11 +164,3 @@ def _used(pods: Iterable[model.Raw]) -> dict[str, list[requests.Amounts]]:
         if pod.spec.node_name and not pod.is_terminal and queue:
             used.setdefault(queue, []).append(requests.pod_requests(pod))
     return used
-
-
-def _capacity(nodes: Iterable[model.Raw]) -> requests.Amounts:
-    allocatable = [raw.get("status", {}).get("allocatable", {}) for raw in nodes]
-    return {
-        resource: sum(requests.nano(node[resource]) for node in allocatable if resource in node)
-        for resource in RESOURCES
-    }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from typing import TYPE_CHECKING, Final
 
@@ -18,15 +19,12 @@ if TYPE_CHECKING:
     from boathouse_cli.gateway import Gateway
 
 
-BAR_WIDTH: Final = 40
-
-
 def draw(job: model.Job, *, now_s: float) -> table.Table:
     """Return the phase, a progress bar for each stage, and why the job is pending."""
     drawn = table.Table.grid(padding=(0, 2))
     drawn.add_row(rich_text.Text(job.title, style="bold"), "", f"{job.phase or 'Pending'}, {_age(job, now_s)}")
     for stage in job.stages:
-        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=BAR_WIDTH) if stage.total else ""
+        bar = progress_bar.ProgressBar(total=stage.total, completed=stage.done, width=40) if stage.total else ""
         drawn.add_row(stage.name, bar, stage.text)
     if why := tables.why(job):
         drawn.add_row("reason", "", why)
@@ -35,8 +33,7 @@ def draw(job: model.Job, *, now_s: float) -> table.Table:
 
 def line(job: model.Job, *, now_s: float) -> str:
     """Return the job's phase, progress and reason in one line, for logs."""
-    why = tables.why(job)
-    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), why)
+    words = (job.title, job.phase or "Pending", job.progress or job.activity, _age(job, now_s), tables.why(job))
     return " ".join(filter(None, words))
 
 
@@ -52,14 +49,10 @@ LINE_EVERY_S: Final = 10.0
 def follow(
     gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> model.Job:
-    """Wait until a job ends.
-
-    Raises:
-        CommandError: The job was deleted, the cluster does not answer, or the timeout has passed.
-    """
-    deadline_s = None if timeout_s is None else time.monotonic() + timeout_s
+    """Wait until a job ends."""
+    deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
+    last_line = ("", 0.0)
     with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
-        last_line: tuple[str, float] = ("", 0.0)
         while True:
             job = kinds.job(gateway, kind, name)
             if screen.is_terminal:
@@ -68,7 +61,7 @@ def follow(
                 last_line = _say(job, last_line, screen)
             if job.finished:
                 return job
-            if deadline_s is not None and time.monotonic() > deadline_s:
+            if time.monotonic() > deadline_s:
                 raise CommandError(
                     f"{job.title} has not ended after {timeout_s:.0f} s: see `boathouse explain {job.title}`",
                     ExitCode.TIMEOUT,
@@ -86,18 +79,12 @@ def _say(job: model.Job, last_line: tuple[str, float], screen: rich_console.Cons
 
 
 def follow_driver(gateway: Gateway, name: str) -> None:
-    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr.
-
-    Raises:
-        typer.Exit: It failed.
-    """
-    screen = rich_console.Console(stderr=True)
-    last_line: tuple[str, float] = ("", 0.0)
+    """Print the logs of a SparkApp's drivers, attempt after attempt, until it ends; its phases on stderr."""
+    screen, last_line = rich_console.Console(stderr=True), ("", 0.0)
     printed: set[str] = set()
     while True:
         job = kinds.job(gateway, kinds.SPARKAPP, name)
-        pods = kinds.pods(gateway, kinds.SPARKAPP, job)
-        for pod in sorted(pods, key=lambda pod: pod.attempt):
+        for pod in sorted(kinds.pods(gateway, kinds.SPARKAPP, job), key=lambda pod: pod.attempt):
             if pod.task == model.DRIVER and pod.started_s is not None and pod.name not in printed:
                 printed.add(pod.name)
                 for line in gateway.log(pod.name, pod.container, tail=None, follow=True):
@@ -113,20 +100,11 @@ def follow_driver(gateway: Gateway, name: str) -> None:
 def until_end(
     gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
 ) -> None:
-    """Follow a job until it ends, and say how.
-
-    Raises:
-        typer.Exit: It failed.
-    """
+    """Follow a job until it ends, and say how; the exit code says whether it failed."""
     _conclude(follow(gateway, kind, name, screen, timeout_s=timeout_s), screen)
 
 
 def _conclude(ended: model.Job, screen: rich_console.Console) -> None:
-    """Say how a job ended.
-
-    Raises:
-        typer.Exit: It failed.
-    """
     answer = explain.explain_job(ended, [], None, now_s=time.time())
     screen.print(answer.headline, highlight=False, markup=False, soft_wrap=True)
     if ended.phase != "Succeeded":

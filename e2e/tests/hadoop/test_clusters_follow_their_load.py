@@ -63,12 +63,12 @@ def test_a_cluster_grows_under_load_and_shrinks_again_without_a_lost_attempt(had
         fill_with_lines(hadoop, "lake", MAPS)
         slow(hadoop, "lake", "slow", map_s=15, reduce_s=90)
         harness.until(
-            lambda: hadoop.look("lake").transient.ready >= 2,
+            lambda: hadoop.look("lake").status.transient.ready >= 2,
             "the cluster grows",
             timeout_s=hadoop_harness.TIMEOUT_S,
             every_s=0.5,
         )
-        print(hadoop.look("lake").size)
+        print(hadoop.look("lake").status.size)
         job = hadoop.succeed("slow")
         cluster = hadoop.until_transient("lake", 0)
         check_undisturbed(hadoop, "lake", job)
@@ -76,9 +76,9 @@ def test_a_cluster_grows_under_load_and_shrinks_again_without_a_lost_attempt(had
         assert [line.rstrip(b"\t") for line in lines] == sorted(b"line %d" % number for number in range(MAPS))
         logs = command_line.output(hadoop.place, "logs", "mrjob/slow")
         assert re.search(r" stderr: on t\d+$", logs, re.MULTILINE), "logs of nodes that have gone remain"
-        for level in cluster.levels:
+        for level in cluster.status.levels:
             print(f"{level.at_s - cluster.created_s:5.0f} s: {level.core} core, {level.transient} transient nodes")
-        assert max(level.transient for level in cluster.levels) >= 2
+        assert max(level.transient for level in cluster.status.levels) >= 2
         assert recording.hosts_used_twice() == []
         assert recording.over_commits() == []
 
@@ -97,8 +97,8 @@ def crowd(clusters: Clusters) -> None:
 
 def has_settled(cluster: mrclusters.MRCluster) -> bool:
     """Whether a cluster has grown, and takes no more."""
-    sizes = cluster.transient
-    return bool(sizes.ready == sizes.wanted > 0 and cluster.size and time.time() - cluster.size[0] > SETTLED_S)
+    sizes, size = cluster.status.transient, cluster.status.size
+    return bool(sizes.ready == sizes.wanted > 0 and size and time.time() - size.at_s > SETTLED_S)
 
 
 def test_two_clusters_share_the_room_for_transient_nodes_by_their_weights(hadoop: Clusters) -> None:
@@ -113,10 +113,10 @@ def test_two_clusters_share_the_room_for_transient_nodes_by_their_weights(hadoop
         return (heavy, light) if has_settled(heavy) and has_settled(light) else None
 
     heavy, light = harness.until(settled, "both have grown", timeout_s=hadoop_harness.TIMEOUT_S, every_s=1)
-    print(heavy.transient, heavy.size, light.transient, light.size, sep="\n")
-    total = heavy.transient.wanted + light.transient.wanted
+    print(heavy.status, light.status, sep="\n")
+    total = heavy.status.transient.wanted + light.status.transient.wanted
     assert total >= 3
-    assert abs(heavy.transient.wanted - total * 2 / 3) <= 1, "nodes are whole"
+    assert abs(heavy.status.transient.wanted - total * 2 / 3) <= 1, "nodes are whole"
     for name in WEIGHTS:
         hadoop.cluster.run("delete", "mrjob", f"{name}-job", "-n", hadoop.place.namespace, "--wait=false")
     for name in WEIGHTS:

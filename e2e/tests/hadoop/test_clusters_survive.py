@@ -19,7 +19,7 @@ def until_whole(clusters: Clusters, name: str) -> None:
     """Wait until HDFS has all nodes and all replicas again."""
 
     def whole() -> bool:
-        figures = clusters.look(name).hdfs
+        figures = clusters.look(name).status.hdfs
         healthy = (figures.get("missingBlocks"), figures.get("underReplicatedBlocks")) == (0, 0)
         return healthy and figures["liveDataNodes"] == CORES
 

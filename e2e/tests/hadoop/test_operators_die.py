@@ -57,7 +57,7 @@ def test_a_cluster_grows_to_its_size_with_an_operator_that_dies(hadoop: Clusters
             harmed(hadoop, failpoint, functools.partial(resize, hadoop, lake, count))
             hadoop.until_transient(lake, count)
         resize(hadoop, lake, len(GROWS) + 1)
-        kill_leader_once(hadoop, lambda: bool(hadoop.look(lake).transient.pending), "the cluster grows")
+        kill_leader_once(hadoop, lambda: bool(hadoop.look(lake).status.transient.pending), "the cluster grows")
         hadoop.until_transient(lake, len(GROWS) + 1)
         assert recording.hosts_used_twice() == []
         assert recording.over_commits() == []
@@ -72,7 +72,7 @@ def test_a_node_is_drained_by_an_operator_that_dies(hadoop: Clusters, lake: str)
         harmed(hadoop, failpoint, functools.partial(resize, hadoop, lake, left))
         hadoop.until_transient(lake, left)
     resize(hadoop, lake, 0)
-    kill_leader_once(hadoop, lambda: bool(hadoop.look(lake).leaving), "a node is drained")
+    kill_leader_once(hadoop, lambda: bool(hadoop.look(lake).status.leaving), "a node is drained")
     hadoop.until_transient(lake, 0)
     assert hadoop_harness.restarts(hadoop.pods(lake)) == core
 

@@ -20,7 +20,6 @@ from boathouse.resources.sparkapp.fields import FIELDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from boathouse.resources.config import OperatorConfig
     from boathouse.resources.crd import CustomResource
 
 
@@ -30,8 +29,6 @@ _SUBDOMAIN: Final = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0
 _MAX_SUBDOMAIN: Final = 253
 _LABEL: Final = re.compile(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?")
 _NAME: Final = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
-_INT_OR_STRING: Final = "x-kubernetes-int-or-string"
-_MAP_KEYS: Final = "x-kubernetes-list-map-keys"
 _TYPES: Final[Mapping[str, tuple[type, ...]]] = {
     "object": (dict,),
     "array": (list,),
@@ -111,20 +108,20 @@ def is_qualified(key: str) -> bool:
 def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
     """Return a value with the defaults of its schema, as the API server stores it; null fields are left out."""
     if isinstance(value, dict):
-        fields = schema.get("properties")
+        fields = schema.get("properties") or {}
         given = {key: item for key, item in value.items() if item is not None}
-        defaults = {
-            key: field_schema["default"] for key, field_schema in (fields or {}).items() if "default" in field_schema
-        }
-        inner = {key: (fields or {}).get(key) or schema.get("additionalProperties") or {} for key in given}
-        return {**defaults, **{key: _with_defaults(inner[key], item) for key, item in given.items()}}
+        defaults = {key: inner["default"] for key, inner in fields.items() if "default" in inner}
+        others = schema.get("additionalProperties") or {}
+        return defaults | {key: _with_defaults(fields.get(key) or others, item) for key, item in given.items()}
     if isinstance(value, list):
         return [_with_defaults(schema.get("items", {}), item) for item in value]
     return value
 
 
 def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
-    if not _has_type(schema, value):
+    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get("x-kubernetes-int-or-string") else ())
+    has_type = isinstance(value, wanted) and (wanted == (bool,) or not isinstance(value, bool))
+    if not has_type:
         yield path, f"must be of type {schema.get('type', 'integer or string')}: {_shown(value)}"
         return
     for key, holds, message in _BOUNDS:
@@ -145,16 +142,11 @@ def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Pro
             yield from _of_schema(inner, part, where)
 
 
-def _has_type(schema: Mapping[str, Any], value: Any) -> bool:
-    wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get(_INT_OR_STRING) else ())
-    return isinstance(value, wanted) and (bool in wanted or not isinstance(value, bool))
-
-
 def _keys(schema: Mapping[str, Any], value: Any) -> list[Any]:
     """Return what must differ in the items of a list that is a set or a map."""
     if schema.get("x-kubernetes-list-type") == "set":
         return list(value)
-    keys = schema.get(_MAP_KEYS, ())
+    keys = schema.get("x-kubernetes-list-map-keys", ())
     return [[item.get(key) for key in keys] for item in value if isinstance(item, dict)] if keys else []
 
 
@@ -190,13 +182,9 @@ def _message(rule: Mapping[str, Any], value: Any) -> str:
 def _evaluate(expression: str, value: Any) -> Any:
     """Return the value of an expression; what cannot be evaluated here is left to the API server."""
     try:
-        return _execute(expression, value)
+        return _program(expression).execute(cel.Context({"self": value, "oldSelf": {}}, dict(_FUNCTIONS)))
     except (ArithmeticError, LookupError, RuntimeError, TypeError, ValueError):
         return True
-
-
-def _execute(expression: str, value: Any) -> Any:
-    return _program(expression).execute(cel.Context({"self": value, "oldSelf": {}}, dict(_FUNCTIONS)))
 
 
 @functools.cache
@@ -262,18 +250,19 @@ def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     from boathouse.resources.config import OperatorConfig
     from boathouse.services.frame.kind import Refusal
 
-    queue = manifest["spec"].get("queue", "default")
-    config = OperatorConfig.model_validate(
-        {
-            "queues": [{"name": name} for name in dict.fromkeys(["default", queue])],
-            "task": {"image": _ANY},
-            "spark": {"image": _ANY},
-        }
-    )
+    queues = [{"name": name} for name in dict.fromkeys(["default", manifest["spec"].get("queue", "default")])]
+    config = OperatorConfig.model_validate({"queues": queues, "task": {"image": _ANY}, "spark": {"image": _ANY}})
     known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
-    answer = _reader(manifest["kind"])(
-        {"spec": manifest["spec"], "metadata": {**known, **manifest["metadata"]}}, config
-    )
+    raw = {"spec": manifest["spec"], "metadata": known | manifest["metadata"]}
+    answer: object
+    if manifest["kind"] == "SparkApp":
+        from boathouse.services.sparkapp import model as sparkapp
+
+        answer = sparkapp.from_resource(raw, config)
+    else:
+        from boathouse.services.mrjob import model as mrjob
+
+        answer = mrjob.from_resource(raw, config)
     if isinstance(answer, Refusal):
         yield "spec", f"the operator refuses it: {answer.message}"
 
@@ -287,16 +276,6 @@ def _of_properties(conf: Mapping[str, str]) -> Iterator[Problem]:
                 yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is not a whole number: correct it'
         elif field.endswith(".enabled") and value.lower() not in {"true", "false"}:
             yield f"spec.sparkConf[{key}]", f'Spark refuses it: "{value}" is neither true nor false: correct it'
-
-
-def _reader(kind: str) -> Callable[[Mapping[str, Any], OperatorConfig], object]:
-    if kind == "SparkApp":
-        from boathouse.services.sparkapp import model as sparkapp
-
-        return sparkapp.from_resource
-    from boathouse.services.mrjob import model
-
-    return model.from_resource
 
 
 def _of_pods(value: Any, path: str) -> Iterator[Problem]:
@@ -334,19 +313,15 @@ def _of_resources(path: str, resources: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _of_tolerations(path: str, tolerations: list[Mapping[str, Any]]) -> Iterator[Problem]:
     for toleration in tolerations:
-        yield from _of_toleration(path, toleration)
-
-
-def _of_toleration(path: str, toleration: Mapping[str, Any]) -> Iterator[Problem]:
-    key, value = toleration.get("key"), toleration.get("value")
-    is_any_value = toleration.get("operator", "Equal") == "Exists"
-    if not key and not is_any_value:
-        yield path, "a toleration without a key needs the operator Exists"
-    if is_any_value and value:
-        yield path, f'the operator Exists has no value, not "{value}"'
-    if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
-        yield path, "tolerationSeconds is for the effect NoExecute"
-    yield from label_problems(path, {key: value or ""} if key else {})
+        key, value = toleration.get("key"), toleration.get("value")
+        is_any_value = toleration.get("operator", "Equal") == "Exists"
+        if not key and not is_any_value:
+            yield path, "a toleration without a key needs the operator Exists"
+        if is_any_value and value:
+            yield path, f'the operator Exists has no value, not "{value}"'
+        if toleration.get("tolerationSeconds") is not None and toleration.get("effect") != "NoExecute":
+            yield path, "tolerationSeconds is for the effect NoExecute"
+        yield from label_problems(path, {key: value or ""} if key else {})
 
 
 _CHECKS: Final[Mapping[str, Callable[[str, Any], Iterator[Problem]]]] = {

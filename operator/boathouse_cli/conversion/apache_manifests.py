@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 _TEMPLATES: Final[Mapping[str, str]] = {DRIVER: "driverSpec", EXECUTOR: "executorSpec"}
-_OF_METADATA: Final[Mapping[str, str]] = {"spark.app.name": "name", "spark.kubernetes.namespace": "namespace"}
-_RESTARTS: Final = 3
 _BACKOFF_MS: Final = 30_000
 """That operator's defaults."""
 _MOST: Final = 1000
@@ -53,25 +51,20 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 def convert(draft: Draft, spec: Fields) -> None:
-    """Fill the draft with a spec.
-
-    Raises:
-        Unconvertible: It is in R, or says not what to run.
-    """
-    versions = spec.inner("runtimeVersions")
-    version = versions.text("sparkVersion")
+    """Fill the draft with a spec."""
+    version = spec.inner("runtimeVersions").text("sparkVersion")
     conf = _conf(draft, spec, version)
     path, file = _program(draft, spec, conf)
     pods = pod_specs.PodSpecs(draft, [])
     for role, field in _TEMPLATES.items():
         part = spec.inner(field)
         pods.convert_template(role, part.inner("podTemplateSpec"))
-        _note_left(draft, part)
-    properties = Properties(draft, conf, lambda key: f'spec.sparkConf["{key}"]')
-    properties.convert_pods()
+        part.note_left(draft, _ADVICE)
+    left = Properties(draft, conf, _where)
+    left.convert_pods()
     pod_fields.convert(draft, pods.mounts)
     draft.put("mainApplicationFile", pod_fields.main_file(draft, path, file))
-    properties.convert_rest()
+    left.convert_rest()
     if version:
         put_version(draft, "spec.runtimeVersions.sparkVersion", version)
     _tolerations(draft, spec.inner("applicationTolerations"))
@@ -80,7 +73,11 @@ def convert(draft: Draft, spec: Fields) -> None:
         draft.put("suspend", suspended)
     if (mode := spec.text("deploymentMode")) not in {None, "ClusterMode"}:
         draft.note("spec.deploymentMode", f"{mode}: the driver runs in a pod that Boathouse makes")
-    _note_left(draft, spec)
+    spec.note_left(draft, _ADVICE)
+
+
+def _where(key: str) -> str:
+    return f'spec.sparkConf["{key}"]'
 
 
 def _conf(draft: Draft, spec: Fields, version: str | None) -> dict[str, str]:
@@ -89,10 +86,7 @@ def _conf(draft: Draft, spec: Fields, version: str | None) -> dict[str, str]:
         key: text.replace("{{SPARK_VERSION}}", version or "{{SPARK_VERSION}}")
         for key, text in spec.texts("sparkConf").items()
     }
-    for key, field in _OF_METADATA.items():
-        own = draft.metadata.get(field)
-        if conf.pop(key, own) != own:
-            draft.note(f'spec.sparkConf["{key}"]', f"metadata.{field} is taken, which says otherwise: remove it")
+    properties.drop_metadata(draft, conf, _where, "remove it")
     if files := spec.text("files"):
         conf.setdefault("spark.files", files)
     return conf
@@ -136,12 +130,12 @@ def _tolerations(draft: Draft, given: Fields) -> None:
     if given.take("resourceRetainPolicy") in {"Always", "OnFailure"}:
         draft.note(given.path("resourceRetainPolicy"), _KEPT)
     for fields in (timeouts, given):
-        _note_left(draft, fields)
+        fields.note_left(draft, _ADVICE)
 
 
 def _restarts(draft: Draft, given: Fields) -> None:
     kind = given.text("restartPolicy") or "Never"
-    attempts = _number(given.take("maxRestartAttempts"), _RESTARTS)
+    attempts = _number(given.take("maxRestartAttempts"), 3)
     failures = _number(given.take("maxRestartOnFailure"), attempts)
     backoff_ms = _number(given.take("restartBackoffMillis"), _BACKOFF_MS)
     interval = max(1, _seconds(_number(given.take("restartBackoffMillisForFailure"), backoff_ms)) or 1)
@@ -158,14 +152,14 @@ def _restarts(draft: Draft, given: Fields) -> None:
             "onInfrastructureFailureRetries": min(attempts, failures),
             "onFailureRetryInterval": interval,
             "maxRetryIntervalSeconds": interval,
-            **({"resetAfterSeconds": max(1, reset)} if reset is not None else {}),
-        },
+        }
+        | ({"resetAfterSeconds": max(1, reset)} if reset is not None else {}),
     )
     if kind == "Always":
         draft.note(
             given.path("restartPolicy"), "Always: restarts after a success are not counted: check that this may be"
         )
-    _note_left(draft, given)
+    given.note_left(draft, _ADVICE)
 
 
 def _number(value: object, default: int) -> int:
@@ -174,14 +168,4 @@ def _number(value: object, default: int) -> int:
 
 def _seconds(milliseconds: object) -> int | None:
     """Return whole seconds, rounded up; None for what is not set, and for -1, which is that operator's for none."""
-    if not isinstance(milliseconds, int) or milliseconds < 0:
-        return None
-    return -(-milliseconds // 1000)
-
-
-def _note_left(draft: Draft, fields: Fields) -> None:
-    for key, path in list(fields.left()):
-        if key in _ADVICE:
-            fields.take(key)
-            draft.note(path, _ADVICE[key])
-    fields.note_left(draft)
+    return -(-milliseconds // 1000) if isinstance(milliseconds, int) and milliseconds >= 0 else None

@@ -19,169 +19,114 @@ if TYPE_CHECKING:
     from boathouse_cli.conversion.draft import Carried
 
 
-_EXPANSION: Final = re.compile(r"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|\(|[0-9@*#?$!-])|`")
-_ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v": "\v", "e": "\x1b"}
-_OPERATORS: Final = "|;&<>()"
+_EXPANSION: Final = r"\$\((?:[^)]*\)|[^\n]*)|`(?:[^`]*`|[^\n]*)|\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|[0-9@*#?$!-])"
+"""What a shell replaces, which may have operators and blanks."""
+_PIECE: Final = re.compile(
+    rf"""\\(?P<escaped>.|\Z)|(?:'(?P<single>[^']*)|\$'(?P<ansi>(?:\\.|[^'\\])*)"""
+    rf"""|"(?P<double>(?:\\.|{_EXPANSION}|[^"\\])*))(?P<close>['"]|\\?\Z)"""
+    rf"""|(?P<expansion>{_EXPANSION})|[^\s\\'"|;&<>()]""",
+    re.DOTALL,
+)
+_IN_DOUBLE_QUOTES: Final = re.compile(rf"\\(?P<escaped>.)|(?P<expansion>{_EXPANSION})", re.DOTALL)
+_NAMES_OF_FILES: Final = re.compile(r"[^\s'\"\\$=:\[]*[*?][^\s'\"\\$=:]*|~[^\s'\"\\=]*")
+"""What a shell would replace by names of files: no word with quotes, no URL, and no KEY=VALUE."""
+_TOKEN: Final = re.compile(
+    rf"(?P<blank>(?:[^\S\n]|\\\n)+)|(?P<comment>#[^\n]*)|(?P<operator>[|;&<>()])|(?P<end>\n|\Z)"
+    rf"|(?P<word>(?:{_PIECE.pattern})+)",
+    re.DOTALL,
+)
+_ESCAPES: Final = {
+    "n": "\n",
+    "t": "\t",
+    "r": "\r",
+    "a": "\a",
+    "b": "\b",
+    "f": "\f",
+    "v": "\v",
+    "e": "\x1b",
+    "\\": "\\",
+    "'": "'",
+    '"': '"',
+}
+"""Of $'...'."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Word:
-    """A word of a command.
-
-    Attributes:
-        text: Without quotes and escapes.
-        expansions: What a shell would replace in it: variables, other commands' output, names of files.
-    """
+    """A word without quotes and escapes, and what of it a shell would replace: variables, output, names of files."""
 
     text: str
     expansions: tuple[str, ...] = ()
+    is_open: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A line of a script, continued by backslashes and quotes.
+    """A line of a script, continued by backslashes and quotes, as it was written.
 
-    Attributes:
-        line: Its number, from 1.
-        source: As it was written.
-        operator: The first operator of the shell in it, such as a pipe; None: it is one command.
-        is_open: A quote is not closed.
+    `operator` is the first one of the shell in it, such as a pipe; None: it is one command.
     """
 
     line: int
     source: str
     words: tuple[Word, ...]
     operator: str | None = None
-    is_open: bool = False
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a quote is not closed."""
+        return any(word.is_open for word in self.words)
 
 
 def commands(text: str) -> Iterator[Command]:
     """Yield the commands of a script; comments and empty lines are left out."""
-    reader = _Reader(text.replace("\r\n", "\n"))
-    while (command := reader.command()) is not None:
-        yield command
+    text = text.replace("\r\n", "\n")
+    words: list[Word] = []
+    operator, start = None, 0
+    for token in _TOKEN.finditer(text):
+        match token.lastgroup:
+            case "operator":
+                operator = operator or token[0]
+            case "word":
+                start = start if words else token.start()
+                words.append(_word(token["word"]))
+            case "end" if words:
+                line = text.count("\n", 0, start) + 1
+                yield Command(line=line, source=text[start : token.end()], words=tuple(words), operator=operator)
+                words, operator = [], None
+            case _:
+                pass
 
 
-class _Reader:
-    """Reads a text from its start to its end, character by character."""
+def _word(written: str) -> Word:
+    expansions: list[str] = []
+    is_open = False
 
-    def __init__(self, text: str) -> None:
-        self._text = text
-        self._at = 0
-        self._is_open = False
+    def expanded(text: str) -> str:
+        expansions.append(text[:2] if text.startswith("$(") else text[:1] if text.startswith("`") else text)
+        return text
 
-    def command(self) -> Command | None:
-        """Return the next line that has words; None: there is none."""
-        words: list[Word] = []
-        operator = None
-        start = self._at
-        while (char := self._peek()) or words:
-            if char in {"", "\n"}:
-                self._at += 1
-                if words:
-                    return Command(
-                        line=self._text.count("\n", 0, start) + 1,
-                        source=self._text[start : self._at],
-                        words=tuple(words),
-                        operator=operator,
-                        is_open=self._is_open,
-                    )
-            elif char == "#":
-                self._at = self._end_of_line()
-            elif char in _OPERATORS:
-                operator = operator or char
-                self._at += 1
-            elif not self._skips_blank(char):
-                start = start if words else self._at
-                words.append(self._word())
-        return None
+    def in_double_quotes(match: re.Match[str]) -> str:
+        if match["expansion"]:
+            return expanded(match[0])
+        return "" if match["escaped"] == "\n" else match["escaped"] if match["escaped"] in '$`"\\' else match[0]
 
-    def _peek(self) -> str:
-        return self._text[self._at : self._at + 1]
+    def read(piece: re.Match[str]) -> str:
+        nonlocal is_open
+        is_open |= piece["escaped"] == "" or (piece["close"] is not None and piece["close"] not in {"'", '"'})
+        if piece["escaped"] is not None:
+            return "" if piece["escaped"] == "\n" else piece["escaped"]
+        if piece["ansi"] is not None:
+            return re.sub(r"\\(.)", lambda match: _ESCAPES.get(match[1], match[0]), piece["ansi"], flags=re.DOTALL)
+        if piece["double"] is not None:
+            return _IN_DOUBLE_QUOTES.sub(in_double_quotes, piece["double"])
+        if piece["single"] is not None:
+            return piece["single"]
+        return expanded(piece[0]) if piece["expansion"] else piece[0]
 
-    def _end_of_line(self) -> int:
-        end = self._text.find("\n", self._at)
-        return len(self._text) if end < 0 else end
-
-    def _skips_blank(self, char: str) -> bool:
-        length = 2 if self._text.startswith("\\\n", self._at) else 1 if char.isspace() else 0
-        self._at += length
-        return length > 0
-
-    def _word(self) -> Word:
-        parts: list[str] = []
-        expansions: list[str] = []
-        start = self._at
-        while (char := self._peek()) and not char.isspace() and char not in _OPERATORS:
-            self._at += 1
-            if char == "\\":
-                escaped = self._take()
-                parts.append("" if escaped == "\n" else escaped)
-            elif char == "'":
-                parts.append(self._quoted("'"))
-            elif char == '"':
-                parts.append(self._double_quoted(expansions))
-            elif char == "$" and self._peek() == "'":
-                self._at += 1
-                parts.append(self._escaped())
-            else:
-                parts.append(char + self._expansion(char, expansions))
-        text = "".join(parts)
-        expansions += _names_of_files(self._text[start : self._at])
-        return Word(text=text, expansions=tuple(expansions))
-
-    def _take(self) -> str:
-        char = self._peek()
-        self._at += 1
-        self._is_open |= not char
-        return char
-
-    def _quoted(self, quote: str) -> str:
-        end = self._text.find(quote, self._at)
-        self._is_open |= end < 0
-        end = len(self._text) if end < 0 else end
-        found = self._text[self._at : end]
-        self._at = end + 1
-        return found
-
-    def _double_quoted(self, expansions: list[str]) -> str:
-        parts = []
-        while (char := self._take()) not in {"", '"'}:
-            if char == "\\":
-                escaped = self._take()
-                parts.append("" if escaped == "\n" else escaped if escaped in '$`"\\' else f"\\{escaped}")
-            else:
-                parts.append(char + self._expansion(char, expansions))
-        return "".join(parts)
-
-    def _escaped(self) -> str:
-        """Return the text of $'...'."""
-        parts = []
-        while (char := self._take()) not in {"", "'"}:
-            if char == "\\":
-                escaped = self._take()
-                parts.append(_ESCAPES.get(escaped, escaped if escaped in "\\'\"" else f"\\{escaped}"))
-            else:
-                parts.append(char)
-        return "".join(parts)
-
-    def _expansion(self, char: str, expansions: list[str]) -> str:
-        """Return the rest of what begins with a character and is replaced; it may have operators and blanks."""
-        if char not in "$`" or (match := _EXPANSION.match(self._text, self._at - 1)) is None:
-            return ""
-        end = match.end()
-        if match[0] in {"$(", "`"}:
-            close = self._text.find(")" if match[0] == "$(" else "`", end)
-            end = self._end_of_line() if close < 0 else close + 1
-        expansions.append(match[0])
-        rest, self._at = self._text[self._at : end], end
-        return rest
-
-
-def _names_of_files(written: str) -> list[str]:
-    """Return a word that a shell would replace by names of files: not one with quotes, a URL or a KEY=VALUE."""
-    is_pattern = re.fullmatch(r"[^\s'\"\\$=:\[]*[*?][^\s'\"\\$=:]*|~[^\s'\"\\=]*", written) is not None
-    return [written] if is_pattern else []
+    text = _PIECE.sub(read, written)
+    expansions += [written] if _NAMES_OF_FILES.fullmatch(written) else []
+    return Word(text=text, expansions=tuple(expansions), is_open=is_open)
 
 
 PROGRAM: Final = programs.SPARK_SUBMIT
@@ -227,13 +172,7 @@ _NOT_A_SUBMISSION: Final = ("--help", "-h", "--version", "--usage-error", "--kil
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Parsed:
-    """The words of a command line, sorted.
-
-    Attributes:
-        conf: Properties of `--conf`.
-        options: Properties of other options.
-        where: Where a property was said, for notes.
-    """
+    """The words of a command line: properties of `--conf` and of other options, and where they were said, for notes."""
 
     conf: dict[str, str] = dataclasses.field(default_factory=dict)
     options: dict[str, str] = dataclasses.field(default_factory=dict)
@@ -253,11 +192,9 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
             draft = Draft(source)
             try:
                 _check_shell(draft, command, command.words[at + 1 :])
+                yield _application(draft, words, read)
             except Unconvertible as why:
                 yield draft.refuse(why)
-            else:
-                found = convert(words, source=source, read=read)
-                yield dataclasses.replace(found, notes=(*draft.notes, *found.notes))
         elif command.is_open and programs.SPARK_LINE.search(command.source):
             yield Draft(source).refuse(_OPEN)
 
@@ -265,23 +202,19 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
 def convert(
     words: Sequence[str], *, source: str, read: Callable[[str], str], carried: Carried | None = None
 ) -> Converted:
-    """Convert one command line.
+    """Convert one command line, with `spark-submit` among the words, or from its first option.
 
-    Args:
-        words: With `spark-submit` among them, or from its first option.
-        source: For notes.
-        read: Returns the text of a file that `--properties-file` names.
-        carried: Takes files of this machine along.
+    `read` returns the text of a file that `--properties-file` names.
     """
     draft = Draft(source, carried=carried)
     try:
-        parsed = _parse(draft, _after_program(draft, words))
-        return _application(draft, parsed, read)
+        return _application(draft, words, read)
     except Unconvertible as why:
         return draft.refuse(why)
 
 
-def _application(draft: Draft, parsed: _Parsed, read: Callable[[str], str]) -> Converted:
+def _application(draft: Draft, words: Sequence[str], read: Callable[[str], str]) -> Converted:
+    parsed = _parse(draft, _after_program(draft, words))
     if not parsed.words:
         raise Unconvertible(PROGRAM, "has no application: name a Python file or a jar")
     file, *arguments = parsed.words
@@ -307,16 +240,13 @@ def _from_files(paths: Mapping[str, Sequence[str]], read: Callable[[str], str]) 
     for option in _FILES:
         given = paths.get(option, ())
         for path in given[-1:] if option == _PROPERTIES_FILE else given:
-            found |= _from_file(option, path, read)
+            try:
+                given_there = javaproperties.loads(read(path))
+            except (OSError, ValueError) as error:
+                reason = error.strerror if isinstance(error, OSError) else error
+                raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error
+            found |= {key: value.strip() for key, value in given_there.items()}  # as Spark does
     return found
-
-
-def _from_file(option: str, path: str, read: Callable[[str], str]) -> dict[str, str]:
-    try:
-        return {key: value.strip() for key, value in javaproperties.loads(read(path)).items()}  # Spark strips them
-    except (OSError, ValueError) as error:
-        reason = error.strerror if isinstance(error, OSError) else error
-        raise Unconvertible(option, f"{path} cannot be read ({reason}): correct the path") from error
 
 
 def _after_program(draft: Draft, words: Sequence[str]) -> list[str]:
@@ -376,11 +306,7 @@ def _take(draft: Draft, parsed: _Parsed, option: str, value: str) -> None:
 
 
 def _check_shell(draft: Draft, command: Command, words: Sequence[Word]) -> None:
-    """Note what only a shell knows, and refuse what only a shell can do.
-
-    Raises:
-        Unconvertible: The line has more than one command, writes to a file, or does not end.
-    """
+    """Note what only a shell knows, and refuse what only a shell can do."""
     if command.is_open:
         raise _OPEN
     if command.operator is not None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli.conversion import admission
-from boathouse_cli.errors import CommandError, ExitCode
+from boathouse_cli.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -32,52 +32,36 @@ _CARRIED_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
 
 
 class Carried:
-    """The files that a submission takes along, by their names.
-
-    Args:
-        read: Returns the content of a file.
-        suffix: Ends the ConfigMap's name, so that each submission has its own.
-    """
+    """The files that a submission takes along, by their names; the ConfigMap's name ends with the suffix."""
 
     def __init__(self, read: Callable[[str], bytes], suffix: str) -> None:
-        self._read = read
-        self._suffix = suffix
+        self._read, self._suffix = read, suffix
         self._paths: dict[str, str] = {}
         self.files: dict[str, bytes] = {}
 
     def add(self, path: str, name: str = "") -> str:
-        """Take a file along; return its name in the ConfigMap.
-
-        Args:
-            path: On this machine, or a `file:` URI.
-            name: In the ConfigMap; the file's own by default.
-
-        Raises:
-            CommandError: There is no such file, it is too large, or another one has its name.
-        """
+        """Take a file along, by its path or `file:` URI; return its name in the ConfigMap, by default its own."""
         path = re.sub(r"^file:(//)?", "", path)
         name = name or posixpath.basename(path)
         if self._paths.get(name) == path:
             return name
         if name in self._paths:
-            raise CommandError(f"{path} and {self._paths[name]} have the same name: rename one", ExitCode.USAGE)
+            raise UsageError(f"{path} and {self._paths[name]} have the same name: rename one")
         if _CARRIED_KEY.fullmatch(name) is None:
-            raise CommandError(f"{path}: rename it with letters, digits, -, _ and . only", ExitCode.USAGE)
+            raise UsageError(f"{path}: rename it with letters, digits, -, _ and . only")
         try:
             content = self._read(path)
         except OSError as error:
-            raise CommandError(
+            raise UsageError(
                 f"{path} cannot be read on this machine ({error.strerror}): correct the path, or write local://PATH "
-                "for a file of the image",
-                ExitCode.USAGE,
+                "for a file of the image"
             ) from error
         total = len(content) + sum(map(len, self.files.values()))
         if total > MAX_CARRIED_BYTES:
-            raise CommandError(
+            raise UsageError(
                 f"{path}: local files of {total / 1024:.0f} KiB are too large to be taken along, at most "
                 f"{MAX_CARRIED_BYTES // 1024} KiB are: put it into a store and name its URL, such as "
-                f"s3a://BUCKET/{name}, or into the image and write local://PATH",
-                ExitCode.USAGE,
+                f"s3a://BUCKET/{name}, or into the image and write local://PATH"
             )
         self.files[name], self._paths[name] = content, path
         return name
@@ -95,20 +79,15 @@ class Carried:
                 text[key] = content.decode()
             except UnicodeDecodeError:
                 binary[key] = base64.b64encode(content).decode()
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.config_map_name(name)}}
         data = {"data": text, "binaryData": binary}
-        return {
-            "apiVersion": "v1",
-            "kind": "ConfigMap",
-            "metadata": {"name": self.config_map_name(name)},
-            "immutable": True,
-            **{field: values for field, values in data.items() if values},
-        }
+        return manifest | {"immutable": True} | {field: values for field, values in data.items() if values}
 
 
 _USER: Final = re.compile(
     r"""(?P<scheme>\b[A-Za-z][-+.A-Za-z0-9]*://)(?:[^/?\#\s,'"@]*:[^/?\#\s,'"@]*@"""
     r"""|(?<=s3://)[^/?\#\s,'"@]*:[^?\#\s,'"@]*@|(?<=s3[an]://)[^/?\#\s,'"@]*:[^?\#\s,'"@]*@"""
-    r"""|(?<=https://)[^/?\#\s,'"@]+@|(?<=http://)[^/?\#\s,'"@]+@)""",
+    r"""|(?<=https://)[^/?\#\s,'"@]+@|(?<=http://)[^/?\#\s,'"@]+@)"""
 )
 """A user with a password before the host of a URL, or a token; keys of S3 may have slashes."""
 _SIGNED: Final = re.compile(
@@ -180,13 +159,7 @@ _FIRST: Final = ("type", "mainApplicationFile", "mainClass", "clusterRef", "jar"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """What the object does not have, or has otherwise.
-
-    Attributes:
-        source: The document or line that was converted.
-        path: The field, option or property in it.
-        advice: What to do.
-    """
+    """What the object does not have, or has otherwise: the document or line, its field or option, and what to do."""
 
     source: str
     path: str
@@ -202,10 +175,8 @@ class Note:
 class Converted:
     """What became of one document or line.
 
-    Attributes:
-        manifest: None: it is no application, or has failed.
-        has_failed: No object can be made of it; the last note says why.
-        would_fail: The operator would refuse the object, or Spark its settings; the last notes say why.
+    Without a manifest it is no application, or has failed. An object that would fail is one that the operator or Spark
+    would refuse. The last notes say why.
     """
 
     manifest: dict[str, Any] | None
@@ -223,22 +194,13 @@ class Unconvertible(Exception):  # noqa: N818 - it is an answer
 
 
 class Draft:
-    """An object that is being filled in.
+    """An object of a resource that is being filled in, of a document or line, which notes name as their source.
 
-    Args:
-        source: The document or line that is converted, for notes.
-        resource: What it becomes.
-
-    Attributes:
-        metadata: Of the object.
-        spec: Of the object.
-        carried: Takes files of this machine along; None: they have to be where the object says.
+    Without `carried`, files of this machine have to be where the object says.
     """
 
     def __init__(self, source: str, resource: CustomResource = SPARKAPP, carried: Carried | None = None) -> None:
-        self.carried = carried
-        self.source = source
-        self._resource = resource
+        self.source, self._resource, self.carried = source, resource, carried
         self.metadata: dict[str, Any] = {}
         self.spec: dict[str, Any] = {}
         self.notes: list[Note] = []
@@ -271,10 +233,14 @@ class Draft:
 
     def extend(self, path: str, more: list[Any]) -> None:
         """Add to a field that is a list; an item with a known name replaces the former one."""
-        if not more:
-            return
-        known = [item for item in self.get(path) or [] if not _has_namesake(item, more) and item not in more]
-        self.put(path, [*known, *more])
+        taken = [item["name"] for item in more if isinstance(item, dict) and "name" in item]
+        known = [
+            item
+            for item in self.get(path) or []
+            if item not in more and not (isinstance(item, dict) and "name" in item and item["name"] in taken)
+        ]
+        if more:
+            self.put(path, [*known, *more])
 
     def finish(self) -> Converted:
         """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
@@ -303,7 +269,3 @@ class Draft:
     def skip(self) -> Converted:
         """Return that it is no application."""
         return Converted(manifest=None, notes=tuple(self.notes))
-
-
-def _has_namesake(item: Any, others: list[Any]) -> bool:
-    return isinstance(item, dict) and "name" in item and any(item["name"] == other["name"] for other in others)

@@ -42,12 +42,7 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 class Fields:
-    """A mapping whose keys are taken one by one.
-
-    Args:
-        given: What a manifest has here; anything but a mapping has no fields.
-        path: Of the mapping, such as `spec.driver`.
-    """
+    """A mapping at a path of a manifest whose keys are taken one by one; anything else has no fields."""
 
     def __init__(self, given: object, path: str) -> None:
         self._left = dict(_mapping(given))
@@ -95,10 +90,11 @@ class Fields:
             if value or (value is not None and key in _TRUE_BY_DEFAULT):
                 yield key, self.path(key)
 
-    def note_left(self, draft: Draft) -> None:
-        """Note what was not taken, with what to do about it."""
-        for key, path in self.left():
-            draft.note(path, _ADVICE.get(key, _POD))
+    def note_left(self, draft: Draft, special: Mapping[str, str] | None = None) -> None:
+        """Note what was not taken, with what to do about it; first what has special advice."""
+        special = special or {}
+        for key, path in sorted(self.left(), key=lambda left: left[0] not in special):
+            draft.note(path, special.get(key) or _ADVICE.get(key, _POD))
 
     def _mapping(self, key: str) -> dict[str, Any]:
         return _mapping(self.take(key)) if isinstance(self._left.get(key), dict) else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import posixpath
 import re
 import shlex
@@ -16,7 +15,7 @@ from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible, is_s
 from boathouse_cli.conversion.pod_fields import put_queue
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_cli.conversion.draft import Carried
     from boathouse_cli.conversion.hadoop_options import Line
@@ -24,15 +23,10 @@ if TYPE_CHECKING:
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _CLASS: Final = re.compile(r"(?<!\\)\[[^\]]*\]")
-_UNPRINTED: Final = "{},\\"
 
 
 def without_escapes(option: str, path: str) -> str:
-    r"""Return a path without backslashes: `\*` is `[*]`, and before other characters they say nothing.
-
-    Raises:
-        Unconvertible: A character cannot be said in another way.
-    """
+    r"""Return a path without backslashes: `\*` is `[*]`, and before other characters they say nothing."""
     if "\\" not in path:
         return path
     if _ESCAPED.sub("", path).endswith("\\"):
@@ -40,7 +34,7 @@ def without_escapes(option: str, path: str) -> str:
 
     def said(match: re.Match[str]) -> str:
         char = match[1]
-        if char in _UNPRINTED:
+        if char in "{},\\":
             raise Unconvertible(option, f"{path}: an MRJob cannot escape {char}: write ? instead, or rename the files")
         return f"[{char}]" if char in "*?[" else char
 
@@ -53,45 +47,29 @@ SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
 _NAME: Final = "streaming"
 _BYTES: Final = "commands read and write lines: encode binary values, such as base64"
 _XML: Final = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
-_STREAMS: Final = ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output")
 _KEY_ONLY: Final = "keyonlytext"
-_BINARY: Final = frozenset({"rawbytes", "typedbytes"})
+_NOT_TEXT: Final = frozenset({"rawbytes", "typedbytes", _KEY_ONLY})
 _JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
-_AGGREGATE: Final = "aggregate"
 _NONE: Final = "NONE"
 _OF_REDUCES: Final = frozenset({
     "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
 })  # fmt: skip
+_OF_FORMATS: Final[Mapping[str, tuple[str, ...]]] = {
+    "linesPerMap": ("NLineInputFormat",),
+    "keyValueSeparator": ("KeyValueTextInputFormat",),
+    "recordDelimiter": ("TextInputFormat", "CombineTextInputFormat"),
+}
 _STAGES: Final = ("mapper", "combiner", "reducer")
 _S3: Final = re.compile("s3[an]?://")
 _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
-
-
-def convert_streaming(
-    words: Sequence[str], *, cluster: str | None, source: str, carried: Carried | None = None
-) -> Converted:
-    """Convert one command line.
-
-    Args:
-        words: The words after the jar.
-        cluster: The MRCluster that runs the job; None: its tasks have pods of their own.
-        source: For notes.
-        carried: Takes files of this machine along.
-    """
-    draft = Draft(source, MRJOB, carried)
-    try:
-        return _Job(draft, hadoop_options.parse(draft, words), cluster).made()
-    except Unconvertible as why:
-        return draft.refuse(why)
 
 
 class _Job:
     """An MRJob that is made of a line."""
 
     def __init__(self, draft: Draft, line: Line, cluster: str | None) -> None:
-        self._draft = draft
-        self._line = line
-        self._cluster = cluster
+        self._draft, self._line, self._cluster = draft, line, cluster
+        self._s3 = "s3://" if cluster is None else "s3a://"
         self._left = dict(line.properties)
         self._name = object_name(self._left.pop(hadoop_options.NAME, _NAME))
 
@@ -107,19 +85,21 @@ class _Job:
         self._files()
         self._environment()
         self._rest()
-        self._storage()
-        return self._finish()
+        if any(_S3.match(url) for url in _urls(draft.spec)):
+            draft.put("storage.s3.secretRef.name", SECRET)
+        if draft.get("storage.s3.secretRef"):
+            draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+        draft.metadata["name"] = self._name
+        return draft.finish()
 
     def _commands(self) -> None:
         line, draft = self._line, self._draft
         files = [path for _, path in line.every("file")]
         for kind in _STAGES:
             given = [text for text in line.options.get(kind, ()) if kind != "reducer" or text != _NONE]
-            commands = [_command(f"-{kind}", hadoop_options.shipped(text, files)) for text in given]
-            if commands:
+            if commands := [_command(f"-{kind}", hadoop_options.shipped(text, files)) for text in given]:
                 draft.put(f"{kind}.command", commands[0])
-        reduces = line.first("numReduceTasks")
-        if reduces is not None:
+        if (reduces := line.first("numReduceTasks")) is not None:
             self._left["mapreduce.job.reduces"] = reduces
         if line.first("reducer") == _NONE or self._left.get("mapreduce.job.reduces") == "0":
             self._left.pop("mapreduce.job.reduces", None)
@@ -129,19 +109,16 @@ class _Job:
             draft.put("reducer.command", ["cat"])  # IdentityReducer
 
     def _classes(self) -> None:
-        found = self._class("-inputformat", self._line.first("inputformat"), hadoop_options.INPUT_FORMATS)
-        if found is not None:
+        if found := _class("-inputformat", self._line.first("inputformat"), hadoop_options.INPUT_FORMATS):
             self._draft.put("inputFormat", found)
         if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
             self._left.setdefault("stream.map.input.ignoreKey", "false")
         if self._line.first("inputreader") is not None:
             raise Unconvertible("-inputreader", _XML)
-        self._class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
+        _class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
         chosen = self._left.pop(hadoop_options.PARTITIONER_CLASS, None)
-        partitioner = self._class(
-            "-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS
-        )
-        if partitioner is not None:
+        partitioner = _class("-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS)
+        if partitioner:
             self._draft.put("partitioner.type", partitioner)
         fields = self._left.pop(hadoop_options.PARTITION_FIELDS, None)
         if partitioner != "KeyFieldBasedPartitioner":
@@ -149,25 +126,19 @@ class _Job:
         elif fields is not None:  # Hadoop prefers it
             self._left[hadoop_options.PARTITION_OPTIONS] = f"-k1,{fields}"
         comparator = self._left.pop(hadoop_options.COMPARATOR_CLASS, None)
-        if self._class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
+        if _class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
             self._left.pop("mapreduce.partition.keycomparator.options", None)
-
-    @staticmethod
-    def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
-        if name is None or hadoop_options.short(name) in known:
-            return name and hadoop_options.short(name)
-        raise Unconvertible(where, f"{name} has no counterpart: there are {', '.join(known)}")
 
     def _output(self) -> None:
         draft, has_reduces = self._draft, "reducer" in self._draft.spec
         last = "stream.reduce.output" if has_reduces else "stream.map.output"
         of_all = self._line.first("io")
-        for key in _STREAMS:
+        for key in ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"):
             given = self._left.pop(key, "text")
             kind = (given if of_all is None else of_all).lower()
             if kind == _KEY_ONLY and key == last:
                 draft.put("keyOnlyOutput", True)
-            elif kind in _BINARY | {_KEY_ONLY} and (has_reduces or key.startswith("stream.map")):
+            elif kind in _NOT_TEXT and (has_reduces or key.startswith("stream.map")):
                 raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
         compresses = self._left.pop(hadoop_options.COMPRESS, "false").lower() == "true"
         codec = self._left.pop(hadoop_options.CODEC, "DefaultCodec")
@@ -187,62 +158,47 @@ class _Job:
         queue = {hadoop_options.QUEUE} if self._cluster is not None else set()  # YARN's, not Boathouse's
         for key in [key for key in self._left if key in hadoop_options.FIELDS.keys() - queue]:
             field, read = hadoop_options.FIELDS[key]
-            text = self._left.pop(key)
-            if not self._has_effect(field):
-                continue
+            text, where = self._left.pop(key), self._line.where.get(key, key)
             if key == hadoop_options.QUEUE:
-                put_queue(self._draft, self._line.where.get(key, key), text)
-                continue
-            try:
-                self._draft.put(field, read(text))
-            except (ValueError, KeyError):
-                raise Unconvertible(self._line.where.get(key, key), f"{text!r} cannot be read: correct it") from None
+                put_queue(self._draft, where, text)
+            elif self._has_effect(field):
+                try:
+                    self._draft.put(field, read(text))
+                except (ValueError, KeyError):
+                    raise Unconvertible(where, f"{text!r} cannot be read: correct it") from None
 
     def _has_effect(self, field: str) -> bool:
         """Return whether the field may be set: Hadoop ignores what is for another format, or for missing reduces."""
         spec = self._draft.spec
         input_format = spec.get("inputFormat", "TextInputFormat")
-        match field:
-            case "linesPerMap":
-                return bool(input_format == "NLineInputFormat")
-            case "keyValueSeparator":
-                return bool(input_format == "KeyValueTextInputFormat")
-            case "recordDelimiter":
-                return input_format in {"TextInputFormat", "CombineTextInputFormat"}
-            case "outputSeparator":
-                return "keyOnlyOutput" not in spec
-            case _ if field in _OF_REDUCES:
-                return "reducer" in spec
-            case _:
-                stage = field.partition(".")[0]
-                return stage not in {"mapper", "reducer"} or stage in spec
+        if field in _OF_FORMATS:
+            return input_format in _OF_FORMATS[field]
+        if field == "outputSeparator":
+            return "keyOnlyOutput" not in spec
+        stage = "reducer" if field in _OF_REDUCES else field.partition(".")[0]
+        return stage not in {"mapper", "reducer"} or stage in spec
 
     def _data(self) -> None:
-        inputs = [self._data_url(option, item) for option, item in self._line.every("input")]
-        if not inputs:
-            raise Unconvertible("-input", "is missing: name the input")
-        self._draft.put("input", inputs)
-        output = self._line.first("output")
-        if output is None:
-            raise Unconvertible("-output", "is missing: name the output")
-        self._draft.put("output", self._data_url("output", output))
+        inputs, output = self._line.every("input"), self._line.first("output")
+        for option, is_missing in (("input", not inputs), ("output", output is None)):
+            if is_missing:
+                raise Unconvertible(f"-{option}", f"is missing: name the {option}")
+        self._draft.put("input", [self._data_url(option, item) for option, item in inputs])
+        self._draft.put("output", self._data_url("output", output or ""))
 
     def _data_url(self, option: str, text: str) -> str:
         url = text if option == "output" or self._cluster is not None else without_escapes(f"-{option}", text)
         if _S3.match(url):
-            return _S3.sub("s3://" if self._cluster is None else "s3a://", url, count=1)
-        if _HDFS.match(url):
-            return url
+            return _S3.sub(self._s3, url, count=1)
         if url.startswith("hdfs:///"):
             url = url.removeprefix("hdfs://")
-        if url.startswith("/") and self._cluster is not None:
+        if _HDFS.match(url) or (url.startswith("/") and self._cluster is not None):
             return url
-        if self._cluster is None:
-            raise Unconvertible(
-                f"-{option}", f"{url} cannot be read by tasks: write s3://BUCKET/PATH or hdfs://CLUSTER/PATH"
-            )
         raise Unconvertible(
-            f"-{option}", f"{url} is no path: write /PATH, s3a://BUCKET/PATH, or hdfs://CLUSTER/PATH of an MRCluster"
+            f"-{option}",
+            f"{url} cannot be read by tasks: write s3://BUCKET/PATH or hdfs://CLUSTER/PATH"
+            if self._cluster is None
+            else f"{url} is no path: write /PATH, s3a://BUCKET/PATH, or hdfs://CLUSTER/PATH of an MRCluster",
         )
 
     def _files(self) -> None:
@@ -260,7 +216,10 @@ class _Job:
                 raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3 or into a ConfigMap")
             else:
                 local.append(f"--from-file={name}={path.removeprefix('file://')}")
-                key = {"name": self._config_map(path, name), "key": name}
+                key = {"name": f"{self._name}-files", "key": name}
+                if carried := self._draft.carried:
+                    carried.add(path, name)
+                    key["name"] = carried.config_map_name(self._name)
                 self._draft.extend("files", [{"name": name, "configMapKeyRef": key}])
         if local and self._draft.carried is None:
             command = shlex.join(["kubectl", "create", "configmap", f"{self._name}-files", *local])
@@ -268,14 +227,6 @@ class _Job:
         for option, item in self._line.every("archives", "cacheArchive"):
             self._archive(option, item)
         self._note_paths()
-
-    def _config_map(self, path: str, name: str) -> str:
-        """Return the name of the ConfigMap that has a file of this machine."""
-        carried = self._draft.carried
-        if carried is None:
-            return f"{self._name}-files"
-        carried.add(path, name)
-        return carried.config_map_name(self._name)
 
     def _note_paths(self) -> None:
         """Note words of commands that are a path of a file, which is in the working folder of tasks."""
@@ -289,11 +240,10 @@ class _Job:
         path, _, name = item.partition("#")
         if not _S3.match(path) and not (_HDFS.match(path) and self._cluster is not None):
             raise Unconvertible(f"-{option}", f"{path} cannot be fetched: put it into S3, and name its URL")
+        url = _S3.sub(self._s3, path, count=1)
         if self._cluster is not None:
-            url = _S3.sub("s3a://", path, count=1)
             self._draft.extend("hadoop.archives", [f"{url}#{name}" if name else url])
         else:
-            url = _S3.sub("s3://", path, count=1)
             self._draft.extend("archives", [{"name": name or posixpath.basename(path), "url": url}])
 
     def _environment(self) -> None:
@@ -313,32 +263,26 @@ class _Job:
             del self._left[key]
             self._draft.put("storage.s3.secretRef.name", SECRET)
             self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
-        endpoint = self._left.pop(hadoop_options.ENDPOINT, None)
-        if endpoint is not None:
+        if (endpoint := self._left.pop(hadoop_options.ENDPOINT, None)) is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
             if wrong := next((key for key, value in self._left.items() if not is_hadoop_setting(key, value)), None):
                 raise Unconvertible(self._line.where.get(wrong, wrong), "has a control character: remove it")
             self._draft.merge("hadoop.settings", self._left)
             return
-        for key in self._left:
-            if hadoop_options.is_of_hadoop(key):
-                self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
+        for key in filter(hadoop_options.is_of_hadoop, self._left):
+            self._draft.note(self._line.where.get(key, key), "changes nothing but a variable of the commands")
         self._draft.merge("conf", self._left)
 
-    def _storage(self) -> None:
-        if any(_S3.match(url) for url in _urls(self._draft.spec)):
-            self._draft.put("storage.s3.secretRef.name", SECRET)
-        if self._draft.get("storage.s3.secretRef"):
-            self._draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
 
-    def _finish(self) -> Converted:
-        self._draft.metadata["name"] = self._name
-        return self._draft.finish()
+def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
+    if name is None or hadoop_options.short(name) in known:
+        return name and hadoop_options.short(name)
+    raise Unconvertible(where, f"{name} has no counterpart: there are {', '.join(known)}")
 
 
 def _command(option: str, text: str) -> list[str]:
-    if _JAVA.fullmatch(text) or text == _AGGREGATE:
+    if _JAVA.fullmatch(text) or text == "aggregate":
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
         words = hadoop_options.split_command(text)
@@ -379,15 +323,14 @@ def convert(words: Sequence[str], cluster: str | None, carried: Carried | None =
     All words after another jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
     """
     at = programs.find(words) or 0
-    draft = Draft(" ".join(words[at : at + 2]), MRJOB)
+    draft = Draft(" ".join(words[at : at + 2]), MRJOB, carried)
     programs.note_before(draft, words[:at])
     try:
         words = _without_options(draft, words[at + 1 :])
         options = _streaming_options(words)
-        if options is not None:
-            found = convert_streaming(options, cluster=cluster, source=draft.source, carried=carried)
-            return dataclasses.replace(found, notes=(*draft.notes, *found.notes))
-        return _of_jar(draft, words, cluster)
+        if options is None:
+            return _of_jar(draft, words, cluster)
+        return _Job(draft, hadoop_options.parse(draft, options), cluster).made()
     except Unconvertible as why:
         return draft.refuse(why)
 

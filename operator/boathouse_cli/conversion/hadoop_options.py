@@ -29,10 +29,6 @@ def _seconds(text: str) -> int:
     return math.ceil(int(text) / 1000)
 
 
-def _percent(text: str) -> int:
-    return round(float(text) * 100)
-
-
 def _mebibytes(text: str) -> str:
     return f"{int(text)}Mi"
 
@@ -49,7 +45,10 @@ FIELDS: Final[Mapping[str, tuple[str, Callable[[str], Any]]]] = {
     "mapreduce.map.cpu.vcores": ("mapper.resources.requests.cpu", str),
     "mapreduce.reduce.cpu.vcores": ("reducer.resources.requests.cpu", str),
     "mapreduce.task.timeout": ("taskTimeoutSeconds", _seconds),
-    "mapreduce.job.reduce.slowstart.completedmaps": ("slowStartCompletedMapsPercent", _percent),
+    "mapreduce.job.reduce.slowstart.completedmaps": (
+        "slowStartCompletedMapsPercent",
+        lambda text: round(float(text) * 100),
+    ),
     "mapreduce.input.fileinputformat.split.maxsize": ("splitMaxSize", str),
     "mapreduce.output.fileoutputformat.compress.codec": ("outputCompression", str),
     "textinputformat.record.delimiter": ("recordDelimiter", str),
@@ -77,12 +76,7 @@ CODECS: Final[Mapping[str, str]] = {
     "DeflateCodec": "deflate",
     "SnappyCodec": "snappy",
 }
-INPUT_FORMATS: Final = (
-    "TextInputFormat",
-    "CombineTextInputFormat",
-    "NLineInputFormat",
-    "KeyValueTextInputFormat",
-)
+INPUT_FORMATS: Final = ("TextInputFormat", "CombineTextInputFormat", "NLineInputFormat", "KeyValueTextInputFormat")
 PARTITIONERS: Final = ("HashPartitioner", "KeyFieldBasedPartitioner")
 COMPARATOR: Final = "KeyFieldBasedComparator"
 
@@ -147,8 +141,6 @@ def short(name: str) -> str:
 
 
 CLASS: Final = "org.apache.hadoop.streaming.HadoopStreaming"
-_STREAM_JOB: Final = "streamjob"
-_TOOLS: Final = ("dumptb", "loadtb")
 GENERIC: Final = frozenset({"D", "archives", "conf", "files", "fs", "jt", "libjars", "tokenCacheFile"})
 MANY: Final = frozenset({"input", "file", "cacheFile", "cacheArchive"})
 """Options of which each takes all values that follow."""
@@ -174,13 +166,7 @@ _NO_EFFECT: Final = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """The words of a command line, sorted.
-
-    Attributes:
-        options: Values of each option, without its dash.
-        properties: By the names of today.
-        where: Where a property was said, for notes.
-    """
+    """The words of a command line: values of options, properties by today's names, and where these were said."""
 
     options: dict[str, list[str]]
     properties: dict[str, str]
@@ -192,22 +178,22 @@ class Line:
 
     def every(self, *options: str) -> list[tuple[str, str]]:
         """Return options with their values, of which one may list several."""
-        given = [(option, value) for option in options for value in self._values(option)]
-        return [(option, item) for option, value in given for item in split_list(value) if item]
-
-    def _values(self, option: str) -> list[str]:
-        found = self.options.get(option, [])
-        return found if option in _REPEATABLE else found[:1]
+        return [
+            (option, item)
+            for option in options
+            for value in self.options.get(option, [])[: None if option in _REPEATABLE else 1]
+            for item in split_list(value)
+            if item
+        ]
 
 
 def parse(draft: Draft, words: Sequence[str]) -> Line:
-    """Return the sorted words of a line, after the jar.
-
-    Raises:
-        Unconvertible: Hadoop would refuse it, or it runs no job.
-    """
+    """Return the sorted words of a line, after the jar."""
     options: dict[str, list[str]] = {}
-    left = list(reversed(_without_class(words)))
+    first = words[0] if words else ""
+    if first.lower() in {"dumptb", "loadtb"}:
+        raise Unconvertible(first, "runs no job: use it with Hadoop")
+    left = list(reversed(words[1:] if first == CLASS or first.lower() == "streamjob" else words))
     while left:
         word = left.pop()
         option, value = _option(word)
@@ -225,13 +211,6 @@ def parse(draft: Draft, words: Sequence[str]) -> Line:
     for option in _NO_EFFECT.keys() & options.keys():
         draft.note(f"-{option}", _NO_EFFECT[option])
     return _with_properties(options)
-
-
-def _without_class(words: Sequence[str]) -> Sequence[str]:
-    first = words[0] if words else ""
-    if first.lower() in _TOOLS:
-        raise Unconvertible(first, "runs no job: use it with Hadoop")
-    return words[1:] if first == CLASS or first.lower() == _STREAM_JOB else words
 
 
 def _option(word: str) -> tuple[str, str | None]:
@@ -295,6 +274,9 @@ def split_list(text: str) -> list[str]:
     return [*items, text[start:]]
 
 
+_PIECE: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain>[^ '"]+)|(?P<open>['"])""")
+
+
 def split_command(text: str) -> list[str]:
     """Return the words of a command as PipeMapRed splits them: at spaces and quotes, without escapes.
 
@@ -303,17 +285,10 @@ def split_command(text: str) -> list[str]:
     Raises:
         ValueError: A quote is not closed; Hadoop takes the rest as a word.
     """
-    found, start, quote = [], 0, ""
-    for place, char in enumerate(text):
-        before = quote
-        if char in "'\"" and quote in {"", char}:
-            quote = "" if quote else char
-        if quote != before or (char == " " and not quote):
-            found.append(text[start:place])
-            start = place + 1
-    if quote:
+    pieces = list(_PIECE.finditer(text))
+    if any(piece["open"] for piece in pieces):
         raise ValueError("No closing quotation")
-    return [word for word in [*found, text[start:]] if word]
+    return list(filter(None, (piece["single"] or piece["double"] or piece["plain"] for piece in pieces)))
 
 
 def shipped(command: str, files: Sequence[str]) -> str:

@@ -13,7 +13,7 @@ from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
-from boathouse_cli.conversion.properties import Properties
+from boathouse_cli.conversion.properties import Properties, drop_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,9 +34,7 @@ _MANY: Final = 1000
 """What `Always` of the other operator means: it has no limit."""
 _APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PROPERTIES: Final[Mapping[str, Mapping[str, str]]] = {
-    "": {
-        "image": "spark.kubernetes.container.image",
-    },
+    "": {"image": "spark.kubernetes.container.image"},
     "driver": {
         "cores": "spark.driver.cores",
         "coreLimit": "spark.kubernetes.driver.limit.cores",
@@ -87,10 +85,6 @@ _FILES_OF_SECRETS: Final[Mapping[str, tuple[str, str]]] = {
     "HadoopDelegationToken": ("HADOOP_TOKEN_FILE_LOCATION", "hadoop.token"),
     "KerberosKeytab": ("KRB5_KEYTAB_FILE", "krb5.keytab"),
 }
-_OF_METADATA: Final[Mapping[str, str]] = {
-    "spark.app.name": "metadata.name",
-    "spark.kubernetes.namespace": "metadata.namespace",
-}
 _OF_SERVER: Final = (
     *("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink", "ownerReferences"),
     *("deletionTimestamp", "deletionGracePeriodSeconds"),
@@ -128,9 +122,10 @@ def convert(manifest: Any, number: int = 1) -> Converted:
     if not is_apache and (kind not in {KIND, SCHEDULED} or not version.startswith(f"{GROUP}/")):
         draft.note("kind", f"{version} {kind} is no {KIND}: left out; apply it as it is, if the application needs it")
         return draft.skip()
+    if not is_apache and version != API_VERSION:
+        wrong = f"{version} is not {API_VERSION}: have the cluster convert it first"
+        return draft.refuse(Unconvertible("apiVersion", wrong))
     try:
-        if not is_apache:
-            _check_version(version)
         _metadata(draft, name, metadata)
         spec = given.inner("spec")
         if kind == SCHEDULED:
@@ -144,11 +139,6 @@ def convert(manifest: Any, number: int = 1) -> Converted:
         return draft.finish()
     except Unconvertible as why:
         return draft.refuse(why)
-
-
-def _check_version(version: str) -> None:
-    if version != API_VERSION:
-        raise Unconvertible("apiVersion", f"{version} is not {API_VERSION}: have the cluster convert it first")
 
 
 def _metadata(draft: Draft, name: str | None, metadata: Fields) -> None:
@@ -184,11 +174,7 @@ class _Application:
         self._where: dict[str, str] = {}
 
     def convert(self) -> None:
-        """Fill the draft.
-
-        Raises:
-            Unconvertible: It is in R, or says not what to run.
-        """
+        """Fill the draft."""
         draft, spec = self._draft, self._spec
         self._program()
         roles = {role: spec.inner(role) for role in ROLES}
@@ -251,25 +237,20 @@ class _Application:
                 fields.note_left(self._draft)
         for role, fields in roles.items():
             self._collect_pods(role, fields)
-        for key, text in spec.texts("nodeSelector").items():
-            self._set(f"spark.kubernetes.node.selector.{key}", text, spec.path("nodeSelector"))
+        self._set_all("spark.kubernetes.node.selector", spec.texts("nodeSelector"), spec.path("nodeSelector"))
         if self._conf.get("spark.dynamicAllocation.enabled") != "true":
             self._conf.setdefault("spark.executor.instances", "1")  # the other operator's default; Spark's own is 2
 
     def _collect_defaults(self) -> None:
         """Collect the fields that the other operator writes before `sparkConf`, and metadata that is not its."""
-        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
-        found = {_PULL_SECRETS: ("imagePullSecrets", secrets)}
+        found = {_PULL_SECRETS: ("imagePullSecrets", ",".join(map(str, self._spec.items("imagePullSecrets"))))}
         found |= {key: (name, self._spec.text(name) or "") for name, key in _DEFAULTS.items()}
         for key, (name, value) in found.items():
             if value and self._conf.setdefault(key, value) != value:
                 self._draft.note(
                     f"spec.{name}", f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
                 )
-        for key, path in _OF_METADATA.items():
-            own = self._draft.metadata.get(path.removeprefix("metadata."))
-            if self._conf.pop(key, own) != own:
-                self._draft.note(self._where_of(key), f"{path} is taken, which says otherwise: remove one of them")
+        drop_metadata(self._draft, self._conf, self._where_of, "remove one of them")
 
     def _collect_pods(self, role: str, fields: Fields) -> None:
         """Collect what the other operator says of a role's pods in properties."""
@@ -279,24 +260,25 @@ class _Application:
             self._set(own, image, fields.path("image"))
         elif generic in self._where and own in self._conf:
             self._set(own, self._conf[generic], self._where[generic])
-        for key, text in self._draft.metadata.get("labels", {}).items():
-            self._set(f"{prefix}.label.{key}", text, "metadata.labels")
+        self._set_all(f"{prefix}.label", self._draft.metadata.get("labels", {}), "metadata.labels")
         for field, part in (("labels", "label"), ("annotations", "annotation"), ("nodeSelector", "node.selector")):
-            for key, text in fields.texts(field).items():
-                self._set(f"{prefix}.{part}.{key}", text, fields.path(field))
+            self._set_all(f"{prefix}.{part}", fields.texts(field), fields.path(field))
         references = fields.inner("envSecretKeyRefs")
         for name in references.names():
             key = references.inner(name)
             text = f"{key.text('name') or ''}:{key.text('key') or ''}"
             self._set(f"{prefix}.secretKeyRef.{name}", text, fields.path("envSecretKeyRefs"))
-        for name, text in fields.texts("envVars").items():
-            self._set(f"{_VARIABLE[role]}.{name}", text, fields.path("envVars"))
+        self._set_all(_VARIABLE[role], fields.texts("envVars"), fields.path("envVars"))
         for secret in fields.mappings("secrets"):
             name, folder = str(secret.get("name")), str(secret.get("path")).rstrip("/")
             path = f"{fields.path('secrets')}.{name}"
             self._set(f"{prefix}.secrets.{name}", folder, path)
             if (known := _FILES_OF_SECRETS.get(str(secret.get("secretType")))) is not None:
                 self._set(f"{_VARIABLE[role]}.{known[0]}", f"{folder}/{known[1]}", path)
+
+    def _set_all(self, prefix: str, texts: Mapping[str, str], path: str) -> None:
+        for key, text in texts.items():
+            self._set(f"{prefix}.{key}", text, path)
 
     def _set(self, key: str, value: str, path: str) -> None:
         if self._conf.get(key, value) != value:
@@ -312,12 +294,7 @@ class _Application:
             put_hadoop_config_map(draft, "spec.hadoopConfigMap", name)
         if name := self._spec.text("sparkConfigMap"):
             path = "spec.sparkConfigMap"
-            source = {"configMap": {"name": name}}
-            mounts = [
-                pod_fields.Mount(role=role, path=path, name="spark-conf", mount_path=SPARK_CONF, source=source)
-                for role in ROLES
-            ]
-            pod_fields.convert(draft, mounts)
+            pod_fields.mount_config_map(draft, path, name, volume="spark-conf", mount_path=SPARK_CONF)
             draft.note(
                 path,
                 f"is mounted at {SPARK_CONF}, and SPARK_CONF_DIR is Boathouse's: write properties into sparkConf, and "
@@ -327,20 +304,14 @@ class _Application:
     def _life(self) -> None:
         draft, policy = self._draft, self._spec.inner("restartPolicy")
         kind = policy.text("type") or "Never"
+        interval = policy.take("onFailureRetryInterval") or 5
+        retries = policy.take("onFailureRetries")
         if kind != "Never":
-            interval = policy.take("onFailureRetryInterval") or 5
-            retries = policy.take("onFailureRetries")
-            default = _MANY if kind == "Always" else 0
-            found = {
-                "type": kind,
-                "onFailureRetries": default if retries is None else retries,
-                "onFailureRetryInterval": interval,
-            }
-            longest = {"maxRetryIntervalSeconds": interval} if _number(interval) > _RETRY_INTERVAL_S else {}
-            draft.put("restartPolicy", {**found, **longest})
-        else:
-            policy.take("onFailureRetries")
-            policy.take("onFailureRetryInterval")
+            if retries is None:
+                retries = _MANY if kind == "Always" else 0
+            draft.put("restartPolicy", {"type": kind, "onFailureRetries": retries, "onFailureRetryInterval": interval})
+            if isinstance(interval, int) and interval > _RETRY_INTERVAL_S:
+                draft.put("restartPolicy.maxRetryIntervalSeconds", interval)
         policy.note_left(draft)
         for key, field in (("timeToLiveSeconds", "ttlSecondsAfterFinished"), ("suspend", "suspend")):
             if (value := self._spec.take(key)) is not None:
@@ -354,18 +325,14 @@ class _Application:
             draft.note("spec.mode", f"{mode}: the driver runs in a pod that Boathouse makes, as with cluster")
         if spec.text("pythonVersion") == "2":
             draft.note("spec.pythonVersion", "Spark needs Python 3: convert the program")
-        scheduler = spec.text("batchScheduler")
         options = spec.inner("batchSchedulerOptions")
-        if scheduler:
+        if scheduler := spec.text("batchScheduler"):
             draft.note("spec.batchScheduler", f"{scheduler}: Boathouse places the driver and its executors together")
         if queue := options.text("queue"):
             put_queue(draft, options.path("queue"), queue)
         pods.finish(priority_class=options.text("priorityClassName"))
         options.note_left(draft)
-        self._monitoring()
-
-    def _monitoring(self) -> None:
-        draft, monitoring = self._draft, self._spec.inner("monitoring")
+        monitoring = spec.inner("monitoring")
         exposed = [monitoring.take(key) for key in ("exposeDriverMetrics", "exposeExecutorMetrics")]
         if monitoring.take("prometheus"):
             draft.note(
@@ -375,7 +342,3 @@ class _Application:
             if any(exposed):
                 draft.put("monitoring.prometheus", True)
         monitoring.note_left(draft)
-
-
-def _number(value: object) -> int:
-    return value if isinstance(value, int) else 0

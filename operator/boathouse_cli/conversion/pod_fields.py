@@ -17,10 +17,25 @@ if TYPE_CHECKING:
 
     from boathouse_cli.conversion.draft import Draft
 
-WORK_FOLDER: Final = "/opt/spark/work-dir"
-"""Where Spark's images begin."""
 _URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):(?P<rest>.*)", re.DOTALL)
+EMPTY_SIZE: Final = "10Gi"
+"""Of an emptyDir that has no limit: a SparkApp needs one."""
+DEFAULT_MOUNT: Final = "/data"
+_PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
+_MAX_NAME: Final = 58
+"""Room for a number; names of objects are longer than those of volumes, and have dots."""
+_SOURCES: Final[Mapping[str, tuple[str, str]]] = {
+    "persistentVolumeClaim": ("claimName", "claimName"),
+    "configMap": ("name", "configMapName"),
+    "secret": ("secretName", "secretName"),
+}
+"""Kinds of volumes, with the field that names the object: Kubernetes', and a SparkApp's."""
+HADOOP_CONF: Final = "/mnt/hadoop-conf"
+MAX_NAME: Final = 52
+"""Room for a suffix of the API server's, and for those of pods."""
+_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
+_OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
 
 
 def is_loadable(uri: str) -> bool:
@@ -30,22 +45,21 @@ def is_loadable(uri: str) -> bool:
 
 
 def in_pods(draft: Draft, path: str, text: str) -> str:
-    """Return a file's URI as pods see it, with a note if it is a file of the machine of `spark-submit`.
+    """Return the URI of a URI or path as pods see it, with a note if it is a file of the machine of `spark-submit`.
 
-    Args:
-        draft: Its volumes are known: `file:` is kept below them.
-        path: Where the text comes from.
-        text: A URI, or a path without a scheme.
+    The draft's volumes are known: `file:` is kept below them.
     """
     match = _SCHEME.fullmatch(text.strip())
     scheme, rest = (match["scheme"], match["rest"]) if match else ("", text.strip())
     if scheme not in {"", "local", "file"}:
         return text.strip()
-    location = "/" + rest.lstrip("/") if scheme or rest.startswith("/") else posixpath.join(WORK_FOLDER, rest)
+    location = "/" + rest.lstrip("/") if scheme or rest.startswith("/") else posixpath.join("/opt/spark/work-dir", rest)
     location = posixpath.normpath(location) if rest else location
     if scheme == "local":
         return f"local://{location}"
-    if any(location.startswith(f"{mount}/") for mount in _mounts(draft)):
+    shared = draft.get("storage.volume")
+    mounts = [shared.get("mountPath", DEFAULT_MOUNT)] if shared else []
+    if any(location.startswith(f"{mount}/") for mount in [*mounts, *_volume_paths(draft)]):
         return f"file://{location}"
     if draft.carried is not None:
         name, mark, alias = text.strip().partition("#")
@@ -59,11 +73,7 @@ def in_pods(draft: Draft, path: str, text: str) -> str:
 
 
 def main_file(draft: Draft, path: str, text: str) -> str:
-    """Return the URI of the program.
-
-    Raises:
-        Unconvertible: A driver cannot load it.
-    """
+    """Return the URI of the program."""
     uri = in_pods(draft, path, text)
     if not is_loadable(uri):
         schemes = ", ".join(f"{scheme}://" for scheme in SCHEMES)
@@ -71,39 +81,13 @@ def main_file(draft: Draft, path: str, text: str) -> str:
     return uri
 
 
-def _mounts(draft: Draft) -> list[str]:
-    shared = draft.get("storage.volume")
-    paths = [shared.get("mountPath", "/data")] if shared else []
-    return paths + [volume["mountPath"] for volume in draft.get("volumes") or []]
-
-
-EMPTY_SIZE: Final = "10Gi"
-"""Of an emptyDir that has no limit: a SparkApp needs one."""
-DEFAULT_MOUNT: Final = "/data"
-_LOCAL: Final = "spark-local-dir-"
-_OWN: Final = ("boathouse-", "spark-")
-_PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
-_MAX_NAME: Final = 58
-"""Room for a number; names of objects are longer than those of volumes, and have dots."""
-_SHARED_TAKEN: Final = ("work", "tmp", "files", "var", "opt")
-_SOURCES: Final[Mapping[str, tuple[str, str]]] = {
-    "persistentVolumeClaim": ("claimName", "claimName"),
-    "configMap": ("name", "configMapName"),
-    "secret": ("secretName", "secretName"),
-}
-"""Kinds of volumes, with the field that names the object: Kubernetes', and a SparkApp's."""
-_DEFAULT_MODES: Final = (None, 0o644)
-_READ: Final = ("items", "optional", "defaultMode", "readOnly")
+def _volume_paths(draft: Draft) -> list[str]:
+    return [volume["mountPath"] for volume in draft.get("volumes") or ()]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Mount:
-    """A volume at a path of one role.
-
-    Attributes:
-        path: Where it is said, for notes.
-        source: Kubernetes' kind of volume, such as `configMap`, with its fields.
-    """
+    """A volume at a path of one role: where that is said, and Kubernetes' kind of volume with its fields."""
 
     role: str
     path: str
@@ -116,12 +100,14 @@ class Mount:
 
 def convert(draft: Draft, mounts: list[Mount]) -> None:
     """Add volumes to a draft; those of one role only are then in both."""
-    present = {volume["mountPath"] for volume in draft.get("volumes") or ()}
+    present = set(_volume_paths(draft))
     volumes: dict[str, dict[str, Any]] = {}
     roles: dict[str, set[str]] = {}
     for mount in mounts:
-        volume = _volume(draft, mount)
-        if volume is None:
+        try:
+            volume = _volume(draft, mount)
+        except Unconvertible as why:
+            draft.note(why.path, why.advice)
             continue
         known = volumes.setdefault(mount.mount_path, volume)
         if mount.mount_path in present or {**known, "name": ""} != {**volume, "name": ""}:
@@ -142,7 +128,7 @@ def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
     if (
         len(claims) == 1
         and draft.get("storage.volume") is None
-        and claims[0]["mountPath"].split("/")[1] not in _SHARED_TAKEN
+        and claims[0]["mountPath"].split("/")[1] not in {"work", "tmp", "files", "var", "opt"}
     ):
         volumes.remove(claims[0])
         at = {} if claims[0]["mountPath"] == DEFAULT_MOUNT else {"mountPath": claims[0]["mountPath"]}
@@ -156,32 +142,23 @@ def _put(draft: Draft, volumes: list[dict[str, Any]]) -> None:
 
 def _free_name(wanted: str, taken: set[str]) -> str:
     label = re.sub(r"[^a-z0-9]+", "-", wanted.lower()).strip("-")[:_MAX_NAME].rstrip("-") or "volume"
-    base = f"v-{label}" if label.startswith(_OWN) else label
+    base = f"v-{label}" if label.startswith(("boathouse-", "spark-")) else label
     numbered = (base if number == 1 else f"{base}-{number}" for number in range(1, len(taken) + 2))
     return next(name for name in numbered if name not in taken)
 
 
-def _volume(draft: Draft, mount: Mount) -> dict[str, Any] | None:
-    if mount.name.startswith(_LOCAL):
-        draft.note(
-            mount.path,
-            "Boathouse mounts an emptyDir for Spark's local files: remove it, and set driver.ephemeralStorage or "
-            "executor.ephemeralStorage",
-        )
-        return None
+def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
+    if mount.name.startswith("spark-local-dir-"):
+        advice = "remove it, and set driver.ephemeralStorage or executor.ephemeralStorage"
+        raise Unconvertible(mount.path, f"Boathouse mounts an emptyDir for Spark's local files: {advice}")
     if mount.sub_path:
-        draft.note(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
-        return None
+        raise Unconvertible(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
     if (problem := _problem_of_path(mount.mount_path)) is not None:
-        draft.note(mount.path, f"{problem}: mount it at another folder, such as /mnt/{mount.name}")
-        return None
-    source = _source(draft, mount)
-    if source is None:
-        return None
+        raise Unconvertible(mount.path, f"{problem}: mount it at another folder, such as /mnt/{mount.name}")
     given = next(iter(mount.source.values()), None)
     is_read_only = mount.is_read_only or (isinstance(given, dict) and given.get("readOnly") in {True, "true"})
-    read_only = {"readOnly": True} if is_read_only else {}
-    return {"name": mount.name, "mountPath": mount.mount_path, **read_only, **source}
+    volume = {"name": mount.name, "mountPath": mount.mount_path} | ({"readOnly": True} if is_read_only else {})
+    return volume | _source(draft, mount)
 
 
 def _problem_of_path(path: str) -> str | None:
@@ -191,28 +168,23 @@ def _problem_of_path(path: str) -> str | None:
     return f"{path} is taken in the pods of a SparkApp" if is_taken else None
 
 
-def _source(draft: Draft, mount: Mount) -> dict[str, Any] | None:
+def _source(draft: Draft, mount: Mount) -> dict[str, Any]:
     kind, given = next(iter(mount.source.items()), ("", None))
     fields: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if kind == "emptyDir":
         return _empty(draft, mount, fields)
     theirs, ours = _SOURCES.get(kind, ("", ""))
     if not ours or not fields.get(theirs):
-        draft.note(
-            mount.path,
-            f"volumes of type {kind or 'unknown'} have no counterpart: use a PersistentVolumeClaim, a ConfigMap, a "
-            "Secret or an emptyDir",
-        )
-        return None
+        advice = "use a PersistentVolumeClaim, a ConfigMap, a Secret or an emptyDir"
+        raise Unconvertible(mount.path, f"volumes of type {kind or 'unknown'} have no counterpart: {advice}")
     if fields[theirs] == "OnDemand":
-        draft.note(mount.path, "drivers may not create claims: create one, and name it")
-        return None
+        raise Unconvertible(mount.path, "drivers may not create claims: create one, and name it")
     if fields.get("items") or fields.get("optional"):
         draft.note(mount.path, "items and optional have no counterpart: all keys are mounted, and it must exist")
-    if fields.get("defaultMode") not in _DEFAULT_MODES:
+    if fields.get("defaultMode") not in (None, 0o644):
         draft.note(mount.path, "defaultMode has no counterpart: files have the mode 0644")
     for key, value in fields.items():
-        if value and key not in {theirs, *_READ}:
+        if value and key not in {theirs, "items", "optional", "defaultMode", "readOnly"}:
             draft.note(mount.path, f"{key} of the volume has no counterpart: remove it")
     return {ours: str(fields[theirs])}
 
@@ -225,34 +197,28 @@ def _empty(draft: Draft, mount: Mount, fields: Mapping[str, Any]) -> dict[str, A
     return {"emptyDirSize": fields.get("sizeLimit") or EMPTY_SIZE}
 
 
-HADOOP_CONF: Final = "/mnt/hadoop-conf"
-MAX_NAME: Final = 52
-"""Room for a suffix of the API server's, and for those of pods."""
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
-_OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
-_REFERENCES: Final = ("secretKeyRef", "configMapKeyRef")
-
-
 def object_name(text: str) -> str:
     """Return a name for an object: that of an application may have spaces and capitals."""
-    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
-    return name[:MAX_NAME].rstrip("-") or "spark"
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:MAX_NAME].rstrip("-") or "spark"
 
 
-def put_images(draft: Draft, path: str, image: str | None, by_role: Mapping[str, str]) -> None:
+def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:
     """Set the image; driver and executors have the same."""
-    found = dict.fromkeys([*([image] if image else []), *by_role.values()])
-    chosen = by_role.get(f"{EXECUTOR}.") or image or next(iter(found), None)
-    if chosen is None:
-        return
+    found = dict.fromkeys(by_role.values())
+    chosen = by_role.get(f"{EXECUTOR}.") or next(iter(found))
     draft.put("image", chosen)
     if len(found) > 1:
         draft.note(path, f"driver and executors run the same image: {chosen} is taken, of {', '.join(found)}")
 
 
-def put_driver_account(draft: Draft, path: str, account: str) -> None:
-    """Set the driver's account, if it is one that a driver may have."""
-    if re.fullmatch(ACCOUNT_PATTERN.strip("^$"), account) is None:
+def put_account(draft: Draft, path: str, account: str, *, role: str) -> None:
+    """Set the account of a role: a driver has one of its own, and executors have none with a driver's rights."""
+    if role == EXECUTOR:
+        if account.startswith(ACCOUNT):
+            draft.note(path, "executors may not have a driver's rights: they run as default, or set serviceAccountName")
+        elif account != "default":
+            draft.put("serviceAccountName", account)
+    elif re.fullmatch(ACCOUNT_PATTERN.strip("^$"), account) is None:
         draft.note(
             path,
             f"drivers do not run as {account}: allow them in the namespace by `boathouse enable-spark`, which creates "
@@ -260,14 +226,6 @@ def put_driver_account(draft: Draft, path: str, account: str) -> None:
         )
     elif account != ACCOUNT:
         draft.put("driver.serviceAccountName", account)
-
-
-def put_executor_account(draft: Draft, path: str, account: str) -> None:
-    """Set the executors' account, unless it has a driver's rights."""
-    if account.startswith(ACCOUNT):
-        draft.note(path, "executors may not have a driver's rights: they run as default, or set serviceAccountName")
-    elif account != "default":
-        draft.put("serviceAccountName", account)
 
 
 def put_queue(draft: Draft, path: str, queue: str) -> None:
@@ -296,7 +254,9 @@ def put_variables(draft: Draft, role: str, path: str, given: Sequence[Mapping[st
     for env_var in given:
         name, value_from = str(env_var.get("name", "")), env_var.get("valueFrom")
         source: Mapping[str, Any] = value_from if isinstance(value_from, dict) else {}
-        reference = next((kind for kind in _REFERENCES if isinstance(source.get(kind), dict)), None)
+        reference = next(
+            (kind for kind in ("secretKeyRef", "configMapKeyRef") if isinstance(source.get(kind), dict)), None
+        )
         if re.fullmatch(RESERVED_VARIABLES, name) or name.startswith("BOATHOUSE_"):
             draft.note(path, f"{name}: Spark or Boathouse sets this variable: remove it")
         elif source and reference is None:
@@ -322,9 +282,13 @@ def _replace(draft: Draft, path: str, known: dict[str, dict[str, Any]], variable
     known[name] = variable
 
 
+def mount_config_map(draft: Draft, path: str, name: str, *, volume: str, mount_path: str) -> None:
+    """Mount a ConfigMap in driver and executors."""
+    source = {"configMap": {"name": name}}
+    convert(draft, [Mount(role=role, path=path, name=volume, mount_path=mount_path, source=source) for role in ROLES])
+
+
 def put_hadoop_config_map(draft: Draft, path: str, name: str) -> None:
     """Mount a ConfigMap with Hadoop's files, and name its folder to Hadoop."""
-    source = {"configMap": {"name": name}}
-    mounts = [Mount(role=role, path=path, name="hadoop-conf", mount_path=HADOOP_CONF, source=source) for role in ROLES]
-    convert(draft, mounts)
+    mount_config_map(draft, path, name, volume="hadoop-conf", mount_path=HADOOP_CONF)
     draft.extend("env", [{"name": "HADOOP_CONF_DIR", "value": HADOOP_CONF}])

@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from boathouse.resources import names
 from boathouse_cli.conversion.draft import EXECUTOR, ROLES
 from boathouse_cli.conversion.fields import Fields
-from boathouse_cli.conversion.pod_fields import (
-    Mount,
-    put_driver_account,
-    put_executor_account,
-    put_metadata,
-    put_variables,
-)
+from boathouse_cli.conversion.pod_fields import Mount, put_account, put_metadata, put_variables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -34,15 +28,7 @@ _TOLERATION: Final = ("key", "operator", "value", "effect", "tolerationSeconds")
 
 
 class PodSpecs:
-    """The pods of driver and executors, as they are converted.
-
-    Args:
-        draft: What they become.
-        volumes: The volumes of the spec, as Kubernetes has them.
-
-    Attributes:
-        mounts: What they mount.
-    """
+    """The pods of driver and executors, as they are converted, with the volumes of the spec; `mounts` is the result."""
 
     def __init__(self, draft: Draft, volumes: list[Mapping[str, Any]]) -> None:
         self._draft = draft
@@ -91,10 +77,6 @@ class PodSpecs:
         if not by_role:
             self._of_both.pop(field, None)
 
-    def _shared(self, field: str, role: str) -> Any:
-        """Return what the template of a role says, None if nothing."""
-        return self._of_both.get(field, {}).get(role, ("", None))[1]
-
     def convert_template(self, role: str, template: Fields) -> None:
         """Convert a role's template, over which properties and fields win."""
         metadata = template.inner("metadata")
@@ -103,18 +85,14 @@ class PodSpecs:
         spec = template.inner("spec")
         containers = spec.mappings("containers")
         ours = f"spark-kubernetes-{role}"
-        main = next(
-            (candidate for candidate in containers if candidate.get("name") == ours),
-            containers[0] if containers else {},
-        )
+        main = next((candidate for candidate in containers if candidate.get("name") == ours), [*containers, {}][0])
         if len(containers) > 1:
             self._draft.note(spec.path("containers"), "only Spark's container is run: the others have no counterpart")
         container = Fields({**main, "name": None}, spec.path("containers[0]"))
         self._volumes = [*self._volumes, *spec.mappings("volumes")]
         self._pod(role, spec, security="securityContext")
-        put_account = put_executor_account if role == EXECUTOR else put_driver_account
         if (account := spec.text("serviceAccountName")) is not None:
-            put_account(self._draft, spec.path("serviceAccountName"), account)
+            put_account(self._draft, spec.path("serviceAccountName"), account, role=role)
         self._draft.extend("imagePullSecrets", [dict(secret) for secret in spec.mappings("imagePullSecrets")])
         self._resources(role, container.inner("resources"))
         self._container(role, container)
@@ -124,15 +102,16 @@ class PodSpecs:
     def _container(self, role: str, fields: Fields) -> None:
         put_variables(self._draft, role, fields.path("env"), fields.mappings("env"))
         if sources := fields.mappings("envFrom"):
-            of_template = [source for source in self._shared("envFrom", role) or () if source not in sources]
+            _, shared = self._of_both.get("envFrom", {}).get(role, ("", ()))
+            of_template = [source for source in shared if source not in sources]
             self._share("envFrom", role, fields.path("envFrom"), [*of_template, *sources])
         self._security(role, "container", fields.inner("securityContext"))
         for mount in fields.mappings("volumeMounts"):
             self._mount(role, fields.path("volumeMounts"), mount)
         for config_map in fields.mappings("configMaps"):
-            self._mount_object(
-                role, fields.path("configMaps"), config_map, {"configMap": {"name": config_map.get("name")}}
-            )
+            name, mount_path = str(config_map.get("name")), str(config_map.get("path")).rstrip("/")
+            path, source = f"{fields.path('configMaps')}.{name}", {"configMap": {"name": config_map.get("name")}}
+            self.mounts.append(Mount(role=role, path=path, name=name, mount_path=mount_path, source=source))
 
     def _mount(self, role: str, path: str, given: Mapping[str, Any]) -> None:
         name = str(given.get("name"))
@@ -151,15 +130,9 @@ class PodSpecs:
         )
         mount.note_left(self._draft)
 
-    def _mount_object(self, role: str, path: str, given: Mapping[str, Any], source: Mapping[str, Any]) -> None:
-        name = str(given.get("name"))
-        mount_path = str(given.get("path")).rstrip("/")
-        self.mounts.append(Mount(role=role, path=f"{path}.{name}", name=name, mount_path=mount_path, source=source))
-
     def _pod(self, role: str, fields: Fields, *, security: str) -> None:
         draft = self._draft
-        if selector := fields.texts("nodeSelector"):
-            draft.merge(f"{role}.nodeSelector", selector)
+        draft.merge(f"{role}.nodeSelector", fields.texts("nodeSelector"))
         tolerations = [
             {key: value for key, value in toleration.items() if key in _TOLERATION and value is not None}
             for toleration in fields.mappings("tolerations")
@@ -193,8 +166,7 @@ class PodSpecs:
         for fields in (affinity, node, required):
             for _, path in fields.left():
                 self._draft.note(
-                    path,
-                    "only required node affinity is converted: see podTemplate.affinity for other pods",
+                    path, "only required node affinity is converted: see podTemplate.affinity for other pods"
                 )
 
     def _security(self, role: str, level: str, context: Fields) -> None:
@@ -208,19 +180,16 @@ class PodSpecs:
         found |= {"supplementalGroups": groups} if groups else {}
         if is_given:
             self._security_of[role, level] = {key: (context.path(key), value) for key, value in found.items()}
-            self._share_security(role)
+            both = self._security_of.get((role, "pod"), {}) | self._security_of.get((role, "container"), {})
+            self._withdraw("podTemplate.securityContext", role)
+            if both:
+                path = next(path for path, _ in both.values())
+                self._share("podTemplate.securityContext", role, path, {key: value for key, (_, value) in both.items()})
         for key, value in _RESTRICTED.items():
             given = context.take(key)
             if given is not None and given != value:
                 self._draft.note(context.path(key), "pods of a SparkApp keep to Pod Security restricted: remove it")
         context.note_left(self._draft)
-
-    def _share_security(self, role: str) -> None:
-        found = {**self._security_of.get((role, "pod"), {}), **self._security_of.get((role, "container"), {})}
-        self._withdraw("podTemplate.securityContext", role)
-        if found:
-            path = next(path for path, _ in found.values())
-            self._share("podTemplate.securityContext", role, path, {key: value for key, (_, value) in found.items()})
 
     def _resources(self, role: str, resources: Fields) -> None:
         """Convert what Spark does not compute: it ignores CPU and memory of a template."""

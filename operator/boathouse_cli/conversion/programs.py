@@ -25,7 +25,6 @@ _STREAMING_JARS: Final = (
     "hadoop-0.20-mapreduce/contrib/streaming/hadoop-streaming-mr1.jar",
 )
 """How distributions call it."""
-_HARMLESS: Final = ("command", "env", "exec", "nohup", "time")
 _LOCAL_VARIABLES: Final = ("SPARK_HOME", "HADOOP_HOME", "JAVA_HOME", "PATH")
 
 
@@ -60,5 +59,5 @@ def note_before(draft: Draft, words: Sequence[str]) -> None:
         if equals and name.isidentifier():
             if name not in _LOCAL_VARIABLES:
                 draft.note(name, "variables of the submitter have no effect: set env, if the program needs it")
-        elif posixpath.basename(word) not in _HARMLESS:
+        elif posixpath.basename(word) not in ("command", "env", "exec", "nohup", "time"):
             draft.note(word, "has no effect, because no machine runs the line: remove it")

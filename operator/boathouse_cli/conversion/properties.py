@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pydantic
@@ -19,12 +20,10 @@ if TYPE_CHECKING:
 
 
 MAX_ITEMS: Final = 64
-MAX_REPOSITORIES: Final = 16
 _NAME: Final = "[-A-Za-z0-9_.]+"
 _FACTOR: Final = pydantic.TypeAdapter[str](OverheadFactor)
 _TIME: Final = re.compile(r"(?P<number>[0-9]{1,9})(?P<unit>ms|s|min|m|h|d)?")
 _SECONDS: Final = {"s": 1, "min": 60, "m": 60, "h": 3600, "d": 86400}
-_MS_PER_S: Final = 1000
 
 FILES: Final = frozenset({"deps.jars", "deps.pyFiles", "deps.files", "deps.archives"})
 
@@ -59,7 +58,7 @@ def seconds(text: str, *, unit: str = "s") -> int | None:
     if match is None:
         return None
     number, given = int(match["number"]), match["unit"] or unit
-    return (-(-number // _MS_PER_S) if given == "ms" else number * _SECONDS[given]) or None
+    return (-(-number // 1000) if given == "ms" else number * _SECONDS[given]) or None
 
 
 def _whole(text: str) -> int | None:
@@ -103,7 +102,7 @@ def _items(field: str, text: str) -> list[str] | None:
 _ITEMS: Final[Mapping[str, tuple[str, int]]] = {
     "deps.packages": (f"{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+", MAX_ITEMS),
     "deps.excludePackages": (f"{_NAME}:{_NAME}", MAX_ITEMS),
-    "deps.repositories": ("https?://[^, ]+", MAX_REPOSITORIES),
+    "deps.repositories": ("https?://[^, ]+", 16),
 }
 _BY_ENDING: Final[Mapping[str, Callable[[str], Any]]] = {
     "cores": _positive,
@@ -152,6 +151,14 @@ _SET_ANYWAY: Final[Mapping[str, str]] = {
 """Closed properties whose usual value is what Boathouse sets."""
 
 
+def drop_metadata(draft: Draft, conf: dict[str, str], where: Callable[[str], str], advice: str) -> None:
+    """Drop properties that are metadata: in manifests, name and namespace of the object win."""
+    for key, field in (("spark.app.name", "name"), ("spark.kubernetes.namespace", "namespace")):
+        own = draft.metadata.get(field)
+        if conf.pop(key, own) != own:
+            draft.note(where(key), f"metadata.{field} is taken, which says otherwise: {advice}")
+
+
 class Properties:
     """The properties of an application that are not converted yet."""
 
@@ -174,10 +181,6 @@ class Properties:
             return True
         return False
 
-    def take(self, key: str) -> str | None:
-        """Return a property, which is then converted."""
-        return self._left.pop(key, None)
-
     def convert_pods(self) -> None:
         """Convert what describes pods: volumes first, because files may be on them."""
         self._volumes()
@@ -187,17 +190,22 @@ class Properties:
         for pattern, convert in _PODS:
             for key in list(self._left):
                 if match := re.fullmatch(pattern, key, re.DOTALL):
-                    convert(self._draft, self._where(key), match, self._left.pop(key))
+                    convert(self._draft, self._where(key), self._left.pop(key), **match.groupdict())
         self._images()
 
     def convert_rest(self) -> None:
         """Convert the others; the type of the program and the volumes are known."""
         self._left = {key: value for key, value in self._left.items() if self._is_property(key, value)}
+        self._adjust_allocation()
         self._fields()
         for key, value in self._left.items():
             where = self._where(key)
-            if (group := _closed_group(key)) is not None:
-                self._draft.note(where, _CLOSED_ADVICE[group])
+            if fields.is_closed(key):
+                short = key.removeprefix("spark.")
+                closed = ((group, part) for group, parts in fields.CLOSED.items() for part in parts)
+                self._draft.note(
+                    where, _CLOSED_ADVICE[next(group for group, part in closed if re.fullmatch(part, short))]
+                )
             elif key.startswith(_HADOOP):
                 self._draft.merge("hadoopConf", {key.removeprefix(_HADOOP): value})
             elif key.startswith("spark.yarn."):
@@ -218,32 +226,37 @@ class Properties:
         for parts in found.values():
             for part in [part for part in parts if part not in _MOUNT and not part.startswith("options.")]:
                 self._draft.note(parts[""], f"{part} of a volume has no counterpart: remove it")
-        mounts = [_mount(*volume, parts) for volume, parts in found.items()]
+                del parts[part]
+        mounts = [
+            pod_fields.Mount(
+                role=role,
+                path=parts[""],
+                name=name,
+                mount_path=parts.get("mount.path", ""),
+                source={
+                    kind: {key.removeprefix("options."): value for key, value in parts.items() if key not in _MOUNT}
+                },
+                sub_path=parts.get("mount.subPath", "") or parts.get("mount.subPathExpr", ""),
+                is_read_only=parts.get("mount.readOnly") == "true",
+            )
+            for (role, kind, name), parts in found.items()
+        ]
         for key in list(self._left):
             if match := re.fullmatch(rf"spark\.kubernetes\.{_ROLE}secrets\.(?P<name>.+)", key):
-                source = {"secret": {"secretName": match["name"]}}
+                role, name, path = match["role"], match["name"], self._left.pop(key)
+                source = {"secret": {"secretName": name}}
                 mounts.append(
-                    pod_fields.Mount(
-                        role=match["role"],
-                        path=self._where(key),
-                        name=match["name"],
-                        mount_path=self._left.pop(key),
-                        source=source,
-                    )
+                    pod_fields.Mount(role=role, path=self._where(key), name=name, mount_path=path, source=source)
                 )
         pod_fields.convert(self._draft, mounts)
 
     def _images(self) -> None:
-        found = {
-            role: image
-            for role in ("", *(f"{role}." for role in ROLES))
-            if (image := self.take(f"{_K8S}{role}container.image"))
-        }
+        roles = ("", *(f"{role}." for role in ROLES))
+        found = {role: image for role in roles if (image := self._left.pop(f"{_K8S}{role}container.image", None))}
         if found:
-            pod_fields.put_images(self._draft, f"{_K8S}container.image", found.get(""), found)
+            pod_fields.put_images(self._draft, f"{_K8S}container.image", found)
 
     def _fields(self) -> None:
-        self._adjust_allocation()
         for field, key in FIELDS.items():
             text = self._left.get(key)
             if text is None or not self._has_field(field):
@@ -252,17 +265,17 @@ class Properties:
             if value is not None and self._draft.get(field) is None:
                 self._draft.put(field, value)
                 del self._left[key]
-        self._drop_implied()
+        for field, implied in _IMPLIED.items():
+            if self._draft.get(field) is not None:
+                self._left.pop(implied, None)
 
     def _has_field(self, field: str) -> bool:
         """Return whether the field says the same: some say more than their property."""
         match field:
-            case "executor.offHeapMemory":
-                return self._is("spark.memory.offHeap.enabled", "true")
+            case "executor.offHeapMemory" | "monitoring.eventLogDir":
+                return self._is(_IMPLIED[field], "true")
             case "executor.pysparkMemory":
                 return self._draft.spec.get("type") == "Python"
-            case "monitoring.eventLogDir":
-                return self._is("spark.eventLog.enabled", "true")
             case _:
                 return True
 
@@ -290,36 +303,13 @@ class Properties:
         if self._is(f"{prefix}shuffleTracking.enabled", "true"):
             del self._left[f"{prefix}shuffleTracking.enabled"]
 
-    def _drop_implied(self) -> None:
-        """Remove what fields say as well."""
-        if self._draft.get("executor.offHeapMemory") is not None:
-            self._left.pop("spark.memory.offHeap.enabled", None)
-        if self._draft.get("monitoring.eventLogDir") is not None:
-            self._left.pop("spark.eventLog.enabled", None)
 
-
+_IMPLIED: Final = {
+    "executor.offHeapMemory": "spark.memory.offHeap.enabled",
+    "monitoring.eventLogDir": "spark.eventLog.enabled",
+}
+"""Fields that say the same as two properties, and the second of these."""
 _MOUNT: Final = ("", "mount.path", "mount.subPath", "mount.subPathExpr", "mount.readOnly")
-
-
-def _mount(role: str, kind: str, name: str, parts: Mapping[str, str]) -> pod_fields.Mount:
-    options = {key.removeprefix("options."): value for key, value in parts.items() if key.startswith("options.")}
-    return pod_fields.Mount(
-        role=role,
-        path=parts[""],
-        name=name,
-        mount_path=parts.get("mount.path", ""),
-        source={kind: options},
-        sub_path=parts.get("mount.subPath", "") or parts.get("mount.subPathExpr", ""),
-        is_read_only=parts.get("mount.readOnly") == "true",
-    )
-
-
-def _closed_group(key: str) -> str | None:
-    if not fields.is_closed(key):
-        return None
-    short = key.removeprefix("spark.")
-    found = ((group, part) for group, parts in fields.CLOSED.items() for part in parts)
-    return next(group for group, part in found if re.fullmatch(part, short))
 
 
 _CLOSED_ADVICE: Final[Mapping[str, str]] = {
@@ -333,111 +323,79 @@ _CLOSED_ADVICE: Final[Mapping[str, str]] = {
 }
 assert _CLOSED_ADVICE.keys() == fields.CLOSED.keys()  # so that a new group gets its advice
 
-_Match = re.Match[str]
+
+def _metadata_field(field: str, draft: Draft, _path: str, value: str) -> None:
+    draft.metadata[field] = pod_fields.object_name(value) if field == "name" else value
 
 
-def _name(draft: Draft, _where: str, _match: _Match, value: str) -> None:
-    draft.metadata["name"] = pod_fields.object_name(value)
-
-
-def _namespace(draft: Draft, _where: str, _match: _Match, value: str) -> None:
-    draft.metadata["namespace"] = value
-
-
-def _master(draft: Draft, where: str, _match: _Match, value: str) -> None:
+def _master(draft: Draft, path: str, value: str) -> None:
     if not value.startswith("k8s://"):
-        draft.note(where, f"{value} is not used: the application runs in this Kubernetes cluster, from an image")
+        draft.note(path, f"{value} is not used: the application runs in this Kubernetes cluster, from an image")
 
 
-def _deploy_mode(draft: Draft, where: str, _match: _Match, _value: str) -> None:
-    draft.note(where, "the driver runs in a pod, as with cluster: read its output by `boathouse logs`")
+def _noted(advice: str, draft: Draft, path: str, _value: str) -> None:
+    draft.note(path, advice)
 
 
-def _scheduler(draft: Draft, where: str, _match: _Match, value: str) -> None:
+def _scheduler(draft: Draft, path: str, value: str) -> None:
     if value != names.SCHEDULER_NAME:
-        draft.note(where, _CLOSED_ADVICE["scheduler"])
+        draft.note(path, _CLOSED_ADVICE["scheduler"])
 
 
-def _driver_account(draft: Draft, where: str, _match: _Match, value: str) -> None:
-    pod_fields.put_driver_account(draft, where, value)
-
-
-def _executor_account(draft: Draft, where: str, _match: _Match, value: str) -> None:
-    pod_fields.put_executor_account(draft, where, value)
-
-
-def _pull_policy(draft: Draft, _where: str, _match: _Match, value: str) -> None:
+def _pull_policy(draft: Draft, _path: str, value: str) -> None:
     if value != "IfNotPresent":
         draft.put("imagePullPolicy", value)
 
 
-def _pull_secrets(draft: Draft, _where: str, _match: _Match, value: str) -> None:
+def _pull_secrets(draft: Draft, _path: str, value: str) -> None:
     draft.extend("imagePullSecrets", [{"name": name} for name in words(value)])
 
 
-def _metadata(draft: Draft, where: str, match: _Match, value: str) -> None:
-    pod_fields.put_metadata(draft, match["role"], where, f"{match['what']}s", {match["key"]: value})
+def _metadata(draft: Draft, path: str, value: str, *, role: str, what: str, key: str) -> None:
+    pod_fields.put_metadata(draft, role, path, f"{what}s", {key: value})
 
 
-def _node_selector(draft: Draft, _where: str, match: _Match, value: str) -> None:
-    role = match["role"]
-    draft.merge(f"{role.rstrip('.')}.nodeSelector" if role else "nodeSelector", {match["key"]: value})
+def _node_selector(draft: Draft, _path: str, value: str, *, role: str, key: str) -> None:
+    draft.merge(f"{role}nodeSelector", {key: value})
 
 
-def _driver_variable(draft: Draft, where: str, match: _Match, value: str) -> None:
-    pod_fields.put_variables(draft, DRIVER, where, [{"name": match["name"], "value": value}])
+def _variable(draft: Draft, path: str, value: str, *, role: str, name: str) -> None:
+    pod_fields.put_variables(draft, role, path, [{"name": name, "value": value}])
 
 
-def _executor_variable(draft: Draft, where: str, match: _Match, value: str) -> None:
-    pod_fields.put_variables(draft, EXECUTOR, where, [{"name": match["name"], "value": value}])
-
-
-def _secret_variable(draft: Draft, where: str, match: _Match, value: str) -> None:
+def _secret_variable(draft: Draft, path: str, value: str, *, role: str, name: str) -> None:
     secret, _, key = value.partition(":")
     reference = {"secretKeyRef": {"name": secret, "key": key}}
-    pod_fields.put_variables(draft, match["role"], where, [{"name": match["name"], "valueFrom": reference}])
+    pod_fields.put_variables(draft, role, path, [{"name": name, "valueFrom": reference}])
 
 
-def _hadoop_config_map(draft: Draft, where: str, _match: _Match, value: str) -> None:
-    pod_fields.put_hadoop_config_map(draft, where, value)
-
-
-def _s3_key(draft: Draft, where: str, _match: _Match, _value: str) -> None:
-    draft.note(where, S3_ADVICE)
-
-
-def _queue(draft: Draft, where: str, _match: _Match, value: str) -> None:
-    pod_fields.put_queue(draft, where, value)
-
-
-_PODS: Final[tuple[tuple[str, Callable[[Draft, str, _Match, str], None]], ...]] = (
-    (r"spark\.app\.name", _name),
+_PODS: Final[tuple[tuple[str, Callable[..., None]], ...]] = (
+    (r"spark\.app\.name", partial(_metadata_field, "name")),
     (r"spark\.master", _master),
-    (r"spark\.submit\.deployMode", _deploy_mode),
-    (r"spark\.yarn\.queue", _queue),
-    (r"spark\.hadoop\.fs\.s3a\.(bucket\.[^.]*\.)?(access\.key|secret\.key|session\.token)", _s3_key),
-    (r"spark\.executorEnv\.(?P<name>.+)", _executor_variable),
-    (r"spark\.kubernetes\.driverEnv\.(?P<name>.+)", _driver_variable),
+    (
+        r"spark\.submit\.deployMode",
+        partial(_noted, "the driver runs in a pod, as with cluster: read its output by `boathouse logs`"),
+    ),
+    (r"spark\.yarn\.queue", pod_fields.put_queue),
+    (r"spark\.hadoop\.fs\.s3a\.(bucket\.[^.]*\.)?(access\.key|secret\.key|session\.token)", partial(_noted, S3_ADVICE)),
+    (r"spark\.executorEnv\.(?P<name>.+)", partial(_variable, role=EXECUTOR)),
+    (r"spark\.kubernetes\.driverEnv\.(?P<name>.+)", partial(_variable, role=DRIVER)),
     (rf"spark\.kubernetes\.{_ROLE}secretKeyRef\.(?P<name>.+)", _secret_variable),
     (rf"spark\.kubernetes\.{_ROLE}(?P<what>label|annotation)\.(?P<key>.+)", _metadata),
     (r"spark\.kubernetes\.(?P<role>(driver\.|executor\.)?)node\.selector\.(?P<key>.+)", _node_selector),
-    (r"spark\.kubernetes\.namespace", _namespace),
+    (r"spark\.kubernetes\.namespace", partial(_metadata_field, "namespace")),
     (r"spark\.kubernetes\.((driver|executor)\.)?scheduler\.name", _scheduler),
     (r"spark\.kubernetes\.container\.image\.pullPolicy", _pull_policy),
     (r"spark\.kubernetes\.container\.image\.pullSecrets", _pull_secrets),
-    (r"spark\.kubernetes\.authenticate\.driver\.serviceAccountName", _driver_account),
-    (r"spark\.kubernetes\.authenticate\.executor\.serviceAccountName", _executor_account),
-    (r"spark\.kubernetes\.(hadoop|executor)\.(hadoopC|c)onfigMapName", _hadoop_config_map),
+    (r"spark\.kubernetes\.authenticate\.driver\.serviceAccountName", partial(pod_fields.put_account, role=DRIVER)),
+    (r"spark\.kubernetes\.authenticate\.executor\.serviceAccountName", partial(pod_fields.put_account, role=EXECUTOR)),
+    (r"spark\.kubernetes\.(hadoop|executor)\.(hadoopC|c)onfigMapName", pod_fields.put_hadoop_config_map),
 )
 """Properties of pods that have fields which say the same."""
 
 
 def program(draft: Draft, path: str, file: str, *, main_class: str | None) -> None:
-    """Set the program, by its file: Python or a jar, as in spark-submit.
-
-    Raises:
-        Unconvertible: It is in R, or nothing says what to run.
-    """
+    """Set the program, by its file: Python or a jar, as in spark-submit."""
     base = file.split("#", maxsplit=1)[0].lower()
     if base.endswith(".r"):
         raise Unconvertible(path, "applications in R are not supported: keep them where they are")

@@ -9,8 +9,8 @@ from tests.builders import cli
 
 
 class Gateway:
-    def jobs(self, plural, *, all_namespaces):
-        assert (plural, all_namespaces) == ("sparkapps", False)
+    def objects(self, plural):
+        assert plural == "sparkapps"
         return [cli.sparkapp("pi"), cli.sparkapp("pagerank"), cli.sparkapp("kmeans")]
 
 

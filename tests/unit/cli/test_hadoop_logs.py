@@ -38,7 +38,7 @@ class Gateway:
             if all(key in has and value in {"", has[key]} for key, value in requested.items())
         ]
 
-    def job(self, plural, name):
+    def get(self, plural, name):
         assert (plural, name) == ("mrclusters", "etl")
         return cli.mrcluster()
 

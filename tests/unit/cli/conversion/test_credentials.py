@@ -22,7 +22,7 @@ CLEAR = "hidden"
 )
 @pytest.mark.parametrize("cluster", [None, "etl"])
 def test_keys_of_a_hadoop_line_are_in_no_object_and_no_message(words, cluster):
-    found = hadoop_lines.convert_streaming([*words, "-mapper", "cat"], cluster=cluster, source="line")
+    found = hadoop_lines.convert(["hadoop", "jar", "hadoop-streaming.jar", *words, "-mapper", "cat"], cluster)
     assert CLEAR not in str(found)
     assert "Secret" in str(found.notes) or found.has_failed
 

@@ -55,7 +55,8 @@ def test_the_options_are_those_that_sparks_parser_knows():
 
 @pytest.mark.parametrize("line", HADOOP["lines"], ids=lambda line: " ".join(line["words"])[:60])
 def test_a_line_of_hadoop_is_read_as_hadoop_reads_it(line):
-    found, expected = hadoop_lines.convert_streaming(line["words"], cluster=None, source="line"), line["read"]
+    found = hadoop_lines.convert(["hadoop", "jar", "hadoop-streaming.jar", *line["words"]], None)
+    expected = line["read"]
     if has_late_generic_option(line["words"]):
         return  # refused by Hadoop, or read as a value of the option before
     if expected is None:

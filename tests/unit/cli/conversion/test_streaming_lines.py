@@ -22,7 +22,7 @@ MADE_ELSEWHERE = {"input", "keyOnlyOutput", "comparator"}
 
 
 def converted(text, cluster=None):
-    return hadoop_lines.convert_streaming(shlex.split(text), cluster=cluster, source="line")
+    return hadoop_lines.convert(["hadoop", "jar", "hadoop-streaming.jar", *shlex.split(text)], cluster)
 
 
 def spec_of(text, cluster=None):
@@ -64,7 +64,7 @@ def test_the_lines_of_recorded_jobs_become_these_jobs(number):
     ]
     urls = ["-input", "s3a://b/in", "-output", "s3a://b/out"]
     words = [*settings, *commands, *streaming_options.streaming(job), *urls]
-    found = hadoop_lines.convert_streaming(words, cluster=None, source="line").manifest["spec"]
+    found = hadoop_lines.convert(["hadoop", "jar", "hadoop-streaming.jar", *words], None).manifest["spec"]
     assert effective(found) == effective(
         job | {"input": ["s3://b/in"], "output": "s3://b/out", "storage": found["storage"]}
     )

@@ -9,7 +9,7 @@ FIELDS = "org.apache.hadoop.mapred.lib.KeyFieldBasedPartitioner"
 
 
 def convert(*words, cluster=None):
-    return hadoop_lines.convert_streaming(words, cluster=cluster, source="line")
+    return hadoop_lines.convert(["hadoop", "jar", "hadoop-streaming.jar", *words], cluster)
 
 
 def spec(*words, cluster=None):
