@@ -96,7 +96,7 @@ class Plan:
         """
         state = self._state
         if state.pod_counts is not None and (state.room(pending) & pending.eligibility.mask).any():
-            state.pod_counts.wait(pending)
+            state.pod_counts.wait(pending.queued)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
@@ -131,8 +131,7 @@ class Plan:
 
     def _reserve(self, pending: PendingClass) -> None:
         own, state = pending.task_class.id, self._state
-        judge = None if state.pod_counts is None else state.pod_counts.judge(pending)
-        if judge is not None and judge.rules.has_own:
+        if (judge := state.judge(pending)) is not None and judge.rules.has_own:
             return  # pods that are placed later, its own too, may keep it from a reserved node
         state.most_reserved = most = self._turns.most_reserved(pending)
         if most == 0:

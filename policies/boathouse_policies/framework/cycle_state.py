@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from boathouse_policies.framework.affinity.judges import CycleCounts
+from boathouse_policies.framework.judges import CycleCounts, Judge
 from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
 from boathouse_policies.framework.view import ClusterView, Step, combined
@@ -279,9 +279,17 @@ class CycleState:
 
     def reservable(self, pending: PendingClass) -> model.BoolVector:
         """Return where a node may be reserved for a class, shape [N]: read-only."""
-        mask = pending.eligibility.mask
-        passing = None if self.pod_counts is None else self.pod_counts.mask(pending)
+        mask, passing = pending.eligibility.mask, self.beside_pods(pending)
         return mask if passing is None else mask & passing
+
+    def judge(self, pending: PendingClass) -> Judge | None:
+        """Return what judges nodes by the pods that are there now; None if a class does not depend on other pods."""
+        return None if self.pod_counts is None else self.pod_counts.judge(pending.queued)
+
+    def beside_pods(self, pending: PendingClass) -> model.BoolVector | None:
+        """Return where a class may go beside the pods that are there now, shape [N], read-only; None for everywhere."""
+        judge = None if self.pod_counts is None else self.pod_counts.judge(pending.queued)
+        return None if judge is None else judge.mask()
 
     # Writing
 
@@ -299,7 +307,7 @@ class CycleState:
         if ports:
             self.ports[node] = self.ports.get(node, ()) + ports
         if self.pod_counts is not None:
-            self.pod_counts.place(pending, node)
+            self.pod_counts.place(pending.queued, node, +1)
         if self.view.max_per_node is not None:
             self._placed_on[node] = count = self._placed_on.get(node, 0) + 1
             if count >= self.view.max_per_node:
@@ -317,7 +325,7 @@ class CycleState:
                 left.remove(port)
             self.ports[assignment.node] = tuple(left)
         if self.pod_counts is not None:
-            self.pod_counts.place(pending, assignment.node, -1)
+            self.pod_counts.place(pending.queued, assignment.node, -1)
         if self.view.max_per_node is not None:
             self._placed_on[assignment.node] -= 1
             if assignment.node in self.withdrawn:

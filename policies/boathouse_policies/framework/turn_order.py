@@ -25,8 +25,8 @@ from boathouse_policies.framework.view import Share, Step, combined
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.affinity.judges import CycleCounts
     from boathouse_policies.framework.draining import Kept
+    from boathouse_policies.framework.judges import CycleCounts
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
 
@@ -280,9 +280,10 @@ class TurnOrder:
         """Release the nodes that other pods keep their owner from by now."""
         reserved = self._state.reserved
         for place in self._places(set(reserved.values())):
-            owner = PendingClass(self._sorted.queued[place], self._profile, self._state)
-            if (may := pod_counts.mask(owner)) is not None:
-                for node in [node for node, name in reserved.items() if name == owner.task_class.id and not may[node]]:
+            owner = self._sorted.queued[place]
+            if (judge := pod_counts.judge(owner)) is not None:
+                own, may = owner.task_class.id, judge.mask()
+                for node in [node for node, name in reserved.items() if name == own and not may[node]]:
                     self._state.release(node)
 
     def _count_reserved(self, job: model.Job) -> None:
@@ -393,7 +394,7 @@ class TurnOrder:
                     turn += 1
                     continue
                 pending = self._pending.get(job) or self._pending_class(job)
-                passing = self.rankings.passing_now(pending)
+                passing = state.beside_pods(pending)
                 node = few.best_of(shape, fits, passing)
                 if node is None or (pick := pending.take_closest(node)) is None:
                     break

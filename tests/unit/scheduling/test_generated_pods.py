@@ -144,8 +144,7 @@ def expected(case: generator.Case) -> list[str]:
 def concerned(case: generator.Case, pending: framework.PendingClass) -> set[str]:
     """The rules that the probe is about."""
     constraints, requested = pending.task_class.constraints, pending.task_class.resources
-    counts = pending.state.pod_counts
-    judge = None if counts is None else counts.judge(pending)
+    judge = pending.state.judge(pending)
     extended = {name for name, amount in requested.extended if amount}
     found = {
         "labels": constraints.node_selector or constraints.affinity,

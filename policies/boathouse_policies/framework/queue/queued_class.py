@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.judges import Rules, rules_of
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.affinity import Resident, Rules, Tallies, rules_of
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 from boathouse_policies.model import Distance
 

@@ -203,8 +203,7 @@ def test_a_topology_key_that_no_node_has_forbids_nothing_and_decides_nothing():
     shell.ledger.declare(shell.queue.sorted_classes())
     state.count_pods()
     pending = framework.PendingClass(shell.queue.sorted_classes().queued[0], shell.profile, state)
-    assert state.pod_counts is not None
-    judge = state.pod_counts.judge(pending)
+    judge = state.judge(pending)
     assert judge is not None
     assert [counts.domains for counts in judge._forbidding] == [state.view.layout.domains("host")]
     assert start_nodes(
