@@ -67,8 +67,6 @@ class _Attempt:
     """What is known of a running attempt.
 
     Attributes:
-        task: The attempt.
-        progress: As of its last report.
         reported_s: When that was; 0 before there is one.
         is_refused: Whether a second attempt of it was refused.
     """

@@ -40,7 +40,6 @@ class Closest(Score):
     """The node that is closest to the input of a pending task; another score ranks nodes that are as close.
 
     Attributes:
-        base: The other score.
         level: What a level of distance counts: more than the whole range of the other score.
     """
 

@@ -72,8 +72,6 @@ class Reservations(ReservedNodes):
     """Nodes reserved for executors that found no room, in the order of their turns.
 
     Args:
-        order: The nodes' turns.
-        running: Which task runs where.
         applications: Whose turn it is, where one application runs at a time.
     """
 

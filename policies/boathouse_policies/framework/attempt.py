@@ -23,9 +23,7 @@ class Attempt:
     """What one turn placed so far on the cycle state.
 
     Attributes:
-        pending: The class whose turn it is.
-        gang: What must be placed together; empty for one task alone.
-        assignments: The tasks placed.
+        gang: What must be placed together, and how many of each; empty for one task alone.
         wait: What to wait for instead, if patience said so.
         kept: The room that is kept for a gang that could not be placed whole (`Draining`).
     """
@@ -41,8 +39,7 @@ class Attempt:
         self._is_drained = pending.job.id == turns.drained
         self.kept: Sequence[Kept] = ()
         if pending.task_class.gang_min:
-            classes = [member for member in turns.classes_of(pending.job.id) if member.task_class.gang_min]
-            self.gang = profile.gang.together(classes, state)
+            self.gang = _lacking(turns.classes_of(pending.job.id), state)
         self._turns, self._profile, self._state = turns, profile, state
 
     def members(self) -> Iterable[PendingClass]:
@@ -121,20 +118,27 @@ class Attempt:
 
     def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
-        state = self._state
         is_least = sized is member.ideal and member.is_rigid
-        amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
+        amounts = member.shape.sizes if is_least else self._state.view.axis.amounts(sized.resources)
         count = 1 if self.gang else sized.count
         while (pick := member.take_closest(node)) is not None:
-            assignment = Assignment(member, pick, node, sized.resources, amounts)
-            state.place(assignment)
-            self.assignments.append(assignment)
-            for hooks in self._profile.hooks:
-                hooks.placed(assignment, state)
-            self._turns.placed(assignment)
+            self.assignments.append(assignment := Assignment(member, pick, node, sized.resources, amounts))
+            self._place(assignment)
             count -= 1
             if not count or not member.left or not self._one_more(member, node, amounts):
                 return
+
+    def _place(self, assignment: Assignment) -> None:
+        self._state.place(assignment)
+        for hooks in self._profile.hooks:
+            hooks.placed(assignment, self._state)
+        self._turns.placed(assignment)
+
+    def _undo(self, assignment: Assignment) -> None:
+        self._state.undo(assignment)
+        for hooks in self._profile.hooks:
+            hooks.undone(assignment, self._state)
+        self._turns.charge(assignment.pending, assignment.amounts, operator.sub)
 
     def _one_more(self, member: PendingClass, node: int, amounts: Sequence[int]) -> bool:
         return (
@@ -167,7 +171,7 @@ class Attempt:
                 found.append(Kept(member, node, amounts))
                 self._state.keep(node, amounts)
         for kept in found:
-            self._turns.kept(kept)
+            self._turns.charge(kept.pending, kept.amounts, operator.add)
         self.kept = found
 
     @property
@@ -178,11 +182,8 @@ class Attempt:
 
     def _take_back(self) -> None:
         for assignment in reversed(self.assignments):
-            self._state.undo(assignment)
+            self._undo(assignment)
             assignment.pending.give_back(assignment.pick)
-            for hooks in self._profile.hooks:
-                hooks.undone(assignment, self._state)
-            self._turns.taken_back(assignment)
         self.assignments.clear()
 
     def _make_equal(self) -> None:
@@ -191,22 +192,17 @@ class Attempt:
         if not expected:
             return
         least = min(expected, key=lambda assignment: assignment.resources.memory_bytes)
-        for assignment in expected:
-            if assignment.resources != least.resources:
-                smaller = Assignment(
-                    assignment.pending, assignment.pick, assignment.node, least.resources, least.amounts
-                )
-                self._exchange(assignment, smaller)
+        for i, assignment in enumerate(self.assignments):
+            if assignment.pick.task.expected and assignment.resources != least.resources:
+                self._undo(assignment)
+                smaller = assignment._replace(resources=least.resources, amounts=least.amounts)
+                self.assignments[i] = smaller
+                self._place(smaller)
 
-    def _exchange(self, assignment: Assignment, smaller: Assignment) -> None:
-        self._state.undo(assignment)
-        self._state.place(smaller)
-        for hooks in self._profile.hooks:
-            hooks.undone(assignment, self._state)
-            hooks.placed(smaller, self._state)
-        self._turns.taken_back(assignment)
-        self._turns.placed(smaller)
-        self.assignments[self.assignments.index(assignment)] = smaller
+    @property
+    def classes(self) -> Sequence[PendingClass]:
+        """The classes whose turn it is."""
+        return [member for member, _ in self.gang] or [self.pending]
 
     @property
     def lacks_room(self) -> bool:
@@ -226,3 +222,17 @@ class Attempt:
         needed = sum(count for _, count in self.gang)
         message = reason.message or f"{needed} tasks must start together and do not fit"
         return model.Verdict(code=model.Code.GANG, message=message)
+
+
+def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[PendingClass, int]]:
+    """Return what must be placed together, all or nothing: tasks that classes lack of `gang_min`, with their number.
+
+    The larger tasks go first, so that the smaller ones fill the gaps.
+    """
+    short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
+    return sorted([lacking for lacking in short if lacking[1] > 0], key=_largest_first)
+
+
+def _largest_first(member: tuple[PendingClass, int]) -> tuple[int, int]:
+    resources = member[0].task_class.resources
+    return -resources.memory_bytes, -resources.cpu_milli

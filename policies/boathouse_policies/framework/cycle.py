@@ -29,14 +29,7 @@ if TYPE_CHECKING:
 class Plan:
     """The decisions of a cycle, in the order in which they were made, and what it leaves pending.
 
-    Args:
-        decisions: What the controllers advised.
-        turns: Whose turn it is.
-        profile: The policies.
-        state: The state of the cycle.
-
     Attributes:
-        decisions: For the shell to assume and carry out.
         kept: The room that is kept for a gang until more comes free.
     """
 
@@ -47,7 +40,6 @@ class Plan:
         self._turns, self._profile, self._state = turns, profile, state
         self._left: dict[model.ClassId, diagnosis.Left] = {}
         self._undiagnosed: list[PendingClass] = []
-        self._has_left = False
 
     # For the cycle
 
@@ -75,7 +67,7 @@ class Plan:
     def diagnose(self, attempt: Attempt) -> None:
         """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
         turns = self._turns
-        for pending in [member for member, _ in attempt.gang] or [attempt.pending]:
+        for pending in attempt.classes:
             self._watch_pods(pending)
         if attempt.lacks_room:
             turns.close(attempt.pending.place)
@@ -100,12 +92,11 @@ class Plan:
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
-        members = [member for member, _ in attempt.gang] or [attempt.pending]
         if attempt.kept:
             self._profile.draining.kept = attempt.kept
             names = self._state.view.layout.names
             self.kept = [KeptPart(part.pending.task_class.id, names[part.node], part.amounts) for part in attempt.kept]
-        for pending in members:
+        for pending in attempt.classes:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
         if attempt.wait is not None:
@@ -126,7 +117,7 @@ class Plan:
         job, own = attempt.pending.job, attempt.pending.task_class
         verdict, until_s = self._turns.explain_gang(job.id, why)
         self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
-        for pending, _ in attempt.gang:
+        for pending in attempt.classes:
             self._leave(pending, verdict)
 
     def _reserve(self, pending: PendingClass) -> None:
@@ -167,15 +158,12 @@ class Plan:
         """Nodes that were reserved before and are not any more, sorted."""
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
-    @property
+    @functools.cached_property
     def newly_left(self) -> Mapping[model.ClassId, diagnosis.Left]:
         """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
         """
-        if self._has_left:
-            return self._left
-        self._has_left = True
         turns, profile, state = self._turns, self._profile, self._state
         for pending in self._undiagnosed:
             if pending.task_class.id not in self._left:
@@ -218,14 +206,11 @@ def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list
     for controller in profile.controllers:
         for decision in controller.advise(queue, state.view):
             decisions.append(decision)
-            if isinstance(decision, model.Speculate) and not _is_kept(decision, queue, state):
-                state.take(decision.node, decision.resources)
+            if isinstance(decision, model.Speculate):
+                node, amounts = state.view.layout.index[decision.node], state.view.axis.amounts(decision.resources)
+                if not queue.kept_room.refusal(decision.node, state.free_on(node), amounts):
+                    state.keep(node, amounts)
     return decisions
-
-
-def _is_kept(decision: model.Speculate, queue: SchedulingQueue, state: CycleState) -> bool:
-    free, more = state.free_on(state.view.layout.index[decision.node]), state.view.axis.amounts(decision.resources)
-    return bool(queue.kept_room.refusal(decision.node, free, more))
 
 
 def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:
@@ -259,36 +244,23 @@ _NOT_OFFERED = model.Verdict(
 
 def restored(turns: TurnOrder, profile: Profile, state: CycleState) -> Iterator[Assignment]:
     """Place tasks on the former places of their classes (`TaskClass.former_places`), one for each that has room."""
+    index = state.view.layout.index
     for pending in turns.short():
-        for node in _places(pending, state):
+        allowed = pending.eligibility.mask
+        for node in [index[name] for name in pending.task_class.former_places if name in index]:
             attempt = Attempt(pending, turns, profile, state)
-            for member in attempt.members():
+            for member in attempt.members() if allowed[node] and state.is_offered(node) else ():
                 if attempt.has_room(member.shape.sizes, node):
                     attempt.take(member, node, member.ideal)
             yield from attempt.assignments
-
-
-def _places(pending: PendingClass, state: CycleState) -> Iterator[int]:
-    index, allowed = state.view.layout.index, pending.eligibility.mask
-    for name in pending.task_class.former_places:
-        place = index.get(name)
-        if place is not None and allowed[place] and state.is_offered(place):
-            yield place
 
 
 def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> Plan:
     """Place what can be placed, and say why the rest waits.
 
     Deterministic; changes neither queue nor view. Work-conserving: a class that does not fit is passed over, unless the
-    profile's Reserve reserves a node for it.
-
-    Args:
-        queue: What waits.
-        profile: The choice for each extension point.
-        view: A snapshot of this moment: its columns have every resource that a pending class names.
-
-    Returns:
-        The plan, for the shell to assume and carry out, and to settle in the scheduling queue.
+    profile's Reserve reserves a node for it. The view's columns have every resource that a pending class names. The
+    plan is for the shell to assume and carry out, and to settle in the scheduling queue.
     """
     state = CycleState(view, queue.reserved)
     advice = advised(queue, profile, state)

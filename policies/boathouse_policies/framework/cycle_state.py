@@ -52,16 +52,9 @@ class PendingClass:
     """A class whose turn may come in this cycle.
 
     Attributes:
-        job: Its job.
-        task_class: The class.
-        queued: The class in the scheduling queue.
-        state: The copy of the columns that it is judged by.
         place: Its place among the sorted classes.
         left: Its tasks that are still pending in this cycle.
-        shape: Its least size and its constraints.
-        least: The smallest size that may be placed, shape [R].
         ideal: The class' own size, one task.
-        is_rigid: Whether its own size is the least.
         moved: Nodes that are further from the input of what is left than they were when they were ranked.
     """
 
@@ -142,10 +135,8 @@ class CycleState:
     """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`.
 
     Attributes:
-        view: What the cycle began with.
         withdrawn: Places of nodes on offer that take no more tasks in this cycle.
         exhausted: Whether nodes were on offer and none of them takes anything more.
-        offers: How many nodes are on offer.
         changes: How often a node changed so far.
         ports: Host ports that this cycle took, by node.
         reserved: The class for which a node is reserved, by place.
@@ -338,13 +329,8 @@ class CycleState:
         """Return since when a node has been reserved for a class; None if it was not when the cycle began."""
         return self._reservations.since_s(self.view.layout.names[node], owner)
 
-    def take(self, node: model.NodeName, resources: model.Resources) -> None:
-        """Take room for what no waiting task is: a second attempt of a running one."""
-        place = self.view.layout.index[node]
-        self._change(place, operator.sub, self.view.axis.amounts(resources))
-
     def keep(self, node: int, amounts: Sequence[int]) -> None:
-        """Take room for a task that is not placed, for the rest of the cycle."""
+        """Take room for a task that is not placed, or a second attempt of one that runs, for the rest of the cycle."""
         self._change(node, operator.sub, amounts)
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:

@@ -27,13 +27,7 @@ UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 @value(frozen=True, slots=True)
 class Left:
-    """A class of which tasks are left pending.
-
-    Attributes:
-        pending: The class as the cycle left it.
-        verdict: Why.
-        count: Its tasks that are pending.
-    """
+    """A class of which tasks are left pending."""
 
     pending: PendingClass
     verdict: model.Verdict
@@ -48,14 +42,7 @@ class Left:
 def refusal(
     pending: PendingClass, profile: Profile, state: CycleState, *, is_passed_over: bool = False
 ) -> model.Verdict:
-    """Return why no node takes a class.
-
-    Args:
-        pending: The class.
-        profile: The policies.
-        state: The state of the cycle.
-        is_passed_over: Whether the reserve has said that every node that fits is reserved for others.
-    """
+    """Return why no node takes a class: the reserve may have said that all which fit are reserved for others."""
     view = state.view
     if view.layout.nodes and 1 not in view.layout.large_enough(pending.least).tobytes():  # quicker than any()
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
@@ -161,11 +148,7 @@ def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
 
 
 class ReservationAge(Figures):
-    """Says of classes and placed tasks since when a node was reserved for them.
-
-    Args:
-        apart: Stages whose reservations another policy explains.
-    """
+    """Says since when nodes are reserved for classes and placed tasks, but for stages that another policy explains."""
 
     def __init__(self, apart: Collection[model.Stage] = ()) -> None:
         self._apart = apart

@@ -48,7 +48,6 @@ class Draining:
     """Chooses the gang for which room is kept, and ends that.
 
     Attributes:
-        job: The gang; None for none.
         kept: What the last cycle kept for it.
     """
 
@@ -56,7 +55,7 @@ class Draining:
         self.job: model.JobId | None = None
         self.kept: Sequence[Kept] = ()
         self._since_s: dict[model.JobId, float] = {}  # gangs that have not begun, and since when they wait
-        self._rounds: dict[model.JobId, gathering.Round] = {}
+        self._rounds = gathering.Rounds()
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Begin a cycle: note pending gangs, end the round that is due, and choose a gang if there is none."""
@@ -73,7 +72,8 @@ class Draining:
         in_order, now_s = queue.sorted_classes(), state.view.now_s
         classes = [in_order.queued[place] for place in in_order.gangs]
         waiting = dict.fromkeys(queued.job.id for queued in classes)
-        self._rounds = {job: round_ for job, round_ in self._rounds.items() if job in waiting}
+        for job in self._rounds.keys() - waiting.keys():
+            del self._rounds[job]
         for queued in classes:
             if state.placed(queued.task_class.id):
                 waiting.pop(queued.job.id, None)
@@ -84,26 +84,21 @@ class Draining:
         if job not in self._since_s:
             return True
         round_, now_s = self._rounds[job], state.view.now_s
-        if not gathering.is_above_part(queue, state.view, queue.classes_of(job)[0].job, self._held()):
-            round_.above_s = None
-        elif round_.above_s is None:
-            round_.above_s = now_s
+        held: Sequence[int] = ()
+        for kept in self.kept:
+            held = combined(operator.add, held, kept.amounts)
+        owner = queue.classes_of(job)[0].job
+        round_.note(now_s, is_above=gathering.is_above_part(queue, state.view, owner, held))
         if now_s < round_.ends_s(now_s) or not gathering.others_wait(queue, job):
             return False
         round_.end(now_s)
         return True
 
-    def _held(self) -> Sequence[int]:
-        total: Sequence[int] = ()
-        for kept in self.kept:
-            total = combined(operator.add, total, kept.amounts)
-        return total
-
     def _next(self, queue: SchedulingQueue, state: CycleState) -> model.JobId | None:
         """Return the gang of the highest priority that has waited for longest, and could start once others ended."""
         now_s, in_order = state.view.now_s, queue.sorted_classes()
         jobs = {in_order.queued[place].job for place in in_order.gangs if in_order.open[place]}
-        due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rests(job.id, queue, now_s)]
+        due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rounds.resting(job.id, queue, now_s)]
         for job in sorted(due, key=lambda job: (-job.priority, self._due_s(job.id), job.id)):
             if gathering.fits_in_time(queue, job.id, state):
                 self._rounds.setdefault(job.id, gathering.Round()).since_s = now_s
@@ -115,11 +110,6 @@ class Draining:
         round_ = self._rounds.get(job)
         due_s = self._since_s.get(job, math.inf) + PATIENCE_S
         return due_s if round_ is None else max(due_s, round_.rests_until_s)
-
-    def _rests(self, job: model.JobId, queue: SchedulingQueue, now_s: float) -> model.Verdict | None:
-        round_ = self._rounds.get(job)
-        rests = None if round_ is None else round_.resting(now_s)
-        return rests if rests is not None and gathering.others_wait(queue, job) else None
 
     def explain(
         self, job: model.JobId, why: model.Verdict, queue: SchedulingQueue, now_s: float
@@ -133,7 +123,7 @@ class Draining:
                 most = f"above the fair part of its namespace for {gathering.ABOVE_PART_S:.0f} s at most"
             kept = f"room is kept for it as it comes free, {most} while others wait"
             return _with_rule(why, kept), _in_time(ends_s, now_s)
-        if round_ is not None and (rests := self._rests(job, queue, now_s)) is not None:
+        if round_ is not None and (rests := self._rounds.resting(job, queue, now_s)) is not None:
             return _with_rule(why, rests.message), round_.rests_until_s
         if now_s < since_s + PATIENCE_S:
             return why, since_s + PATIENCE_S
@@ -144,13 +134,7 @@ class Draining:
 
 
 def parts(member: PendingClass, count: int, state: CycleState) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield what is free for members that fit nowhere: the nodes that lack least of their size, and how much to take.
-
-    Args:
-        member: The class.
-        count: How many of its tasks.
-        state: The state of the cycle: what is yielded is taken there before the next one is asked for.
-    """
+    """Yield the nodes that lack least for so many members, which fit nowhere, and how much to take before the next."""
     if count <= 0:
         return
     rows, need = member.shape.rows, member.shape.need

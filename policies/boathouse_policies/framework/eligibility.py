@@ -133,12 +133,10 @@ class Eligibility:
 
     Args:
         nodes: The nodes.
-        refusals: Why each is not allowed, None where it is.
 
     Attributes:
         nodes: The nodes. It holds no more of a layout: a class that is unschedulable for long may keep it.
         mask: True where allowed, shape [N].
-        everywhere: Whether it allows all nodes.
     """
 
     def __init__(self, nodes: Sequence[model.Node], refusals: Sequence[str | None]) -> None:

@@ -34,13 +34,9 @@ class _Counts:
     """The count of each domain of a topology key, placements of the cycle included.
 
     Args:
-        domains: The nodes by the value of the key.
-        counted: What is counted.
-        layout: The nodes.
         among: The only nodes that count; None for all.
 
     Attributes:
-        domains: As given.
         sums: The counts, and 0 for the nodes without the key, shape [D + 1].
     """
 
@@ -72,13 +68,7 @@ class _Counts:
 
 
 class SpreadCounts:
-    """The counts of a spread constraint.
-
-    Args:
-        spread: The constraint.
-        layout: The nodes.
-        among: The nodes that count, shape [N].
-    """
+    """The counts of a spread constraint."""
 
     __slots__ = ("_exist", "_few", "_room", "counts")
 
@@ -100,13 +90,7 @@ class SpreadCounts:
 class Judge:
     """Which nodes a class may use now.
 
-    Args:
-        rules: What it depends on.
-        constraints: The constraints of the class.
-        view: The nodes.
-
     Attributes:
-        rules: As given.
         decides: Whether any node may be refused: pods may forbid others by labels that no node has.
     """
 
@@ -182,11 +166,7 @@ def _all(masks: Sequence[model.BoolVector]) -> model.BoolVector:
 
 
 class CycleCounts:
-    """The pods that a cycle has placed, and the judges of its classes.
-
-    Args:
-        view: What the cycle began with.
-    """
+    """The pods that a cycle has placed, and the judges of its classes."""
 
     def __init__(self, view: ClusterView) -> None:
         self._view = view

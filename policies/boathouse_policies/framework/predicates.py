@@ -12,7 +12,7 @@ from boathouse_policies import model
 from boathouse_policies.framework.questions import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Sequence
 
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
     from boathouse_policies.framework.layout import Where
@@ -37,19 +37,16 @@ class Allowed(Filter):
 class FreePorts(Filter):
     """No port of the class is taken on the node, by pods of the view or of this cycle."""
 
-    until_freed = True
+    by_shape = until_freed = True  # its constraints are part of the shape
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether a class has host ports."""
         return bool(pending.task_class.constraints.host_ports)
 
-    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Return a constant: the host ports are constraints, which are part of the shape."""
-        return None
-
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return all nodes for a class without host ports; else compare the nodes that take any port."""
-        return self._free(pending, state)[where] if self.concerns(pending) else None
+        ports = pending.task_class.constraints.host_ports
+        return _without(ports, state)[where] if ports else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return one reason for sockets, and one each for the other things of which a node has one."""
@@ -59,38 +56,32 @@ class FreePorts(Filter):
             kinds.setdefault(words, []).append(port)
         refusals, left = [], among
         for words in sorted(kinds, key=(PORTS, APART, DISKS).index):
-            free = self._with(kinds[words], state)
+            free = _without(kinds[words], state)
             if nodes := int((left & ~free).sum()):
                 refusals.append(model.Refusal(reason=words, nodes=nodes))
             left = left & free
         return refusals
 
-    def _free(self, pending: PendingClass, state: CycleState) -> model.BoolVector:
-        return self._with(pending.task_class.constraints.host_ports, state)
 
-    @staticmethod
-    def _with(ports: Sequence[model.HostPort], state: CycleState) -> model.BoolVector:
-        index = state.view.layout.index
-        in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
-        mask = np.ones(len(index), np.bool_)
-        for node, taken in (*in_view, *state.ports.items()):
-            mask[node] &= not any(port.conflicts(used) for port in ports for used in taken)
-        return mask
+def _without(ports: Sequence[model.HostPort], state: CycleState) -> model.BoolVector:
+    """Return the nodes where nobody has any of these ports, shape [N]."""
+    index = state.view.layout.index
+    in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
+    mask = np.ones(len(index), np.bool_)
+    for node, taken in (*in_view, *state.ports.items()):
+        mask[node] &= not any(port.conflicts(used) for port in ports for used in taken)
+    return mask
 
 
 class DeclaredFeatures(Filter):
     """The node declares what the class needs of its kubelet, if any node does."""
 
-    until_freed = True
+    by_shape = until_freed = True
     reason = "node(s) didn't match Pod's required features"
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether a class needs a feature."""
         return bool(pending.task_class.constraints.features)
-
-    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Return a constant: the features are constraints, which are part of the shape."""
-        return None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return the nodes that declare all of them."""

@@ -25,7 +25,6 @@ from boathouse_policies.framework.view import Share, Step, combined
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.draining import Kept
     from boathouse_policies.framework.judges import CycleCounts
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
@@ -86,8 +85,7 @@ class TurnOrder:
         self._reserved: dict[Share, int] = {}
         self._kept: dict[model.QueueName | Share, model.Amounts] = {}  # what is free on nodes kept for gangs
         self.has_limits = in_order.has_limits
-        orphans = in_order.orphans
-        self.orphans = [PendingClass(queued, profile, state) for queued in orphans] if orphans else []
+        self.orphans = [PendingClass(queued, profile, state) for queued in in_order.orphans]
         self._candidates = candidates(in_order, profile, state, queue.freed)
         self.rankings = Rankings(self._candidates, profile, state)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
@@ -108,15 +106,18 @@ class TurnOrder:
 
     # Before the first turn
 
-    def _begun(self) -> list[PendingClass]:
-        """Return the open classes of gangs with placed tasks, in order of submission."""
-        places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
-        return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
-
-    def _short(self) -> list[PendingClass]:
-        """Return the open classes of which started gangs are short, in the order of priority and submission."""
-        found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
-        return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
+    def _before_all(self) -> list[PendingClass]:
+        """Return the open classes that go first: what gangs that have begun lack, their others, the drained gang's."""
+        in_order = self._sorted
+        short = [self._pending_class(place) for place in in_order.short if self._open[place]]
+        gangs = [place for place in in_order.gangs if self._open[place]]
+        begun = {place for place in gangs if self._has_begun(place)}
+        drained = [place for place in gangs if place not in begun and in_order.queued[place].job.id == self.drained]
+        return [
+            *sorted(short, key=lambda pending: (-pending.job.priority, pending.queued.rank)),
+            *sorted(map(self._pending_class, begun), key=lambda pending: pending.queued.rank),
+            *map(self._pending_class, drained),
+        ]
 
     def short(self) -> list[PendingClass]:
         """Return the open classes of which started gangs are short, with all jobs lined up; none for most cycles."""
@@ -125,11 +126,6 @@ class TurnOrder:
         if not self._open:
             self._join()
         return [pending for pending in self._first if pending.task_class.is_short]
-
-    def _gang_of(self, job: model.JobId) -> list[PendingClass]:
-        """Return the open classes of a gang that has not started."""
-        places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]
-        return [self._pending_class(place) for place in places if self._open[place] and not self._has_begun(place)]
 
     def _has_begun(self, place: int) -> bool:
         classes = (queued.task_class for queued in self._queue.classes_of(self._sorted.queued[place].job.id))
@@ -143,11 +139,8 @@ class TurnOrder:
             turns = in_order.open & ~(without_room & ~in_order.in_gang)
             self._no_room += (in_order.open & ~turns).nonzero()[0].tolist()
         self._open = turns.tolist()
-        if in_order.gangs:
-            self._first = self._begun()
-            self._first += [] if self.drained is None else self._gang_of(self.drained)
-        if in_order.short:
-            self._first = [*self._short(), *self._first]
+        if in_order.gangs or in_order.short:
+            self._first = self._before_all()
         if self._state.reserved and self._state.pod_counts is not None:
             self._release_forbidden(self._state.pod_counts)
         if not self._state.reserved:
@@ -511,17 +504,9 @@ class TurnOrder:
         if not assignment.pending.left:
             self.close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
-            self._charge(assignment.pending, assignment.amounts, operator.add)
+            self.charge(assignment.pending, assignment.amounts, operator.add)
 
-    def taken_back(self, assignment: Assignment) -> None:
-        """Record that a gang's task was taken back."""
-        self._charge(assignment.pending, assignment.amounts, operator.sub)
-
-    def kept(self, kept: Kept) -> None:
-        """Charge the room that is kept for a task of a gang."""
-        self._charge(kept.pending, kept.amounts, operator.add)
-
-    def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
+    def charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
         """Update a job's key and the shares of its queue and namespace after its usage changed."""
         job, state, order = pending.job, self._state, self._profile.order
         if self._only is None:

@@ -64,10 +64,6 @@ class Diagnosis:
     """Why the tasks of a class wait.
 
     Attributes:
-        task_class: The class.
-        job: Its job.
-        count: Its tasks left waiting.
-        code: The reason.
         message: One line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
         refusals: Nodes by reason, most first; a node counts for each resource that it lacks.
         scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
@@ -97,11 +93,6 @@ class _Start:
     """What is decided of a task that starts.
 
     Attributes:
-        task: The task.
-        task_class: Its class.
-        job: Its job.
-        node: Where it goes.
-        resources: What it gets.
         distance: How far its input is.
         figures: What the policies computed to decide this, by name.
     """
@@ -130,9 +121,6 @@ class _Pending:
     """What is decided of a class that stays pending.
 
     Attributes:
-        task_class: The class.
-        job: Its job.
-        verdict: Why it is pending.
         until_s: When to consider the class again without an event; None for at the next event.
     """
 
@@ -152,7 +140,6 @@ class Reservation(_Pending):
     """Reserve a node for a class, or room on it for an expected task.
 
     Attributes:
-        node: The node.
         task: The expected task for which room is reserved.
         resources: How much of the node is reserved for the task.
     """
@@ -167,10 +154,7 @@ class _OfRunning:
     """What is decided of a running task.
 
     Attributes:
-        task: The task.
         node: Where it runs; of a second attempt, where that one runs.
-        resources: What it gets.
-        reason: Why.
     """
 
     task: Task
@@ -201,9 +185,7 @@ class Scale:
     """Change the number of workers of a dynamic cluster.
 
     Attributes:
-        job: The cluster.
         workers: All that it keeps from now on.
-        reason: Why.
         stores: Whether workers that are new hold data (core nodes), rather than being transient.
     """
 
@@ -218,7 +200,6 @@ class Speculate(_OfRunning):
     """Start a second attempt of a running task that is slow: the first to end wins, and the other is ended.
 
     Attributes:
-        attempt: Name of the second attempt.
         avoids: Nodes on which it must not run, beside that of the first attempt.
     """
 

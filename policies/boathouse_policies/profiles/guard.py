@@ -63,7 +63,6 @@ class Effect(NamedTuple):
     """What decisions did to the sum of the jobs' completion times.
 
     Attributes:
-        decisions: How many.
         predicted_s: What they were to save.
         realised_s: What they saved; below 0 what they cost.
     """
@@ -84,7 +83,6 @@ class Off(NamedTuple):
     """A part that does not act for a job.
 
     Attributes:
-        part: The part.
         until_s: When it tries again.
         effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
     """
@@ -182,15 +180,7 @@ class Guard(Observer, Figures):
             self._acted = {task: found for task, found in self._acted.items() if found.job != event.job}
 
     def ended(self, key: Key, predicted_s: float, alternative_s: float, own_s: float, now_s: float) -> None:
-        """Add a decision that ended.
-
-        Args:
-            key: Which part, and the program.
-            predicted_s: What the decision was to save.
-            alternative_s: What the alternative would have cost, at least 0.
-            own_s: What the decision cost, at least 0.
-            now_s: When.
-        """
+        """Add a decision that ended: what it was to save, and what the alternative and itself cost, at least 0."""
         self._now_s, total_s, realised_s = now_s, alternative_s + own_s, alternative_s - own_s
         if not 0 < total_s < math.inf or min(alternative_s, own_s) < 0 or not math.isfinite(predicted_s):
             return

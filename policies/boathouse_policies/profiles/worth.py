@@ -77,8 +77,6 @@ class Worth(NamedTuple):
     """What a decision is expected to change in the sum of completion times.
 
     Attributes:
-        gain_s: What it saves.
-        cost_s: What it costs.
         deviation_s: The standard deviation of the difference.
     """
 
@@ -159,10 +157,6 @@ class Growing(Patience, Hooks):
 
     What an executor holds it holds until its application ends, and a job with less left would wait for as long. After
     `_GROWS_AFTER_S` it is granted all the same: those jobs may wait for something else.
-
-    Args:
-        order: Ranks the jobs.
-        otherwise: Whether other tasks wait.
     """
 
     def __init__(self, order: fspy.SizeBased, otherwise: Patience) -> None:
@@ -229,10 +223,6 @@ class Refusing(ila.Interference):
     Gain: what a task that runs alone for T would lose at the least slowdown H for which it is refused, (H - 1)·T, with
     the deviation of T. Cost: the wait so far, and as much again. A class of which nothing was measured, or whose run
     time is not known, is refused nowhere.
-
-    Args:
-        config: The constants.
-        guard: Is told what refusals were worth.
     """
 
     def __init__(self, config: ila.Config, guard: Guard) -> None:
@@ -281,17 +271,7 @@ class Refusing(ila.Interference):
 
 
 class Smaller(yarn_me.Elasticity):
-    """YARN-ME, which takes memory only where the longer run costs others less than the memory is worth to them.
-
-    Args:
-        config: The constants.
-        regular: Ranks nodes with room for the ideal size.
-        outlook: What is left to place, and what runs until when.
-        look_ahead: Makes a timeline.
-        prices: Of CPU and memory.
-        guard: Is told what smaller sizes were worth.
-        book: How many maps of each job are left.
-    """
+    """YARN-ME, which takes memory only where the longer run costs others less than the memory is worth to them."""
 
     def __init__(
         self,
@@ -406,10 +386,7 @@ class _Loan:
     """A suspension, and what is kept of it to see what it was worth.
 
     Attributes:
-        decided_s: When it was decided.
-        until_s: When it ends at the latest.
         gain_per_s: What its CPU is worth while a map uses it.
-        cost_s: What it costs.
         predicted_s: What it was to save.
         used_s: Since when a map uses its CPU.
     """
@@ -428,12 +405,6 @@ class Lending(Suspension):
     Gain: the CPU at its price, which is 0 where CPU is not what stops tasks on the node. Cost: the reducer copies later
     what it would have copied meanwhile, and both steps take time. Each map that waits, and the memory that it needs
     beside the reducer, counts once.
-
-    Args:
-        config: The constants.
-        book: What runs.
-        prices: Of CPU.
-        guard: Is told what suspensions were worth.
     """
 
     def __init__(self, config: ikayak.Config, book: Book, prices: Prices, guard: Guard) -> None:

@@ -35,13 +35,10 @@ class Rules:
     """What decides where a class may go beside other pods: a memo, as long as the version is equal.
 
     Attributes:
-        version: That of the namespace's tallies.
-        changes: The tallies that a pod of the class changes.
         affinity: What the terms of affinity count; None without such terms.
         is_first: Whether its own pods satisfy them, so that the first pod may start anywhere.
         anti_affinity: What each term of anti-affinity counts, by topology key.
         forbidding: The pods that forbid pods of the class next to them, by topology key.
-        spread: The spread constraints.
     """
 
     version: tuple[int, ...]

@@ -37,9 +37,6 @@ class Resident:
     """What affinity sees of a pod.
 
     Attributes:
-        namespace: Its namespace.
-        labels: Its labels.
-        anti_affinity: Its terms of required anti-affinity.
         is_ending: Whether it is being deleted: topology spread does not count it.
     """
 
@@ -55,7 +52,6 @@ class Selection:
 
     Attributes:
         sets: The sets: one for a term of anti-affinity or a spread constraint, those of all terms for affinity.
-        skips_ending: Whether pods that are being deleted do not count.
     """
 
     sets: tuple[model.PodSet, ...]
@@ -67,11 +63,9 @@ class Tally:
 
     Attributes:
         sets: A pod counts, or is concerned, that belongs to each of these sets.
-        skips_ending: Whether pods that are being deleted do not count.
         topology_key: The topology key of a term of anti-affinity; empty for a selection.
         by_node: The count of each node, without zeros.
         waiting: Classes that another count may help.
-        totals: The totals that it is part of.
     """
 
     __slots__ = (
@@ -115,7 +109,7 @@ class Tally:
 
 
 class Tallies:
-    """All pods by namespace, and the tallies that they change. One writer: the ledger.
+    """All pods by namespace, and the tallies that they change. Writers: the ledger, and the shell for namespaces.
 
     Attributes:
         declared_by: Whose pending classes were declared last.

@@ -25,12 +25,7 @@ class TaskPool:
     Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
     back to it.
 
-    Args:
-        tasks: The tasks.
-        out: Those that are not pending now.
-
     Attributes:
-        order: All tasks, in order.
         count: How many of them are pending.
         changes: How often a task became pending, or ceased to be.
         located: Whether any has input somewhere.
@@ -167,7 +162,6 @@ class Closeness:
 
     Args:
         pool: The class' tasks: those that are pending when it is made count.
-        layout: The nodes.
         by_host: Whether virtual machines on the host of the input are closer than others of its rack.
 
     Attributes:
@@ -249,13 +243,7 @@ class QueuedClass:
     """A class in the scheduling queue: read by the cycle, changed by the queue alone.
 
     Attributes:
-        job: Its job.
-        task_class: The class.
-        pool: Its tasks.
         rank: Sorting key: order of submission of the job, then of the class within it.
-        shapes: The shapes of all classes of its scheduling queue.
-        row: Its row in the columns of the scheduling queue.
-        verdict: Why it is, or was, unschedulable.
         least: The smallest size that was refused then.
     """
 

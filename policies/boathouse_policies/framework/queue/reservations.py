@@ -26,7 +26,6 @@ class Reservations(dict[model.NodeName, model.ClassId]):
     """The class that each reserved node is for, over cycles: nodes are set and deleted one by one.
 
     Args:
-        classes: The classes of the scheduling queue.
         jobs: The same by job, in the order in which they are served.
     """
 
@@ -102,7 +101,6 @@ class KeptRoom:
     """The room that is kept for the gangs in a scheduling queue: parts of nodes, and whole nodes.
 
     Args:
-        reservations: The class that each reserved node is for.
         starts_whole: Returns whether a class is of a gang that is in the queue.
     """
 
@@ -130,13 +128,7 @@ class KeptRoom:
         return left
 
     def refusal(self, node: model.NodeName, free: Sequence[int], more: Sequence[int]) -> str:
-        """Return why a running task may not take more of a node; empty if it takes nothing that is kept.
-
-        Args:
-            node: Its node.
-            free: What is free there, by row.
-            more: What it would take, by row.
-        """
+        """Return why a running task may not take more of what is free on a node; empty if it takes nothing kept."""
         left = self.left(node, free)
         takes = any(amount > 0 and rest < amount for rest, amount in zip(left, more, strict=False))
         return KEPT_FOR_GANG if takes and left != tuple(free) else ""

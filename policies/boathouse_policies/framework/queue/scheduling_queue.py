@@ -85,10 +85,8 @@ class SchedulingQueue:
 
     Args:
         axis: Shared with the ledger.
-        queues: The queues that exist.
 
     Attributes:
-        queues: The queues by name.
         reserved: The class that each reserved node is for: the profile's reservations, over cycles.
         kept_room: The room that is kept for gangs until the next cycle.
         on_removed: Called with each class that leaves the queue, so that what is kept of it goes with it.
@@ -119,13 +117,7 @@ class SchedulingQueue:
         *,
         placed: Container[model.TaskId] = (),
     ) -> None:
-        """Replace all that is pending of a job (level-triggered).
-
-        Args:
-            job: The job.
-            classes: Its classes, in the order in which they are served.
-            tasks: Its tasks that are not done.
-            placed: Tasks that run or are assumed (the ledger): they are not pending, but may come back.
+        """Replace all that is pending of a job (level-triggered); what is `placed` is not pending, but may come back.
 
         Raises:
             ValueError: A task's class is not among the classes.
@@ -149,12 +141,7 @@ class SchedulingQueue:
                 self._activate(queued)
 
     def update(self, task: model.Task, *, placed: bool) -> bool:
-        """Replace one task, as `submit` would with all others unchanged; returns False where that takes `submit`.
-
-        Args:
-            task: A task that was submitted.
-            placed: Whether it runs or is assumed.
-        """
+        """Replace one task, as `submit` would with all others unchanged; returns False where that takes `submit`."""
         queued = self._classes.get(task.task_class)
         pending = not placed and task.id not in self._backoffs.until_s
         changed = queued.pool.replace(task, pending=pending) if queued is not None else None
@@ -339,13 +326,9 @@ class SchedulingQueue:
     def back_off(
         self, task: model.TaskId, task_class: model.ClassId, now_s: float, *, at_least_s: float = 0.0
     ) -> float:
-        """Make a task whose request failed pending again after 1, 2, 4, 8, 10, 10 ... seconds.
+        """Make a task whose request failed pending again after 1, 2, 4, 8, 10, 10 ... seconds, or later.
 
-        Args:
-            task: The task.
-            task_class: Its class.
-            now_s: The shell's time.
-            at_least_s: The least delay: what a server's Retry-After, or a quota, requires.
+        A server's Retry-After, or a quota, may require a longer delay.
 
         Returns:
             The delay in seconds; 0 if the task is not submitted any more.
@@ -371,12 +354,7 @@ class SchedulingQueue:
     # What may help
 
     def capacity_freed(self, freed: Freed | None, free: Sequence[int] | None) -> None:
-        """Wake the classes that freed room may help.
-
-        Args:
-            freed: What the ledger returned; None changes nothing.
-            free: What is free on that node now, by row; None if the node is gone.
-        """
+        """Wake the classes that freed room may help, where so much is free by row; None if the node is gone."""
         if freed is None:
             return
         for queued in self._unschedulable.woken_by_usage(freed.queue):
@@ -391,7 +369,7 @@ class SchedulingQueue:
                 self._wake(Wake.NODES)  # the reservation ends: whoever is ahead may want the node, fitting or not
 
     def wake(self, classes: Iterable[model.ClassId]) -> None:
-        """Wake classes that waited for pods to come or go (`Ledger.take_woken`)."""
+        """Wake classes that waited for pods to come or go (`Tallies.take_woken`)."""
         for class_id in classes:
             queued = self._classes.get(class_id)
             if queued is not None and self._unschedulable.is_unschedulable(queued):

@@ -54,23 +54,12 @@ class SortedClasses:
     A class' place is its index in every column of this order, as is a job's.
 
     Attributes:
-        queued: The classes, length C.
-        jobs: Their jobs, length J.
         first: The place of the first class of each job, and C, length J + 1.
-        job_of: The place of each class' job, length C.
-        places: The place of each class.
-        job_places: The place of each job.
-        band_of: The band of each job, length J.
-        bands: The jobs by queue, namespace and priority.
-        namespaces: How many namespaces share each queue.
         is_shared: Whether several queues, or namespaces in a queue, have turns by what they hold.
-        has_limits: Whether any of their queues has limits.
         single: Whether each job has one class: then their places are the same.
-        gangs: Places of classes that start together.
         short: Places of classes of which gangs that have begun are short.
         in_gang: The same as a column, shape [C].
         is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
-        stages: The kinds of stages of the classes.
         open: The classes that the next cycle considers, shape [C].
         matched: Those of them that fit at most on nodes where room came free, shape [C].
         only_matched: Whether those are all that the next cycle considers.

@@ -200,7 +200,7 @@ def test_a_topology_key_that_no_node_has_forbids_nothing_and_decides_nothing():
     )
     shell.submit_pods(labels={"app": "a"})
     state = framework.CycleState(shell.view())
-    shell.ledger.declare(shell.queue.sorted_classes())
+    shell.queue.sorted_classes().declare(shell.ledger.tallies)
     state.count_pods()
     pending = framework.PendingClass(shell.queue.sorted_classes().queued[0], shell.profile, state)
     judge = state.judge(pending)
@@ -275,7 +275,7 @@ def test_tallies_go_with_the_pods_and_classes_that_need_them():
         shell.end(name)
     shell.queue.withdraw(model.JobId("job"))
     shell.settle()
-    shell.ledger.declare(shell.queue.sorted_classes())
+    shell.queue.sorted_classes().declare(shell.ledger.tallies)
     assert not tallies.is_needed
     assert not tallies._selected_by._buckets
     assert not tallies._forbidden_by._buckets
