@@ -153,8 +153,6 @@ class OneApplication(Filter, Observer):
 
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}
-
-
 _COUNTED_LATER = model.Verdict(
     code=model.Code.JOB_ORDER, message="its executors are counted again at the next heartbeat"
 )

@@ -7,9 +7,9 @@ import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis, draining
+from boathouse_policies.framework import diagnosis, draining, gathering
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-from boathouse_policies.framework.draining import Kept
+from boathouse_policies.framework.queue import KeptPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -37,7 +37,7 @@ class Attempt:
         self.assignments: list[Assignment] = []
         self._smaller: dict[model.ClassId, Sized] = {}
         self._is_drained = pending.job.id == turns.drained
-        self.kept: Sequence[Kept] = ()
+        self.kept: Sequence[KeptPart] = ()
         if pending.task_class.gang_min:
             self.gang = _lacking(turns.classes_of(pending.job.id), state)
         self._turns, self._profile, self._state = turns, profile, state
@@ -66,13 +66,12 @@ class Attempt:
         for member, count in self.gang:
             if member.left < count:
                 missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
-                self._refusal = model.Verdict(code=model.Code.GANG, message=missing)
+                self._refusal = gathering.verdict(missing)
                 return
             goal = len(self.assignments) + count
             while len(self.assignments) < goal:
                 before = len(self.assignments)
-                may_try = self._may_try(member)
-                if may_try:
+                if self._may_try(member):
                     yield member
                 if len(self.assignments) == before:
                     if self._is_drained:
@@ -154,25 +153,26 @@ class Attempt:
             if self.gang and self._profile.decides_sizes:
                 self._make_equal()
             return True
-        found = [Kept(placed.pending, placed.node, placed.amounts) for placed in self.assignments]
+        found = [(placed.pending, placed.node, placed.amounts) for placed in self.assignments]
         self._take_back()
         if self._is_drained:
             self._keep(found)
         return False
 
-    def _keep(self, found: list[Kept]) -> None:
+    def _keep(self, found: list[tuple[PendingClass, int, Sequence[int]]]) -> None:
         """Give the room of the members to nobody else in this cycle: the next one tries the gang first again."""
-        placed = collections.Counter(kept.pending.task_class.id for kept in found)
-        for kept in found:
-            self._state.keep(kept.node, kept.amounts)
+        placed = collections.Counter(member.task_class.id for member, *_ in found)
+        for _, node, amounts in found:
+            self._state.keep(node, amounts)
         is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
         for member, count in () if is_limited else self.gang:
             for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
-                found.append(Kept(member, node, amounts))
+                found.append((member, node, amounts))
                 self._state.keep(node, amounts)
-        for kept in found:
-            self._turns.charge(kept.pending, kept.amounts, operator.add)
-        self.kept = found
+        for member, _, amounts in found:
+            self._turns.charge(member, amounts, operator.add)
+        names = self._state.view.layout.names
+        self.kept = [KeptPart(member.task_class.id, names[node], amounts) for member, node, amounts in found]
 
     @property
     def _is_whole(self) -> bool:
@@ -220,8 +220,7 @@ class Attempt:
         if not self.gang or reason.code in (model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT):
             return reason
         needed = sum(count for _, count in self.gang)
-        message = reason.message or f"{needed} tasks must start together and do not fit"
-        return model.Verdict(code=model.Code.GANG, message=message)
+        return gathering.verdict(reason.message or f"{needed} tasks must start together and do not fit")
 
 
 def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[PendingClass, int]]:
@@ -230,9 +229,7 @@ def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[P
     The larger tasks go first, so that the smaller ones fill the gaps.
     """
     short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
-    return sorted([lacking for lacking in short if lacking[1] > 0], key=_largest_first)
-
-
-def _largest_first(member: tuple[PendingClass, int]) -> tuple[int, int]:
-    resources = member[0].task_class.resources
-    return -resources.memory_bytes, -resources.cpu_milli
+    return sorted(
+        [lacking for lacking in short if lacking[1] > 0],
+        key=lambda lacking: (-lacking[0].task_class.resources.memory_bytes, -lacking[0].task_class.resources.cpu_milli),
+    )

@@ -116,7 +116,7 @@ class FewNodes:
         """Return the classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
         return None
 
-    def best_of(self, shape: Shape, fits: list[int], passing: model.BoolVector | None = None) -> int | None:
+    def best_of(self, shape: Shape, fits: list[int], passing: model.BoolVector | None) -> int | None:
         """Return the best node for a shape of those that fit and pass, the first of equal ones."""
         if passing is not None:
             fits = [node for node in fits if passing[node]]

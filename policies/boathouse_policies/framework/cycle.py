@@ -11,17 +11,16 @@ import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis
+from boathouse_policies.framework import diagnosis, gathering
 from boathouse_policies.framework.attempt import Attempt
 from boathouse_policies.framework.cycle_state import CycleState
-from boathouse_policies.framework.queue import KeptPart
 from boathouse_policies.framework.turn_order import TurnOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.cycle_state import Assignment, PendingClass
-    from boathouse_policies.framework.queue import SchedulingQueue
+    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.view import ClusterView
 
@@ -93,9 +92,7 @@ class Plan:
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
         if attempt.kept:
-            self._profile.draining.kept = attempt.kept
-            names = self._state.view.layout.names
-            self.kept = [KeptPart(part.pending.task_class.id, names[part.node], part.amounts) for part in attempt.kept]
+            self._profile.draining.kept = self.kept = attempt.kept
         for pending in attempt.classes:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
@@ -225,11 +222,10 @@ def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> 
 
 
 def _reservation(assignment: Assignment, node: model.NodeName) -> model.Reservation:
-    message = f"room on {node} is kept until the pod comes"
     return model.Reservation(
         task_class=assignment.pending.task_class,
         job=assignment.pending.job,
-        verdict=model.Verdict(code=model.Code.GANG, message=message),
+        verdict=gathering.verdict(f"room on {node} is kept until the pod comes"),
         node=node,
         task=assignment.pick.task,
         resources=assignment.resources,

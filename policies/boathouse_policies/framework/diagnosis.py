@@ -75,7 +75,6 @@ def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
     pending, verdict = left.pending, left.verdict
     refusals = _refusals(pending, profile, state)
     scarce = _scarce(pending, state, verdict.code) if verdict.code in _ABOUT_NODES else None
-    allocatable = state.view.layout.allocatable
     return model.Diagnosis(
         task_class=pending.task_class.id,
         job=pending.job.id,
@@ -86,7 +85,7 @@ def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
         scarce=None if scarce is None else state.view.axis.names[scarce],
         asked=0 if scarce is None else int(state.view.axis.vector(pending.ideal.resources)[scarce]),
         least=0 if scarce is None else int(pending.least[scarce]),
-        largest=0 if scarce is None else int(allocatable[scarce].max(initial=0)),
+        largest=0 if scarce is None else int(state.view.layout.allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, state),
         figures=tuple([figure for plugin in profile.figures for figure in plugin.of_pending(pending, state)]),
     )
@@ -137,8 +136,7 @@ def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int |
 
 
 def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
-    jobs = state.view.by_job.keys() | state.jobs.keys()
-    usage = {job: state.job_usage(job) for job in jobs}
+    usage = {job: state.job_usage(job) for job in state.view.by_job.keys() | state.jobs.keys()}
     amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
     held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
     foreign_amount = int(state.view.layout.totals[row] - state.free[row].sum()) - sum(amounts.values())

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,19 +29,11 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.queue import SchedulingQueue
+    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
 
 PATIENCE_S = 30.0
 ASKED_AGAIN_S = 10.0
 """How long a gang that waits for its turn is not asked about."""
-
-
-class Kept(NamedTuple):
-    """Room that a cycle gives to nobody else than a member of a gang: all that it needs, or a part of it."""
-
-    pending: PendingClass
-    node: int
-    amounts: Sequence[int]
 
 
 class Draining:
@@ -53,7 +45,7 @@ class Draining:
 
     def __init__(self) -> None:
         self.job: model.JobId | None = None
-        self.kept: Sequence[Kept] = ()
+        self.kept: Sequence[KeptPart] = ()
         self._since_s: dict[model.JobId, float] = {}  # gangs that have not begun, and since when they wait
         self._rounds = gathering.Rounds()
 
@@ -87,8 +79,8 @@ class Draining:
         held: Sequence[int] = ()
         for kept in self.kept:
             held = combined(operator.add, held, kept.amounts)
-        owner = queue.classes_of(job)[0].job
-        round_.note(now_s, is_above=gathering.is_above_part(queue, state.view, owner, held))
+        is_above = gathering.is_above_part(queue, state.view, queue.classes_of(job)[0].job, held)
+        round_.note(now_s, is_above=is_above)
         if now_s < round_.ends_s(now_s) or not gathering.others_wait(queue, job):
             return False
         round_.end(now_s)

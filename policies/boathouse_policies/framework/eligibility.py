@@ -92,14 +92,10 @@ def holds(expression: model.Expression, value: str | None) -> bool:
             return value is not None
         case model.Operator.DOES_NOT_EXIST:
             return value is None
-        case model.Operator.GT:
-            return (
-                value is not None and len(expression.values) == 1 and _compare(value, expression.values[0], _WHOLE) > 0
-            )
-        case model.Operator.LT:
-            return (
-                value is not None and len(expression.values) == 1 and _compare(value, expression.values[0], _WHOLE) < 0
-            )
+        case model.Operator.GT | model.Operator.LT:
+            sign = 1 if expression.operator is model.Operator.GT else -1
+            bounds = expression.values
+            return value is not None and len(bounds) == 1 and _compare(value, bounds[0], _WHOLE) == sign
 
 
 def _compare(value: str, bound: str, spelling: re.Pattern[str]) -> int:
@@ -115,8 +111,7 @@ def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
     digits = text.lstrip("+-").lstrip("0")
     if len(digits) > _DIGITS:
         return None
-    number = int(digits or "0")
-    number = -number if text.startswith("-") else number
+    number = int(digits or "0") * (-1 if text.startswith("-") else 1)
     return number if -_TOO_LARGE <= number < _TOO_LARGE else None
 
 

@@ -91,8 +91,8 @@ def of_quota(gang: Gang, limits: Limits) -> dict[str, int]:
     """Return what a gang takes of the quotas of its namespace as a whole, by resource and by line of limits."""
     minimum = len(gang.expected)
     total = _sum(gang.leader.resources.by_name, minimum, gang.executor.resources.by_name)
-    both = limits.driver.keys() & limits.executor.keys()
-    return total | {line: limits.driver[line] + minimum * limits.executor[line] for line in both}
+    lines = limits.driver.keys() & limits.executor.keys()
+    return total | {line: limits.driver[line] + minimum * limits.executor[line] for line in lines}
 
 
 def promised(gang: Gang, limits: Limits, executors: int, *, with_driver: bool) -> dict[str, int]:

@@ -52,8 +52,7 @@ class Round:
 
     def ends_s(self, now_s: float) -> float:
         """Return when nodes are kept for it no longer, if others wait then."""
-        since_s = now_s if self.since_s is None else self.since_s
-        ends_s = since_s + GATHER_S
+        ends_s = (now_s if self.since_s is None else self.since_s) + GATHER_S
         return ends_s if self.above_s is None else min(ends_s, self.above_s + ABOVE_PART_S)
 
     def end(self, now_s: float) -> None:
@@ -109,8 +108,7 @@ class Gathering(Hooks):
             is_above = is_above_part(queue, state.view, owner, idle(queue, job, nodes, state))
             round_.note(now_s, is_above=is_above)
             above = job if above is None and is_above else above
-            is_second = round_.above_s is not None and above != job
-            if (is_second or now_s >= round_.ends_s(now_s)) and others_wait(queue, job):
+            if ((is_above and above != job) or now_s >= round_.ends_s(now_s)) and others_wait(queue, job):
                 round_.end(now_s)
                 for node in nodes:
                     state.release(node)

@@ -10,7 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from boathouse_policies import model
-    from boathouse_policies.framework.affinity import Rules, Spread, Sum, Tally
+    from boathouse_policies.framework.affinity.rules import Rules, Spread, Sum
+    from boathouse_policies.framework.affinity.tallies import Tally
     from boathouse_policies.framework.layout import Domains, Layout
     from boathouse_policies.framework.queue import QueuedClass
     from boathouse_policies.framework.view import ClusterView
@@ -113,8 +114,8 @@ class Judge:
             SpreadCounts(spread, layout, labelled & view.counted(constraints, spread.constraint))
             for spread in rules.spread
         ]
-        spread_counts = [spread.counts for spread in self._spread]
-        self._counts = [*self._affinity, *self._anti_affinity, *self._forbidding, *spread_counts]
+        self._counts = [*self._affinity, *self._anti_affinity, *self._forbidding]
+        self._counts += [spread.counts for spread in self._spread]
         self.decides = bool(self._counts)
 
     def take(self, log: Sequence[Placed]) -> None:

@@ -183,8 +183,7 @@ class Layout:
 
     def domains(self, key: str) -> Domains:
         """Return the nodes by the value of a label: a memo, of the labels that nodes have, for pods may name any."""
-        if key not in self.label_keys:
-            key = ""
+        key = key if key in self.label_keys else ""
         known = self._domains.get(key)
         if known is None:
             known = self._domains[key] = Domains(node.labels.get(key) for node in self.nodes)

@@ -284,8 +284,8 @@ class Ledger:
         """
         known = self._entries.get(pod.id)
         if pod.node is None:
-            replaced = known is not None and known.state is State.CONFIRMED and known.account.uid != pod.uid
-            return self._drop(pod.id) if replaced else None
+            is_replaced = known is not None and known.pod is not None and known.pod.uid != pod.uid
+            return self._drop(pod.id) if is_replaced else None
         if known is None:
             self._see(pod, pod.node)
             return None

@@ -87,11 +87,8 @@ class Contest:
 
     def judge(self, program: str, errors: Sequence[float]) -> None:
         """Record the relative error of each predictor, each 0 or more; a larger one than `MOST` counts as that."""
-        bounded = [min(MOST, error) for error in errors]  # where it is not a number, `MOST`
-        known = self._standings.get(program)
-        if known is None:
-            self._standings.put(program, Standing(1, tuple(bounded)))
-            return
+        bounded = tuple([min(MOST, error) for error in errors])  # where it is not a number, `MOST`
+        known = self._standings.get(program) or Standing(0, bounded)
         share = max(1.0 / (known.judged + 1), _NEW)
         mixed = (old + share * (new - old) for old, new in zip(known.errors, bounded, strict=True))
         self._standings.put(program, Standing(known.judged + 1, tuple(mixed)))

@@ -387,15 +387,14 @@ class _Loan:
 
     Attributes:
         gain_per_s: What its CPU is worth while a map uses it.
-        predicted_s: What it was to save.
+        worth: What was expected of it.
         used_s: Since when a map uses its CPU.
     """
 
     decided_s: float
     until_s: float
     gain_per_s: float
-    cost_s: float
-    predicted_s: float
+    worth: Worth
     used_s: float = math.inf
 
 
@@ -410,7 +409,6 @@ class Lending(Suspension):
     def __init__(self, config: ikayak.Config, book: Book, prices: Prices, guard: Guard) -> None:
         super().__init__(config, book)
         self._prices, self._guard = prices, guard
-        self._worth: dict[Reducer, Worth] = {}
         self._decided: dict[Reducer, _Loan] = {}  # decisions that the shell has not carried out
         self._loans: dict[Reducer, _Loan] = {}
 
@@ -430,8 +428,8 @@ class Lending(Suspension):
             loan = self._loans.pop(reducer)
             if self._book.reducers.get(reducer.task.task) is reducer:
                 lent_s = loan.gain_per_s * max(0.0, min(now_s, loan.until_s) - loan.used_s)
-                key = key_of(Part.SUSPENSION, reducer.job.job)
-                self._guard.ended(key, loan.predicted_s, lent_s, loan.cost_s, now_s)
+                key, predicted_s = key_of(Part.SUSPENSION, reducer.job.job), loan.worth.gain_s - loan.worth.cost_s
+                self._guard.ended(key, predicted_s, lent_s, loan.worth.cost_s, now_s)
         oldest_s = now_s - self._config.interval_s
         self._decided = {reducer: loan for reducer, loan in self._decided.items() if loan.decided_s > oldest_s}
 
@@ -449,21 +447,16 @@ class Lending(Suspension):
         """Return the reducers whose suspension pays."""
         least, index = min(waiting.values()), view.layout.index
         room = view.free()[model.MEMORY] // max(1, least)
-        worth = {}
+        found = []
         for reducer in reducers:
             place = index[reducer.task.node]
-            found = self.worth(reducer, for_s, place)
-            if found.is_worthwhile and room[place] > 0 and self._allows(reducer, view.now_s):
+            worth = self.worth(reducer, for_s, place)
+            pays = worth.is_worthwhile and room[place] > 0
+            if pays and self._guard.allows(Part.SUSPENSION, reducer.job.job, view.now_s):
                 room[place] -= 1
-                worth[reducer] = found
-                gain_per_s, predicted_s = found.gain_s / for_s, found.gain_s - found.cost_s
-                loan = _Loan(view.now_s, view.now_s + for_s, gain_per_s, found.cost_s, predicted_s)
-                self._decided[reducer] = loan
-        self._worth = worth
-        return list(worth)
-
-    def _allows(self, reducer: Reducer, now_s: float) -> bool:
-        return self._guard.allows(Part.SUSPENSION, reducer.job.job, now_s)
+                self._decided[reducer] = _Loan(view.now_s, view.now_s + for_s, worth.gain_s / for_s, worth)
+                found.append(reducer)
+        return found
 
     def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
         """Return what it is worth to suspend a reducer."""
@@ -477,7 +470,7 @@ class Lending(Suspension):
 
     def reason_for(self, reducer: Reducer) -> str:
         """Return why a reducer is suspended, with what that is worth."""
-        worth = self._worth[reducer]
+        worth = self._decided[reducer].worth
         return f"{REASON} (gain {worth.gain_s:.1f} s, cost {worth.cost_s:.1f} s)"
 
 

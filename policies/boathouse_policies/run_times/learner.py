@@ -125,8 +125,8 @@ class Learner:
         (self._less if less else self._full).add(stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
             namespace = programs.group_of(stage.key)
-            rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, fit.MAX_BYTES))
-            self._spill_rates.put(namespace, rate)
+            bounded = min(used.spill_bytes_per_s, fit.MAX_BYTES)
+            self._spill_rates.put(namespace, _mean(self._spill_rates.get(namespace), bounded))
         if used.peak_bytes > 0:
             self._peaks.raise_to(stage.key, used.peak_bytes)
 

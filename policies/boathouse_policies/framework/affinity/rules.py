@@ -61,9 +61,8 @@ class Rules:
 
     def watched(self) -> Iterable[Tally]:
         """Return the totals that decide about the class."""
-        own = () if self.affinity is None else (self.affinity,)
-        sums = (*own, *self.anti_affinity.values(), *self.forbidding.values(), *[spread.sum for spread in self.spread])
-        return [part.total for part in sums]
+        sums = [*self.anti_affinity.values(), *self.forbidding.values(), *[spread.sum for spread in self.spread]]
+        return [part.total for part in (sums if self.affinity is None else [self.affinity, *sums])]
 
 
 def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Rules:

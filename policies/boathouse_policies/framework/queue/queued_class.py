@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity import Resident, Rules, Tallies, rules_of
+from boathouse_policies.framework.affinity.rules import Rules, rules_of
+from boathouse_policies.framework.affinity.tallies import Resident, Tallies
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 from boathouse_policies.model import Distance
 
@@ -176,10 +177,9 @@ class Closeness:
         )
         for task in pool.pending() if pool.located else ():
             self._count(task, +1)
-        in_server = np.array(self._at_server, np.bool_)[self._servers.of]
-        in_rack = np.array(self._at_rack, np.bool_)[self._racks.of]
-        at_node = np.array(self._at_node, np.bool_)
-        self.levels = np.select([at_node, in_server, in_rack], [_NODE, _SERVER, _RACK], _ANYWHERE)
+        at_node, at_server, at_rack = (np.array(at, np.bool_) for at in (self._at_node, self._at_server, self._at_rack))
+        near = [at_node, at_server[self._servers.of], at_rack[self._racks.of]]
+        self.levels = np.select(near, [_NODE, _SERVER, _RACK], _ANYWHERE)
         self._listed: list[int] = self.levels.tolist()
 
     def _count(self, task: model.Task, step: int) -> tuple[list[int], list[int], list[int]]:
@@ -192,8 +192,7 @@ class Closeness:
 
     def is_of(self, pool: TaskPool, layout: Layout) -> bool:
         """Return whether it is right for a pool as it is: what was taken was placed, and nothing else has changed."""
-        made_for = (self._pool, self._layout, self._left, self._changes)
-        return made_for == (pool, layout, pool.count, pool.changes)
+        return (self._pool, self._layout, self._left, self._changes) == (pool, layout, pool.count, pool.changes)
 
     def take(self, task: model.Task) -> list[int]:
         """Take a placed task away; returns the nodes for which the nearest input is further away now."""

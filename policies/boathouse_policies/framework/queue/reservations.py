@@ -114,17 +114,18 @@ class KeptRoom:
 
     def nodes(self) -> set[model.NodeName]:
         """Return the nodes on which anything is kept."""
-        return {*self._whole(), *(part.node for part in self._current())}
+        whole = (node for node, owner in self._reservations.items() if self._starts_whole(owner))
+        return {*whole, *(part.node for part in self._current())}
 
     def left(self, node: model.NodeName, free: Sequence[int]) -> model.Amounts:
         """Return what of the free amounts of a node is not kept, by row."""
-        if self._is_whole(node):
+        owner = self._reservations.get(node)
+        if owner is not None and self._starts_whole(owner):
             return tuple(min(0, amount) for amount in free)
         left = tuple(free)
         for part in self._current():
             if part.node == node:
-                more = itertools.chain(part.amounts, itertools.repeat(0))
-                left = tuple(map(operator.sub, left, more))
+                left = tuple(map(operator.sub, left, itertools.chain(part.amounts, itertools.repeat(0))))
         return left
 
     def refusal(self, node: model.NodeName, free: Sequence[int], more: Sequence[int]) -> str:
@@ -147,10 +148,3 @@ class KeptRoom:
 
     def _current(self) -> Iterator[KeptPart]:
         return (part for part in self._parts if self._starts_whole(part.task_class))
-
-    def _whole(self) -> Iterator[model.NodeName]:
-        return (node for node, owner in self._reservations.items() if self._starts_whole(owner))
-
-    def _is_whole(self, node: model.NodeName) -> bool:
-        owner = self._reservations.get(node)
-        return owner is not None and self._starts_whole(owner)

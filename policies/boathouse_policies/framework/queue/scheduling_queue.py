@@ -136,9 +136,7 @@ class SchedulingQueue:
             pool = TaskPool(own, {task.id for task in own if task.id in placed or task.id in backing_off})
             rank = (job.submitted_s, job.id, order)
             self._jobs[job.id][task_class.id] = self._renew(QueuedClass(job, task_class, pool, rank, self._shapes))
-        for class_id, queued in self._jobs[job.id].items():
-            if queued is not before.get(class_id):
-                self._activate(queued)
+        self._activate([queued for name, queued in self._jobs[job.id].items() if queued is not before.get(name)])
 
     def update(self, task: model.Task, *, placed: bool) -> bool:
         """Replace one task, as `submit` would with all others unchanged; returns False where that takes `submit`."""
@@ -148,7 +146,7 @@ class SchedulingQueue:
         if queued is not None and changed:
             self._sorted = None
             self._unschedulable.always_active[queued.row] = False
-            self._activate(queued)
+            self._activate((queued,))
         return changed is not None
 
     def withdraw(self, job: model.JobId) -> None:
@@ -181,11 +179,13 @@ class SchedulingQueue:
         for removed in self.on_removed:
             removed(class_id)
 
-    def _activate(self, queued: QueuedClass) -> None:
-        self._unschedulable.activate(queued)
-        for member in self.classes_of(queued.job.id) if queued.task_class.gang_min else ():
-            if member.task_class.gang_min:
-                self._unschedulable.activate(member)
+    def _activate(self, classes: Iterable[QueuedClass]) -> None:
+        """Let the next cycle consider classes, and with one of a gang all of the gang."""
+        for queued in classes:
+            self._unschedulable.activate(queued)
+            for member in self.classes_of(queued.job.id) if queued.task_class.gang_min else ():
+                if member.task_class.gang_min:
+                    self._unschedulable.activate(member)
 
     # Reading
 
@@ -345,7 +345,7 @@ class SchedulingQueue:
         if queued is not None and queued.pool.set_pending(task, pending=True):
             if self._sorted is not None and task_class not in self._sorted.places:
                 self._sorted = None
-            self._activate(queued)
+            self._activate((queued,))
 
     def succeeded(self, task: model.TaskId) -> None:
         """Reset the backoff of a task whose request succeeded."""
@@ -357,8 +357,7 @@ class SchedulingQueue:
         """Wake the classes that freed room may help, where so much is free by row; None if the node is gone."""
         if freed is None:
             return
-        for queued in self._unschedulable.woken_by_usage(freed.queue):
-            self._activate(queued)
+        self._activate(self._unschedulable.woken_by_usage(freed.queue))
         if free is not None:
             self._unschedulable.unmatched[freed.node] = free
         if self.reserved:
@@ -370,10 +369,8 @@ class SchedulingQueue:
 
     def wake(self, classes: Iterable[model.ClassId]) -> None:
         """Wake classes that waited for pods to come or go (`Tallies.take_woken`)."""
-        for class_id in classes:
-            queued = self._classes.get(class_id)
-            if queued is not None and self._unschedulable.is_unschedulable(queued):
-                self._activate(queued)
+        known = [self._classes[class_id] for class_id in classes if class_id in self._classes]
+        self._activate(filter(self._unschedulable.is_unschedulable, known))
 
     def nodes_changed(self) -> None:
         """Wake the classes that an added or changed node may help."""
@@ -395,18 +392,16 @@ class SchedulingQueue:
         """
         for task, class_id in self._backoffs.over(now_s):
             self.put_back(task, class_id)
-        for queued in self._unschedulable.woken_by_time(now_s):
-            self._activate(queued)
+        self._activate(self._unschedulable.woken_by_time(now_s))
         self._match_freed()
         return self._unschedulable.any_active()
 
     def _wake(self, what: Wake) -> None:
-        for queued in self._unschedulable.woken_by(what):
-            self._activate(queued)
+        self._activate(self._unschedulable.woken_by(what))
 
     def _match_freed(self) -> None:
-        for queued in self._unschedulable.match_freed() if self._unschedulable.unmatched else ():
-            self._activate(queued)
+        if self._unschedulable.unmatched:
+            self._activate(self._unschedulable.match_freed())
 
 
 class Backoffs:

@@ -67,7 +67,9 @@ class SortedClasses:
     """
 
     def __init__(self, classes: Iterable[QueuedClass], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        in_order = sorted(classes, key=_place)
+        in_order = sorted(
+            classes, key=lambda queued: (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
+        )
         self.queued = [queued for queued in in_order if _has_queue(queued.job, queues)]
         self._orphans = [queued for queued in in_order if not _has_queue(queued.job, queues)]
         self._rows = np.array([queued.row for queued in self.queued], np.intp)
@@ -105,7 +107,7 @@ class SortedClasses:
         self.only_matched = True
 
     def _bands(self) -> list[Band]:
-        sizes = collections.Counter(map(_band, self.jobs))
+        sizes = collections.Counter((job.queue, job.namespace, job.priority) for job in self.jobs)
         stops = itertools.accumulate(sizes.values())
         return [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
 
@@ -190,14 +192,6 @@ def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) ->
     """Return whether a job's queue exists and accepts it."""
     queue = queues.get(job.queue)
     return queue is not None and queue.accepts(job.namespace, job.priority_class)
-
-
-def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
-    return (job.queue, job.namespace, job.priority)
-
-
-def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
-    return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
 
 
 NO_CLASSES = SortedClasses((), {})

@@ -277,8 +277,8 @@ def test_tallies_go_with_the_pods_and_classes_that_need_them():
     shell.settle()
     shell.queue.sorted_classes().declare(shell.ledger.tallies)
     assert not tallies.is_needed
-    assert not tallies._selected_by._buckets
-    assert not tallies._forbidden_by._buckets
+    assert not tallies._selecting._buckets
+    assert not tallies._forbidding._buckets
 
 
 def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():
