@@ -37,7 +37,7 @@ class Plan:
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.decisions = decisions
         self._turns, self._profile, self._state = turns, profile, state
-        self._left: dict[model.ClassId, diagnosis.Left] = {}
+        self._left: dict[model.ClassId, PendingClass] = {}
         self._undiagnosed: list[PendingClass] = []
 
     # For the cycle
@@ -99,20 +99,20 @@ class Plan:
         if attempt.wait is not None:
             self._wait(attempt.wait)
             return False
-        left = self._left.get(attempt.pending.task_class.id)
-        if left is None:
+        if attempt.pending.task_class.id not in self._left:
             return False
-        if left.verdict.code is model.Code.GANG:
+        why = attempt.pending.verdict
+        if why.code is model.Code.GANG:
             if self._profile.reserve.reserves_for_gangs:
                 self._reserve(attempt.pending)
             else:
-                self._wait_for_room(attempt, left.verdict)
-        return left.verdict.code in _ROOM_IS_MISSING
+                self._wait_for_room(attempt, why)
+        return why.code in _ROOM_IS_MISSING
 
     def _wait_for_room(self, attempt: Attempt, why: model.Verdict) -> None:
         """Say which of the rules for gangs holds for one, and until when."""
         job, own = attempt.pending.job, attempt.pending.task_class
-        verdict, until_s = self._turns.explain_gang(job.id, why)
+        verdict, until_s = self._profile.draining.explain(job.id, why, self._state.view.now_s)
         self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
         for pending in attempt.classes:
             self._leave(pending, verdict)
@@ -146,7 +146,8 @@ class Plan:
 
     def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
         if pending.left:
-            self._left[pending.task_class.id] = diagnosis.Left(pending, verdict, pending.left)
+            pending.verdict = verdict
+            self._left[pending.task_class.id] = pending
 
     # For the shell
 
@@ -156,7 +157,7 @@ class Plan:
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
     @functools.cached_property
-    def newly_left(self) -> Mapping[model.ClassId, diagnosis.Left]:
+    def newly_left(self) -> Mapping[model.ClassId, PendingClass]:
         """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
@@ -171,27 +172,28 @@ class Plan:
             self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
         for pending in turns.without_room(as_before=False):
             self._leave(pending, diagnosis.refusal(pending, profile, state))
-        for left in self._left.values():
-            self._watch_pods(left.pending)
+        for pending in self._left.values():
+            self._watch_pods(pending)
         return self._left
 
     @functools.cached_property
-    def left(self) -> Mapping[model.ClassId, diagnosis.Left]:
+    def left(self) -> Mapping[model.ClassId, PendingClass]:
         """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
         found = dict(self.newly_left)
         for pending in self._turns.without_room(as_before=True):
             if pending.left:
-                found[pending.task_class.id] = diagnosis.Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
+                pending.verdict = diagnosis.UNSCHEDULABLE
+                found[pending.task_class.id] = pending
         return found
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Return why a class is pending; None if it is not. Computed on request, from the cycle's last state."""
-        left = self.left.get(task_class)
-        return None if left is None else diagnosis.explain(left, self._profile, self._state)
+        pending = self.left.get(task_class)
+        return None if pending is None else diagnosis.explain(pending, self._profile, self._state)
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """Return a diagnosis for each pending class."""
-        return [diagnosis.explain(left, self._profile, self._state) for left in self.left.values()]
+        return [diagnosis.explain(pending, self._profile, self._state) for pending in self.left.values()]
 
 
 def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:

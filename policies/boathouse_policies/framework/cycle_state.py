@@ -55,6 +55,7 @@ class PendingClass:
         place: Its place among the sorted classes.
         left: Its tasks that are still pending in this cycle.
         ideal: The class' own size, one task.
+        verdict: Why its tasks stay pending, once the cycle says so.
         moved: Nodes that are further from the input of what is left than they were when they were ranked.
     """
 
@@ -73,7 +74,10 @@ class PendingClass:
         "shape",
         "state",
         "task_class",
+        "verdict",
     )
+
+    verdict: model.Verdict
 
     def __init__(self, queued: QueuedClass, profile: Sizes, state: CycleState) -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class

@@ -8,7 +8,6 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Figure, Figures
-from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -23,20 +22,6 @@ _HOLDERS = 3
 RESERVED = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")
 NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that fit take no more in this cycle")
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
-
-
-@value(frozen=True, slots=True)
-class Left:
-    """A class of which tasks are left pending."""
-
-    pending: PendingClass
-    verdict: model.Verdict
-    count: int
-
-    @property
-    def least(self) -> model.IntVector:
-        """The smallest size that would have been placed, shape [R]."""
-        return self.pending.least
 
 
 def refusal(
@@ -70,15 +55,14 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     return nodes
 
 
-def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
-    """Diagnose from the state that the cycle ended with, over all nodes, offered or not."""
-    pending, verdict = left.pending, left.verdict
-    refusals = _refusals(pending, profile, state)
+def explain(pending: PendingClass, profile: Profile, state: CycleState) -> model.Diagnosis:
+    """Diagnose what is left of a class, over all nodes, offered or not, from the state that the cycle ended with."""
+    verdict, refusals = pending.verdict, _refusals(pending, profile, state)
     scarce = _scarce(pending, state, verdict.code) if verdict.code in _ABOUT_NODES else None
     return model.Diagnosis(
         task_class=pending.task_class.id,
         job=pending.job.id,
-        count=left.count,
+        count=pending.left,
         code=verdict.code,
         message=_message(verdict, refusals, state),
         refusals=refusals,

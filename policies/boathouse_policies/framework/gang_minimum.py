@@ -235,18 +235,14 @@ def seat(
     """Decide which executors get which places of expected ones, the last places first."""
     needed, left, seats = short_of(gang, executors), list(places), list[Seat]()
     pending = [executor for executor in executors if not executor.is_placed] if needed else []
-    due = sorted(
-        (executor for executor in pending if executor.due_s <= now_s),
-        key=lambda executor: (len(executor.id), executor.id),
-    )
-    equal = [executor for executor in due if replaces(executor, gang.executor) and not executor.is_held][:needed]
+    due = [executor for executor in pending if executor.due_s <= now_s and not executor.is_held]
+    due.sort(key=lambda executor: (len(executor.id), executor.id))
+    equal = [executor for executor in due if replaces(executor, gang.executor)][:needed]
     for executor in equal[: len(left)]:
         place = left.pop()
         seats.append(Seat(executor.id, place.node, (place.expected,)))
     open_places = needed - len(equal)
-    for executor in (
-        candidate for candidate in due if not candidate.is_held and not replaces(candidate, gang.executor)
-    ):
+    for executor in [executor for executor in due if not replaces(executor, gang.executor)]:
         if open_places <= 0:
             break
         if (found := _seat_of_several(executor, gang, left, nodes)) is not None:

@@ -225,11 +225,7 @@ class Ledger:
     # Nodes
 
     def set_node(self, node: model.Node) -> bool:
-        """Add a node or replace it.
-
-        Returns:
-            Whether anything changed: if so, wake the scheduling queue.
-        """
+        """Add a node or replace it; return whether anything changed: if so, wake the scheduling queue."""
         if self._nodes.get(node.name) == node:
             return False
         self._nodes[node.name] = node
@@ -239,10 +235,9 @@ class Ledger:
         return True
 
     def remove_node(self, name: model.NodeName) -> tuple[model.TaskId, ...]:
-        """Forget a node; its confirmed pods stay in the account, for the node may come back.
+        """Forget a node; return the tasks that were assumed on it, sorted: they wait again.
 
-        Returns:
-            The tasks that were assumed on it, sorted: they wait again.
+        Its confirmed pods stay in the account, for the node may come back.
         """
         if name not in self._nodes:
             return ()
@@ -277,11 +272,7 @@ class Ledger:
         self._enter(task.id, _Entry.assumed(placement, self._axis.amounts(placement.resources)))
 
     def observe(self, pod: Account) -> Freed | None:
-        """Take over what the watch shows of a pod that is not terminal.
-
-        Returns:
-            The room that came free by it (a resize, or another pod of the same name).
-        """
+        """Take over what the watch shows of a pod that is not terminal; return the room that came free by it."""
         known = self._entries.get(pod.id)
         if pod.node is None:
             is_replaced = known is not None and known.pod is not None and known.pod.uid != pod.uid
@@ -294,22 +285,14 @@ class Ledger:
         return self._replace(known, pod, pod.node)
 
     def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
-        """Remove a pod that is deleted or in a terminal phase, unless the UID is that of an earlier pod of the name.
-
-        Returns:
-            The room that came free.
-        """
+        """Remove a pod that is deleted or terminal; return the room that came free. Another UID changes nothing."""
         entry = self._entries.get(task)
         if entry is None or (uid is not None and entry.account.uid is not None and uid != entry.account.uid):
             return None
         return self._drop(task)
 
     def forget(self, task: model.TaskId) -> Freed | None:
-        """Take an assumption back after a known failure; nothing happens if the task is not assumed.
-
-        Returns:
-            The room that came free.
-        """
+        """Take an assumption back after a known failure, if the task is assumed; return the room that came free."""
         entry = self._entries.get(task)
         return self._drop(task) if entry is not None and entry.state is State.ASSUMED else None
 

@@ -167,12 +167,9 @@ class ShapeScore(Score, abc.ABC):
 
     @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """Return the score of a node for a size: numbers, or arrays that are broadcast against each other.
+        """Return the score of a node for a size: numbers by row, or arrays that are broadcast against each other.
 
-        Args:
-            sizes: The least size, by row.
-            free: What is free on the node, by row.
-            inverse: 1 / allocatable of the node, 0 where it has none, by row.
+        `inverse` is 1 / allocatable of the node, 0 where it has none.
         """
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:

@@ -7,6 +7,7 @@ order of classes.
 from __future__ import annotations
 
 import bisect
+import collections
 import dataclasses
 import math
 import operator
@@ -82,7 +83,7 @@ class TurnOrder:
         self._queues: dict[model.QueueName, _QueueTurns] = {}
         self._usage: dict[model.QueueName | Share, model.Amounts] = {}  # where it decides whose turn it is
         self._heaps: dict[Band, _Heap] = {}
-        self._reserved: dict[Share, int] = {}
+        self._reserved: collections.Counter[Share] = collections.Counter()
         self._kept: dict[model.QueueName | Share, model.Amounts] = {}  # what is free on nodes kept for gangs
         self.has_limits = in_order.has_limits
         self.orphans = [PendingClass(queued, profile, state) for queued in in_order.orphans]
@@ -251,10 +252,6 @@ class TurnOrder:
             pending.place = place
         return pending
 
-    def explain_gang(self, job: model.JobId, why: model.Verdict) -> tuple[model.Verdict, float]:
-        """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
-        return self._profile.draining.explain(job, why, self._queue, self._state.view.now_s)
-
     # Reserved nodes
 
     def _give_reserved_nodes_back(self) -> None:
@@ -266,8 +263,8 @@ class TurnOrder:
         behind = {owner for owner in set(reserved.values()) if self._is_behind(owner)}
         for node in [node for node, owner in reserved.items() if owner in behind]:
             self._state.release(node)
-        for place in self._places(reserved.values()):
-            self._count_reserved(self._sorted.queued[place].job)
+        owners = [self._sorted.queued[place].job for place in self._places(reserved.values())]
+        self._reserved.update((job.queue, job.namespace) for job in owners)
 
     def _release_forbidden(self, pod_counts: CycleCounts) -> None:
         """Release the nodes that other pods keep their owner from by now."""
@@ -278,10 +275,6 @@ class TurnOrder:
                 own, may = owner.task_class.id, judge.mask()
                 for node in [node for node, name in reserved.items() if name == own and not may[node]]:
                     self._state.release(node)
-
-    def _count_reserved(self, job: model.Job) -> None:
-        share = (job.queue, job.namespace)
-        self._reserved[share] = self._reserved.get(share, 0) + 1
 
     def _is_behind(self, owner: model.ClassId) -> bool:
         place = self._sorted.places.get(owner)
@@ -306,12 +299,12 @@ class TurnOrder:
         if namespaces == 1:
             return None
         part = max(1, len(self._state.view.layout) // namespaces)
-        return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
+        return max(0, min(pending.left, part - self._reserved[job.queue, job.namespace]))
 
     def reserved(self, pending: PendingClass) -> None:
         """Record that a node was reserved for a class."""
         self._asks_again = self._profile.reserve.passing_changes
-        self._count_reserved(pending.job)
+        self._reserved[pending.job.queue, pending.job.namespace] += 1
 
     def _next_owner(self) -> PendingClass | None:
         """Return the owners while every node on offer is reserved; after them, only those that may pass."""

@@ -26,6 +26,7 @@ The fourth, reservations, are worth what their owner is worth in the order, and 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -162,19 +163,19 @@ class Growing(Patience, Hooks):
     def __init__(self, order: fspy.SizeBased, otherwise: Patience) -> None:
         self._order, self._otherwise = order, otherwise
         self._waiting: dict[model.JobId, model.Job] = {}
-        self._left: dict[model.JobId, int] = {}
+        self._left: collections.Counter[model.JobId] = collections.Counter()
         self._since_s: dict[model.JobId, float] = {}
         self._before: dict[model.JobId, model.JobId] = {}  # who was found to go before an application in this cycle
         self._first: set[model.JobId] = set()  # applications that nobody goes before in this cycle
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Count what is pending of each job, where executors are pending too."""
-        self._left, self._waiting, self._before, self._first = {}, {}, {}, set()
+        self._left, self._waiting, self._before, self._first = collections.Counter(), {}, {}, set()
         classes, growing = queue.sorted_classes(), set()
         for queued in classes.queued if model.Stage.EXECUTOR in classes.stages else ():
             job = queued.job
             if queued.pool.count:
-                self._left[job.id] = self._left.get(job.id, 0) + queued.pool.count
+                self._left[job.id] += queued.pool.count
                 self._waiting[job.id] = job
                 if queued.task_class.stage is model.Stage.EXECUTOR:
                     growing.add(job.id)
@@ -182,15 +183,11 @@ class Growing(Patience, Hooks):
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Count a placed task."""
-        self._count(assignment, -1)
+        self._left[assignment.pending.job.id] -= 1
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Count a task whose placement was taken back."""
-        self._count(assignment, +1)
-
-    def _count(self, assignment: Assignment, step: int) -> None:
-        job = assignment.pending.job.id
-        self._left[job] = self._left.get(job, 0) + step
+        self._left[assignment.pending.job.id] += 1
 
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """Return that executors beyond the minimum wait while somebody goes before; None takes the node."""
@@ -207,7 +204,7 @@ class Growing(Patience, Hooks):
         if job.id in self._first or state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
             return False
         known = self._before.get(job.id)
-        if known is None or self._left.get(known, 0) <= 0:
+        if known is None or self._left[known] <= 0:
             others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
             known = next((other.id for other in others if self._order.precedes(other, job, state, 1.0)), None)
             if known is None:

@@ -313,11 +313,7 @@ class Tallies:
         return (*self._selecting.version(namespace), *self._forbidding.version(namespace))
 
     def shown(self, namespace: str, key: str, value: str) -> str | None:
-        """Return what selectors tell apart of a label of a namespace's pods.
-
-        Returns:
-            The value if a selector names it, `OTHER_VALUE` if one depends on the label, else None.
-        """
+        """Return what selectors tell apart of a label of a namespace's pods: its value, `OTHER_VALUE`, or None."""
         indexes = self._selecting, self._forbidding
         if any(index.mentions(namespace, (key, value)) for index in indexes):
             return value

@@ -247,11 +247,7 @@ class SchedulingQueue:
     def apply(self, plan: CycleResult, now_s: float, *, park: bool = True) -> None:
         """Remove the tasks that the plan placed, and make the classes unschedulable that it left pending.
 
-        Args:
-            plan: What the cycle decided.
-            now_s: The shell's time.
-            park: Whether to make classes unschedulable. A shell that offers nodes one by one does not: the next node
-                may take their tasks.
+        A shell that offers nodes one by one does not park classes: the next node may take their tasks.
         """
         left = plan.newly_left if park else {}  # worked out before anything is taken out
         self.kept_room.replace(plan.kept)
@@ -326,12 +322,9 @@ class SchedulingQueue:
     def back_off(
         self, task: model.TaskId, task_class: model.ClassId, now_s: float, *, at_least_s: float = 0.0
     ) -> float:
-        """Make a task whose request failed pending again after 1, 2, 4, 8, 10, 10 ... seconds, or later.
+        """Make a task whose request failed pending again after 1, 2, 4, 8, 10, 10 ... seconds; return the delay.
 
-        A server's Retry-After, or a quota, may require a longer delay.
-
-        Returns:
-            The delay in seconds; 0 if the task is not submitted any more.
+        It is longer where a server's Retry-After, or a quota, requires that, and 0 for a task that is not submitted.
         """
         queued = self._classes.get(task_class)
         if queued is None or not queued.pool.knows(task):
@@ -385,11 +378,7 @@ class SchedulingQueue:
         self._wake(Wake.QUEUES)
 
     def tick(self, now_s: float) -> bool:
-        """Wake classes and tasks whose time is up.
-
-        Returns:
-            Whether there is a reason to run a cycle.
-        """
+        """Wake classes and tasks whose time is up; return whether there is a reason to run a cycle."""
         for task, class_id in self._backoffs.over(now_s):
             self.put_back(task, class_id)
         self._activate(self._unschedulable.woken_by_time(now_s))

@@ -196,10 +196,8 @@ class UnschedulableClasses:
         """Compare the room that came free since the last call with the sizes of all unschedulable classes.
 
         Of several nodes the most of each resource counts. This is one comparison; now and then it matches a class for
-        which no single node has room. Classes for which room alone decides are marked in `matches_freed`.
-
-        Returns:
-            The other classes that the room fits: they may fit elsewhere too by now.
+        which no single node has room. Classes for which room alone decides are marked in `matches_freed`. The others
+        are returned, for they may fit elsewhere too by now.
         """
         rooms, self.unmatched = self.unmatched, {}
         self.freed.update(rooms)
