@@ -45,11 +45,7 @@ HEARTBEAT_S = 1.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InTurn(Score):
-    """Score of executors: the node whose turn it is.
-
-    Attributes:
-        spread: Whether each node gets one executor before the next round begins, or as many as fit before the next.
-    """
+    """The node whose turn it is: each gets one executor in a round if they are spread, else as many as fit."""
 
     spread: bool
 

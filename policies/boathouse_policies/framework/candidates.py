@@ -137,7 +137,6 @@ class Table:
     Attributes:
         nodes: The places of the nodes, ascending, shape [K].
         where: The same to pick them from a column.
-        listed: The same as plain numbers.
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
         compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
     """

@@ -26,11 +26,7 @@ if TYPE_CHECKING:
 
 
 class Plan:
-    """The decisions of a cycle, in the order in which they were made, and what it leaves pending.
-
-    Attributes:
-        kept: The room that is kept for a gang until more comes free.
-    """
+    """The decisions of a cycle, in the order in which they were made, and what it leaves pending."""
 
     kept: Sequence[KeptPart] = ()
 

@@ -37,11 +37,7 @@ ASKED_AGAIN_S = 10.0
 
 
 class Draining:
-    """Chooses the gang for which room is kept, and ends that.
-
-    Attributes:
-        kept: What the last cycle kept for it.
-    """
+    """Chooses the gang for which room is kept, and ends that. What the last cycle kept for it is `kept`."""
 
     def __init__(self) -> None:
         self.job: model.JobId | None = None

@@ -124,14 +124,9 @@ _TOO_LARGE = 1 << 63
 
 
 class Eligibility:
-    """Which nodes a set of constraints allows. Immutable.
+    """Which nodes a set of constraints allows, as a mask, shape [N]. Immutable.
 
-    Args:
-        nodes: The nodes.
-
-    Attributes:
-        nodes: The nodes. It holds no more of a layout: a class that is unschedulable for long may keep it.
-        mask: True where allowed, shape [N].
+    It holds no more of a layout than the nodes: a class that is unschedulable for long may keep it.
     """
 
     def __init__(self, nodes: Sequence[model.Node], refusals: Sequence[str | None]) -> None:
@@ -150,12 +145,10 @@ class Eligibility:
 
 
 class Eligibilities:
-    """Static masks by constraints: computed once, then updated for the nodes that changed.
+    """Static masks by constraints, a memo: computed once, then updated for the nodes that changed.
 
     Kept for as long as a class that waits has these constraints, and the last ones beyond that: `_NODES_KEPT` nodes of
     all of them together.
-
-    A memo: what it answers depends on its arguments alone.
     """
 
     def __init__(self) -> None:

@@ -32,10 +32,7 @@ class Placed(NamedTuple):
 
 
 class _Counts:
-    """The count of each domain of a topology key, placements of the cycle included.
-
-    Args:
-        among: The only nodes that count; None for all.
+    """The count of each domain of a topology key, of some nodes or all, placements of the cycle included.
 
     Attributes:
         sums: The counts, and 0 for the nodes without the key, shape [D + 1].
@@ -89,11 +86,7 @@ class SpreadCounts:
 
 
 class Judge:
-    """Which nodes a class may use now.
-
-    Attributes:
-        decides: Whether any node may be refused: pods may forbid others by labels that no node has.
-    """
+    """Which nodes a class may use now. It decides nothing where pods forbid others by labels that no node has."""
 
     def __init__(self, rules: Rules, constraints: model.Constraints, view: ClusterView) -> None:
         layout = view.layout

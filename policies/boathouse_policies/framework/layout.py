@@ -47,8 +47,7 @@ class Groups:
     """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group.
 
     Attributes:
-        of: The group of each node, shape [N].
-        places: The same as plain numbers.
+        of: The group of each node, shape [N]; `places` as plain numbers.
         members: The places of each group's nodes, ascending.
         spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
     """
@@ -72,9 +71,8 @@ class Domains:
     """The nodes by the value of a label, as columns.
 
     Attributes:
-        of: The domain of each node, and their number for a node without the label, shape [N].
+        of: The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
         exist: Which nodes have the label, shape [N].
-        places: `of` as plain numbers.
     """
 
     def __init__(self, values: Iterable[str | None]) -> None:

@@ -56,8 +56,7 @@ class Account:
     """What one pod takes.
 
     Attributes:
-        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated while a resize is on its
-            way.
+        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated during a resize.
         uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
         is_long_running: Whether nobody expects it to end: it is no task of a job of ours, or one that restarts.
     """
@@ -96,11 +95,7 @@ class Freed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """Differences between ledger and LIST; falsy where there are none. Seen twice, it is a fault.
-
-    Attributes:
-        different_pods: Node, UID, resources, host ports, or what pod affinity sees of them differ.
-    """
+    """Differences between ledger and LIST; falsy where there are none. Seen twice, it is a fault."""
 
     missing_pods: tuple[model.TaskId, ...] = ()
     ghost_pods: tuple[model.TaskId, ...] = ()
@@ -115,17 +110,13 @@ class Drift:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Entry:
-    """A pod in the ledger: what was assumed of it, until it is observed.
-
-    Attributes:
-        counted: The class that it counts for; None where no class needs that, for it does not start with others.
-    """
+    """A pod in the ledger: what was assumed of it, until it is observed."""
 
     node: model.NodeName
     amounts: model.Amounts
     job: model.JobId | None
     share: Share | None
-    counted: model.ClassId | None
+    counted: model.ClassId | None  # None where no class needs that, for it does not start with others
     host_ports: tuple[model.HostPort, ...]
     placement: model.Placement | None = None
     pod: Account | None = None
@@ -193,14 +184,7 @@ class _Entry:
 
 
 class Ledger:
-    """The single account of what nodes hold. See the module's docstring for the states.
-
-    Args:
-        axis: Shared with the scheduling queue.
-
-    Attributes:
-        tallies: What pod affinity counts; the shell notes the labels of namespaces there.
-    """
+    """The single account of what nodes hold (see the module's docstring). The scheduling queue shares its axis."""
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis

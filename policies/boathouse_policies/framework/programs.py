@@ -16,12 +16,7 @@ V = TypeVar("V")
 
 
 class Programs(dict[str, V]):
-    """Values by program, `NAMESPACE/...`, in the order of their last use, of which a limited number is kept.
-
-    Args:
-        kept: Maximum number of programs.
-        of_group: Maximum number of a namespace's programs; None for no other limit than `kept`.
-    """
+    """Values by program, `NAMESPACE/...`, in the order of their last use: so many, and so many of a namespace."""
 
     def __init__(self, kept: int, of_group: int | None = None) -> None:
         super().__init__()

@@ -89,11 +89,7 @@ class JobOrder:
 
 
 class Question:
-    """What filters, scores, sizers and reserves share: what of a class their answers depend on.
-
-    Attributes:
-        by_shape: Whether they depend on the class' shape alone, so that classes of a shape share them.
-    """
+    """What filters, scores, sizers and reserves share: what of a class answers depend on, perhaps its shape alone."""
 
     by_shape = False
 
@@ -107,11 +103,7 @@ class Question:
 
 
 class NodeQuestion(Question):
-    """Which nodes pass.
-
-    Attributes:
-        by_node: Whether it costs less to ask for a few nodes one by one than to ask for a mask.
-    """
+    """Which nodes pass. `by_node` says that to ask for a few nodes one by one costs less than to ask for a mask."""
 
     by_node = False
 

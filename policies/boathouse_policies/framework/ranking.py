@@ -30,7 +30,6 @@ class Ranking:
 
     Attributes:
         scores: -inf where none of them may go, length K: a list of few, a column of many.
-        questions: Who is asked beside the candidates.
         refused: Indices of nodes that the sizer refused.
     """
 

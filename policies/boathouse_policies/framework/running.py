@@ -32,7 +32,6 @@ class RunningTask:
     Attributes:
         resources: What it holds; of a suspended task, what it holds when it goes on.
         started_s: When its container began to run; None before.
-        pause: Its suspension; None if it is not suspended.
         second_of: Of a second attempt, the task that it repeats; else None.
     """
 
@@ -65,12 +64,7 @@ class Follower:
 
 
 class RunningTasks(Observer):
-    """Keeps account of running tasks.
-
-    Attributes:
-        tasks: By id, in the order in which they were placed.
-        suspended: Those of them that are suspended.
-    """
+    """Keeps account of running tasks, those that are suspended too, in the order in which they were placed."""
 
     def __init__(self) -> None:
         self.tasks: dict[model.TaskId, RunningTask] = {}

@@ -39,7 +39,6 @@ class _QueueTurns:
     """A queue that has turns in this cycle.
 
     Attributes:
-        queue: The queue.
         namespaces: How many namespaces share the queue, those that have no turn in this cycle included.
         heaps: The heaps of each namespace, the highest priority first; the namespaces in the order of their names.
         share: The dominant share of the queue over its weight.
@@ -65,8 +64,6 @@ class TurnOrder:
 
     Attributes:
         drained: The gang for which room is kept as it comes free.
-        rankings: Where each class may go.
-        has_limits: Whether any queue has limits.
         orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 

@@ -90,12 +90,7 @@ class Diagnosis:
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """What is decided of a task that starts.
-
-    Attributes:
-        distance: How far its input is.
-        figures: What the policies computed to decide this, by name.
-    """
+    """What is decided of a task that starts, with the figures that policies computed to decide this, by name."""
 
     task: Task
     task_class: TaskClass
@@ -118,11 +113,7 @@ class Bind(_Start):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Pending:
-    """What is decided of a class that stays pending.
-
-    Attributes:
-        until_s: When to consider the class again without an event; None for at the next event.
-    """
+    """What is decided of a class that stays pending, until an event or a time."""
 
     task_class: TaskClass
     job: Job
@@ -137,12 +128,7 @@ class Wait(_Pending):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Reservation(_Pending):
-    """Reserve a node for a class, or room on it for an expected task.
-
-    Attributes:
-        task: The expected task for which room is reserved.
-        resources: How much of the node is reserved for the task.
-    """
+    """Reserve a node for a class, or so much room on it for an expected task."""
 
     node: NodeName
     task: Task | None = None
@@ -151,11 +137,7 @@ class Reservation(_Pending):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _OfRunning:
-    """What is decided of a running task.
-
-    Attributes:
-        node: Where it runs; of a second attempt, where that one runs.
-    """
+    """What is decided of a running task; the node of a second attempt is where that one runs."""
 
     task: Task
     node: NodeName
@@ -197,11 +179,7 @@ class Scale:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Speculate(_OfRunning):
-    """Start a second attempt of a running task that is slow: the first to end wins, and the other is ended.
-
-    Attributes:
-        avoids: Nodes on which it must not run, beside that of the first attempt.
-    """
+    """Start a second attempt of a running task that is slow, on other nodes than it avoids: the first to end wins."""
 
     attempt: TaskId
     avoids: tuple[NodeName, ...] = ()

@@ -62,11 +62,7 @@ class Submitted(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Placed(_OfTask):
-    """A task was given a node and a size; its pod is on the way.
-
-    Attributes:
-        second_of: Of a second attempt, the task that it repeats; else None.
-    """
+    """A task, or a second attempt of one, was given a node and a size; its pod is on the way."""
 
     resources: Resources
     distance: Distance
@@ -160,11 +156,7 @@ class NodeChanged(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Measured(_Event):
-    """What a node's own instruments show.
-
-    Attributes:
-        usage: By name: `cpu_cores`, `disk_bytes_per_s`, `network_bytes_per_s`; what is not measured is missing.
-    """
+    """What a node's own instruments show: `cpu_cores`, `disk_bytes_per_s`, `network_bytes_per_s`, if measured."""
 
     name: NodeName
     usage: Mapping[str, float]

@@ -163,8 +163,7 @@ class PodSet:
 class PodTerm:
     """A required term of pod affinity or anti-affinity: some, or none, of these pods in the node's domain.
 
-    Attributes:
-        topology_key: Nodes with equal values of this label are one domain.
+    Nodes with equal values of the label `topology_key` are one domain.
     """
 
     topology_key: str

@@ -102,13 +102,7 @@ class Estimates(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """Estimates that do not depend on what a task is given.
-
-    Attributes:
-        seconds: Run time of one task; None for not known.
-        read_bytes: What one task reads; None for not known.
-        sigma_s: Standard deviation of a run time; None for not known.
-    """
+    """Estimates that do not depend on what a task is given; None for what is not known."""
 
     seconds: float | None = None
     read_bytes: int | None = None

@@ -60,12 +60,7 @@ class Part(enum.StrEnum):
 
 
 class Effect(NamedTuple):
-    """What decisions did to the sum of the jobs' completion times.
-
-    Attributes:
-        predicted_s: What they were to save.
-        realised_s: What they saved; below 0 what they cost.
-    """
+    """What decisions saved of the sum of the jobs' completion times, below 0 what they cost, and were to save."""
 
     decisions: int = 0
     predicted_s: float = 0.0
@@ -80,10 +75,9 @@ _NO_EFFECT: Final = Effect()
 
 
 class Off(NamedTuple):
-    """A part that does not act for a job.
+    """A part that does not act for a job until it tries again.
 
     Attributes:
-        until_s: When it tries again.
         effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
     """
 

@@ -75,11 +75,7 @@ COPY_SHARE = 1 / 3
 
 
 class Worth(NamedTuple):
-    """What a decision is expected to change in the sum of completion times.
-
-    Attributes:
-        deviation_s: The standard deviation of the difference.
-    """
+    """What a decision is expected to change in the sum of completion times, with the standard deviation of that."""
 
     gain_s: float
     cost_s: float
@@ -380,13 +376,7 @@ class Smaller(yarn_me.Elasticity):
 
 @dataclasses.dataclass(slots=True)
 class _Loan:
-    """A suspension, and what is kept of it to see what it was worth.
-
-    Attributes:
-        gain_per_s: What its CPU is worth while a map uses it.
-        worth: What was expected of it.
-        used_s: Since when a map uses its CPU.
-    """
+    """A suspension, and what is kept of it to see what it was worth; `used_s` is since when a map uses its CPU."""
 
     decided_s: float
     until_s: float

@@ -64,11 +64,7 @@ class Table(Programs[_Added]):
 
 
 class Maxima(Programs[float]):
-    """Bytes by key, the least recently updated first.
-
-    Args:
-        dumped: A dump to begin with, of which invalid entries are left out.
-    """
+    """Bytes by key, the least recently updated first. Of a dump, invalid entries are left out."""
 
     def __init__(self, dumped: object = None) -> None:
         super().__init__(PROGRAMS_KEPT, NAMESPACE_KEPT)
@@ -110,12 +106,7 @@ _LEAST_DEVIATION: Final = 0.05
 
 
 class Estimate(NamedTuple):
-    """The run time of a task.
-
-    Attributes:
-        deviation_s: The standard deviation of one task from that, with what is not known of the line.
-        runs: How many runs it rests on; older ones count less.
-    """
+    """The run time of a task, its deviation with what is not known of the line, and how many runs it rests on."""
 
     mean_s: float
     deviation_s: float

@@ -79,13 +79,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
-    """What a task did with its memory; 0 for what was not measured.
-
-    Attributes:
-        spilled_bytes: What it wrote to disk for want of memory.
-        spill_bytes_per_s: The rate at which it wrote and read that.
-        peak_bytes: Peak memory of its command.
-    """
+    """What a task did with its memory, and the peak memory of its command; 0 for what was not measured."""
 
     memory_bytes: int = 0
     spilled_bytes: float = 0.0
@@ -97,11 +91,7 @@ _UNMEASURED: Final = MemoryUse()
 
 
 class Learner:
-    """Run times of programs.
-
-    Attributes:
-        error: Running mean of how far estimates for tasks with less memory were off, as a share; None before the first.
-    """
+    """Run times of programs, and the mean share by which estimates for tasks with less memory were off, if any."""
 
     def __init__(self) -> None:
         self.error: float | None = None

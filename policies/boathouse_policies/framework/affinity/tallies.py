@@ -36,11 +36,7 @@ OTHER_VALUE = "*"
 
 @value(frozen=True, slots=True, kw_only=True)
 class Resident:
-    """What affinity sees of a pod.
-
-    Attributes:
-        is_ending: Whether it is being deleted: topology spread does not count it.
-    """
+    """What affinity sees of a pod; topology spread does not count one that is being deleted."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -50,11 +46,7 @@ class Resident:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Pods that belong to each of some sets.
-
-    Attributes:
-        sets: The sets: one for a term of anti-affinity or a spread constraint, those of all terms for affinity.
-    """
+    """Pods that belong to each of some sets: that of a term of anti-affinity or spread, or all terms' of affinity."""
 
     sets: tuple[model.PodSet, ...]
     skips_ending: bool = False
@@ -65,8 +57,7 @@ class Tally:
 
     Attributes:
         sets: A pod counts, or is concerned, that belongs to each of these sets.
-        topology_key: The topology key of a term of anti-affinity; empty for a selection.
-        by_node: The count of each node, without zeros.
+        topology_key: That of a term of anti-affinity; empty for a selection.
         waiting: Classes that another count may help.
     """
 
@@ -111,11 +102,7 @@ class Tally:
 
 
 class Tallies:
-    """All pods by namespace, and the tallies that they change. Writers: the ledger, and the shell for namespaces.
-
-    Attributes:
-        declared_by: Whose pending classes were declared last.
-    """
+    """All pods by namespace, and the tallies that they change. Writers: the ledger, and the shell for namespaces."""
 
     def __init__(self) -> None:
         self._namespace_of: dict[model.TaskId, str] = {}

@@ -159,14 +159,10 @@ class Picker:
 
 
 class Closeness:
-    """The nearest pending input of one class, for each node of a layout.
-
-    Args:
-        pool: The class' tasks: those that are pending when it is made count.
-        by_host: Whether virtual machines on the host of the input are closer than others of its rack.
+    """The nearest input of the tasks of a class that are pending now, for each node of a layout.
 
     Attributes:
-        levels: A `model.Distance` for each node, shape [N].
+        levels: A `model.Distance` for each node, shape [N]; without `by_host`, never that of a host.
     """
 
     def __init__(self, pool: TaskPool, layout: Layout, *, by_host: bool = True) -> None:

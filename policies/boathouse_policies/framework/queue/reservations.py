@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reservations(dict[model.NodeName, model.ClassId]):
-    """The class that each reserved node is for, over cycles: nodes are set and deleted one by one.
-
-    Args:
-        jobs: The same by job, in the order in which they are served.
-    """
+    """The class that each reserved node is for, over cycles: nodes are set and deleted one by one."""
 
     def __init__(
         self,
@@ -98,11 +94,7 @@ class KeptPart(NamedTuple):
 
 
 class KeptRoom:
-    """The room that is kept for the gangs in a scheduling queue: parts of nodes, and whole nodes.
-
-    Args:
-        starts_whole: Returns whether a class is of a gang that is in the queue.
-    """
+    """The room that is kept for gangs that a scheduling queue starts whole: parts of nodes, and whole nodes."""
 
     def __init__(self, reservations: Reservations, starts_whole: Callable[[model.ClassId], bool]) -> None:
         self._reservations, self._starts_whole = reservations, starts_whole

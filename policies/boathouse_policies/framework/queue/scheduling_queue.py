@@ -81,10 +81,7 @@ class CycleResult(Protocol):
 
 
 class SchedulingQueue:
-    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it.
-
-    Args:
-        axis: Shared with the ledger.
+    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it. The ledger shares its axis.
 
     Attributes:
         reserved: The class that each reserved node is for: the profile's reservations, over cycles.
@@ -394,11 +391,7 @@ class SchedulingQueue:
 
 
 class Backoffs:
-    """Tasks whose request failed, and when they are pending again: the newest entry of a task counts.
-
-    Attributes:
-        until_s: When each of them is pending again.
-    """
+    """Tasks whose request failed, and until when: the newest entry of a task counts."""
 
     def __init__(self) -> None:
         self._failures: collections.Counter[model.TaskId] = collections.Counter()
