@@ -98,7 +98,8 @@ class PendingClass:
     def picker(self) -> Picker:
         """Its tasks."""
         if self._picker is None:
-            self._picker = self.queued.picker(self.state.view.layout, sees_hosts=self._sees_hosts)
+            layout = self.state.view.layout
+            self._picker = Picker(self.queued.pool, layout.topology if self._sees_hosts else layout.hostless)
         return self._picker
 
     @property

@@ -289,10 +289,6 @@ class QueuedClass:
             known = self._rules = rules_of(pod, own.constraints, tallies)
         return known
 
-    def picker(self, layout: Layout, *, sees_hosts: bool) -> Picker:
-        """Return what takes its tasks in one cycle."""
-        return Picker(self.pool, layout.topology if sees_hosts else layout.hostless)
-
     def closeness(self, layout: Layout, *, sees_hosts: bool) -> Closeness:
         """Return how close the nodes are to pending input: a memo, as long as it is right."""
         known = self._closeness

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.queue.queued_class import QueuedClass
@@ -98,11 +98,7 @@ class KeptRoom:
 
     def __init__(self, reservations: Reservations, starts_whole: Callable[[model.ClassId], bool]) -> None:
         self._reservations, self._starts_whole = reservations, starts_whole
-        self._parts: Sequence[KeptPart] = ()
-
-    def replace(self, parts: Iterable[KeptPart]) -> None:
-        """Note the parts that the last cycle kept; whole nodes are those of the reservations."""
-        self._parts = tuple(parts)
+        self.parts: Sequence[KeptPart] = ()  # of the last cycle
 
     def nodes(self) -> set[model.NodeName]:
         """Return the nodes on which anything is kept."""
@@ -139,4 +135,4 @@ class KeptRoom:
         return tuple(max(0, amount - max(0, rest)) for amount, rest in zip(free, self.left(node, free), strict=True))
 
     def _current(self) -> Iterator[KeptPart]:
-        return (part for part in self._parts if self._starts_whole(part.task_class))
+        return (part for part in self.parts if self._starts_whole(part.task_class))

@@ -228,7 +228,7 @@ class SchedulingQueue:
 
     def next_wake_s(self) -> float:
         """Return when `tick` has something to do; infinity if never."""
-        return min(self._backoffs.next_s(), self._unschedulable.next_s())
+        return min(self._backoffs.next_s(), self._unschedulable.earliest_s)
 
     def frozen(self) -> SchedulingQueue:
         """Return a queue with the same pending tasks, all of them active, and without reservations."""
@@ -247,7 +247,7 @@ class SchedulingQueue:
         A shell that offers nodes one by one does not park classes: the next node may take their tasks.
         """
         left = plan.newly_left if park else {}  # worked out before anything is taken out
-        self.kept_room.replace(plan.kept)
+        self.kept_room.parts = plan.kept
         released = False
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
