@@ -30,12 +30,10 @@ class Sizes(Protocol):
     @property
     def sizer(self) -> LeastSizes:
         """How small its tasks may be made."""
-        ...
 
     @property
     def sees_hosts(self) -> bool:
         """Whether virtual machines on the host of the input are closer than others of its rack."""
-        ...
 
 
 class Assignment(NamedTuple):
@@ -311,21 +309,19 @@ class CycleState:
 
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self._change(assignment.node, operator.add, assignment.amounts)
-        pending = assignment.pending
-        self._uncounted.append((operator.sub, pending.job.id, pending.task_class.id, assignment.amounts))
-        ports = assignment.pending.task_class.constraints.host_ports
-        if ports:
-            left = list(self.ports[assignment.node])
-            for port in ports:
-                left.remove(port)
-            self.ports[assignment.node] = tuple(left)
+        pending, _, node, _, amounts = assignment
+        self._change(node, operator.add, amounts)
+        self._uncounted.append((operator.sub, pending.job.id, pending.task_class.id, amounts))
+        for port in pending.task_class.constraints.host_ports:
+            left = list(self.ports[node])
+            left.remove(port)
+            self.ports[node] = tuple(left)
         if self.pod_counts is not None:
-            self.pod_counts.place(pending.queued, assignment.node, -1)
+            self.pod_counts.place(pending.queued, node, -1)
         if self.view.max_per_node is not None:
-            self._placed_on[assignment.node] -= 1
-            if assignment.node in self.withdrawn:
-                self.withdrawn.discard(assignment.node)
+            self._placed_on[node] -= 1
+            if node in self.withdrawn:
+                self.withdrawn.discard(node)
                 self._offered = None
                 self.offers += 1
                 self.exhausted = False

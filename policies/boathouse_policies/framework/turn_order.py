@@ -519,7 +519,6 @@ class TurnOrder:
             self._line_up(jobs)
 
     def _move(self, job: int, key: float) -> None:
-        """Set a job's key."""
         before = self._keys[job]
         if key == before or before != before:  # noqa: PLR0124 - it has no turn any more
             return

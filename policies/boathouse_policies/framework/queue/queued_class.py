@@ -230,7 +230,6 @@ class LeastSizes(Protocol):
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest size that may be decided."""
-        ...
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -48,12 +48,10 @@ class LeftPending(Protocol):
     @property
     def least(self) -> model.IntVector:
         """The smallest size that would have been placed, shape [R]."""
-        ...
 
     @property
     def verdict(self) -> model.Verdict:
         """Why it is pending."""
-        ...
 
 
 class CycleResult(Protocol):
@@ -62,22 +60,18 @@ class CycleResult(Protocol):
     @property
     def decisions(self) -> Sequence[model.Decision]:
         """What the shell carries out."""
-        ...
 
     @property
     def released(self) -> Sequence[model.NodeName]:
         """Nodes that are no longer reserved."""
-        ...
 
     @property
     def newly_left(self) -> Mapping[model.ClassId, LeftPending]:
         """The classes that had a turn, or are unschedulable for the first time."""
-        ...
 
     @property
     def kept(self) -> Sequence[KeptPart]:
         """The room that is kept for a gang until more comes free."""
-        ...
 
 
 class SchedulingQueue:

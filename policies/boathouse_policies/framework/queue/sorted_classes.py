@@ -32,7 +32,6 @@ class LastingOrder(Protocol):
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
         """Return the key of a job with this usage, by row."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
