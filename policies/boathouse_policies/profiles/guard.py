@@ -138,9 +138,8 @@ class Guard(Observer, Figures):
 
     def allows(self, part: Part, job: model.Job, now_s: float) -> bool:
         """Return whether a part may act for a job."""
-        record = self._records.get(key_of(part, job))
-        is_off = record is not None and now_s < record.off_until_s
-        return not is_off and now_s >= self._off.get(part, 0.0)
+        record = self._records.get(key_of(part, job), _NOTHING)
+        return now_s >= max(record.off_until_s, self._off.get(part, 0.0))
 
     def off(self, job: model.Job, now_s: float) -> Sequence[Off]:
         """Return the parts that do not act for a job, because their decisions did harm."""
