@@ -161,12 +161,12 @@ class World:
         ]
         tasks = [model.Task(id=model.TaskId(task_class.id), task_class=task_class.id) for task_class in classes]
         self.queue.submit(job, classes, tasks)
-        self.ledger.declare(self.queue.sorted_classes())  # the operator admits new selectors at a limited rate
+        self.queue.sorted_classes().declare(self.ledger.tallies)  # the operator admits new selectors at a limited rate
 
     def cycle(self, most: int | None = None) -> tuple[int, float]:
         """Return one cycle with what follows from it: (placements, CPU seconds)."""
         start = time.process_time()
-        self.queue.wake(self.ledger.take_woken())
+        self.queue.wake(self.ledger.tallies.take_woken())
         plan = framework.run_cycle(self.queue, self.profile, self.ledger.snapshot(0.0, max_per_node=most))
         placements = [one for one in plan.decisions if isinstance(one, model.Create | model.Bind)]
         self.queue.apply(plan, 0.0)

@@ -120,7 +120,7 @@ class AffinityShell(core.Shell):
         self.nodes, self.namespaces = {node.name: node for node in nodes}, namespaces
         self.pods: dict[str, reference.Pod] = {}
         for name, labels in namespaces.items():
-            self.ledger.set_namespace(name, labels)
+            self.ledger.tallies.set_namespace(name, labels)
 
     def set_node(self, node: model.Node) -> None:
         """Add or change a node."""
@@ -130,7 +130,7 @@ class AffinityShell(core.Shell):
     def set_namespace(self, name: str, labels: dict[str, str]) -> None:
         """Set the labels of a namespace."""
         self.namespaces[name] = labels
-        self.ledger.set_namespace(name, labels)
+        self.ledger.tallies.set_namespace(name, labels)
 
     def observe(self, name: str, pod: reference.Pod) -> None:
         """Observe a pod of another scheduler."""
@@ -161,7 +161,7 @@ class AffinityShell(core.Shell):
         """
         cycles = []
         for _ in range(200):
-            self.queue.wake(self.ledger.take_woken())
+            self.queue.wake(self.ledger.tallies.take_woken())
             if not self.queue.tick(self.now_s):
                 return cycles
             cycles.append([self._placed(placement) for placement in core.placements(self.cycle())])

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def pending(plan: framework.Plan) -> list[Pending]:
     """Return what a cycle left pending. Ask before the plan is settled."""
-    return [Pending(str(name), str(one.verdict.code), one.count) for name, one in plan.left.items()]
+    return [Pending(str(name), str(one.verdict.code), one.left) for name, one in plan.left.items()]
 
 
 def diagnoses(plan: framework.Plan) -> Sequence[model.Diagnosis]:

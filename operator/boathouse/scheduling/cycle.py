@@ -42,15 +42,15 @@ def run(
     """
     plan = framework.run_cycle(queue, profile, view)
     diagnoses: dict[model.ClassId, tuple[model.Diagnosis, str]] = {}
-    for class_id, left in plan.left.items():
-        if wants(class_id, left.verdict.code) and (diagnosis := plan.diagnosis(class_id)) is not None:
-            diagnoses[class_id] = diagnosis, left.pending.job.namespace
+    for class_id, pending in plan.left.items():
+        if wants(class_id, pending.verdict.code) and (diagnosis := plan.diagnosis(class_id)) is not None:
+            diagnoses[class_id] = diagnosis, pending.job.namespace
     result = CycleResult(
         decisions=plan.decisions,
         placed=frozenset(
             decision.task_class.id for decision in plan.decisions if isinstance(decision, model.Create | model.Bind)
         ),
-        left={class_id: left.verdict.code for class_id, left in plan.left.items()},
+        left={class_id: pending.verdict.code for class_id, pending in plan.left.items()},
         diagnoses=diagnoses,
     )
     planned(plan)

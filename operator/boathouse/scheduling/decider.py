@@ -138,7 +138,7 @@ class Decider(Part):
     def next_s(self) -> float:
         """Return when `decide` is due without an event; infinity for never."""
         parts = (self._exclusions, self._ahead, self._conditions, self._jobs, self._reservations)
-        if self._ledger.has_woken:
+        if self._ledger.tallies.has_woken:
             return -math.inf
         due_s = min(self._queue.next_wake_s(), self._conditions_due_s, *(part.next_s() for part in parts))
         return due_s if self._is_idle() else min(due_s, self._cycle_s + ADVISED_EVERY_S)
@@ -151,10 +151,11 @@ class Decider(Part):
         self._jobs.probe()
         yield from self._reservations.decide()
         self._state.sync_jobs()
-        self._ledger.declare(self._queue.sorted_classes())
-        if self._jobs.reclassify(self._ledger.take_mentioned()):
+        tallies = self._ledger.tallies
+        self._queue.sorted_classes().declare(tallies)
+        if self._jobs.reclassify(tallies.take_mentioned()):
             self._state.sync_jobs()
-        self._queue.wake(self._ledger.take_woken())
+        self._queue.wake(tallies.take_woken())
         if self._exclusions.expire():
             self._queue.nodes_changed()
         now_s, result = self._clock(), None

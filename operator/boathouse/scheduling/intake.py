@@ -148,7 +148,7 @@ class Intake(Part):
         """Take in a change of a namespace's labels."""
         before = change.old.metadata.labels if isinstance(change, store.Modified | store.Deleted) else {}
         labels = None if isinstance(change, store.Deleted) else change.new.metadata.labels
-        self._ledger.set_namespace(change.key, labels)
+        self._ledger.tallies.set_namespace(change.key, labels)
         if before.get(names.LABEL_QUEUE) != (labels or {}).get(names.LABEL_QUEUE):
             for row in self._pods.waiting():  # pods that wait there may name the queue
                 if row.namespace == change.key:
@@ -242,7 +242,7 @@ class Intake(Part):
                     self._jobs.mark_changed(row)
             elif row.state is None or row.state is PodState.GONE:
                 self._ended(change)
-        if self._ledger.has_woken:
+        if self._ledger.tallies.has_woken:
             self._wake()
 
     def _follow(self, change: rows.Change) -> None:

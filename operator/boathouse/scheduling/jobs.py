@@ -326,8 +326,8 @@ class Jobs:
         Raises:
             UnreadablePodError: The pod cannot be represented.
         """
-        namespace = pod.metadata.namespace
-        return ownership.foreign_class(pod, job, lambda key, value: self._pods.ledger.shown(namespace, key, value))
+        tallies = self._pods.ledger.tallies
+        return ownership.foreign_class(pod, job, functools.partial(tallies.shown, pod.metadata.namespace))
 
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""

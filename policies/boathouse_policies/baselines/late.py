@@ -67,8 +67,6 @@ class _Attempt:
     """What is known of a running attempt.
 
     Attributes:
-        task: The attempt.
-        progress: As of its last report.
         reported_s: When that was; 0 before there is one.
         is_refused: Whether a second attempt of it was refused.
     """
@@ -217,7 +215,7 @@ def _without_waiting(classes: Sequence[QueuedClass]) -> Iterator[model.TaskClass
     return (queued.task_class for queued in classes if (queued.task_class.step, queued.task_class.stage) not in wait)
 
 
-def _speculate(slow: _Attempt, node: model.NodeName, avoids: tuple[model.NodeName, ...] = ()) -> model.Speculate:
+def _speculate(slow: _Attempt, node: model.NodeName, avoids: tuple[model.NodeName, ...]) -> model.Speculate:
     task = slow.task
     return model.Speculate(
         task=model.Task(id=task.task, task_class=task.task_class),

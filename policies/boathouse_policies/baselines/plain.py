@@ -39,9 +39,7 @@ class Packed(LeastLoaded):
 class Closest(Score):
     """The node that is closest to the input of a pending task; another score ranks nodes that are as close.
 
-    Attributes:
-        base: The other score.
-        level: What a level of distance counts: more than the whole range of the other score.
+    A level of distance counts more than the whole range of the other score.
     """
 
     base: Score
@@ -84,10 +82,7 @@ class Fifo(JobOrder):
 
 
 class FairShare(JobOrder):
-    """Weighted max-min fairness of dominant shares (Ghodsi et al., "Dominant Resource Fairness", NSDI 2011, 4.1, 4.3).
-
-    The job with the least dominant share over weight goes first.
-    """
+    """The job with the least dominant share over weight first (Ghodsi et al., "Dominant Resource Fairness", 4.3)."""
 
     keyed_by_usage = True
 

@@ -45,11 +45,7 @@ HEARTBEAT_S = 1.0
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class InTurn(Score):
-    """Score of executors: the node whose turn it is.
-
-    Attributes:
-        spread: Whether each node gets one executor before the next round begins, or as many as fit before the next.
-    """
+    """The node whose turn it is: each gets one executor in a round if they are spread, else as many as fit."""
 
     spread: bool
 
@@ -72,8 +68,6 @@ class Reservations(ReservedNodes):
     """Nodes reserved for executors that found no room, in the order of their turns.
 
     Args:
-        order: The nodes' turns.
-        running: Which task runs where.
         applications: Whose turn it is, where one application runs at a time.
     """
 
@@ -155,8 +149,6 @@ class OneApplication(Filter, Observer):
 
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}
-
-
 _COUNTED_LATER = model.Verdict(
     code=model.Code.JOB_ORDER, message="its executors are counted again at the next heartbeat"
 )

@@ -1,11 +1,11 @@
 """What runs a policy: the ledger, the scheduling queue, the view, and `run_cycle`, which both shells drive."""
 
-from boathouse_policies.framework.affinity import OTHER_VALUE, Mention
+from boathouse_policies.framework.affinity.tallies import OTHER_VALUE, Mention
 from boathouse_policies.framework.cycle import Plan, run_cycle
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.diagnosis import ReservationAge
 from boathouse_policies.framework.gathering import Gathering
-from boathouse_policies.framework.layout import ALL, Groups, Layout, Topology, Where
+from boathouse_policies.framework.layout import ALL, Groups, Layout, Where
 from boathouse_policies.framework.ledger import Account, Drift, Freed, Ledger, State
 from boathouse_policies.framework.predicates import PREDICATES
 from boathouse_policies.framework.questions import (
@@ -13,7 +13,6 @@ from boathouse_policies.framework.questions import (
     Figure,
     Figures,
     Filter,
-    Gang,
     Hooks,
     JobOrder,
     Observer,
@@ -28,49 +27,3 @@ from boathouse_policies.framework.running import Follower, Pause, RunningTask, R
 from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.shapes import Sized
 from boathouse_policies.framework.view import ClusterView
-
-__all__ = [
-    "ALL",
-    "OTHER_VALUE",
-    "PREDICATES",
-    "Account",
-    "Assignment",
-    "Closeness",
-    "ClusterView",
-    "Controller",
-    "CycleState",
-    "Drift",
-    "Figure",
-    "Figures",
-    "Filter",
-    "Follower",
-    "Freed",
-    "Gang",
-    "Gathering",
-    "Groups",
-    "Hooks",
-    "JobOrder",
-    "Layout",
-    "Ledger",
-    "Mention",
-    "Observer",
-    "Patience",
-    "Pause",
-    "PendingClass",
-    "Plan",
-    "Profile",
-    "QueuedClass",
-    "ReservationAge",
-    "Reserve",
-    "ReservedNode",
-    "RunningTask",
-    "RunningTasks",
-    "SchedulingQueue",
-    "Score",
-    "Sized",
-    "Sizer",
-    "State",
-    "Topology",
-    "Where",
-    "run_cycle",
-]

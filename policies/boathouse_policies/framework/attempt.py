@@ -7,9 +7,9 @@ import operator
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis, draining
+from boathouse_policies.framework import diagnosis, draining, gathering
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-from boathouse_policies.framework.draining import Kept
+from boathouse_policies.framework.queue import KeptPart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -23,9 +23,7 @@ class Attempt:
     """What one turn placed so far on the cycle state.
 
     Attributes:
-        pending: The class whose turn it is.
-        gang: What must be placed together; empty for one task alone.
-        assignments: The tasks placed.
+        gang: What must be placed together, and how many of each; empty for one task alone.
         wait: What to wait for instead, if patience said so.
         kept: The room that is kept for a gang that could not be placed whole (`Draining`).
     """
@@ -39,10 +37,9 @@ class Attempt:
         self.assignments: list[Assignment] = []
         self._smaller: dict[model.ClassId, Sized] = {}
         self._is_drained = pending.job.id == turns.drained
-        self.kept: Sequence[Kept] = ()
+        self.kept: Sequence[KeptPart] = ()
         if pending.task_class.gang_min:
-            classes = [member for member in turns.classes_of(pending.job.id) if member.task_class.gang_min]
-            self.gang = profile.gang.together(classes, state)
+            self.gang = _lacking(turns.classes_of(pending.job.id), state)
         self._turns, self._profile, self._state = turns, profile, state
 
     def members(self) -> Iterable[PendingClass]:
@@ -69,13 +66,12 @@ class Attempt:
         for member, count in self.gang:
             if member.left < count:
                 missing = f"{member.task_class.id} needs {count} tasks together and {member.left} are there"
-                self._refusal = model.Verdict(code=model.Code.GANG, message=missing)
+                self._refusal = gathering.verdict(missing)
                 return
             goal = len(self.assignments) + count
             while len(self.assignments) < goal:
                 before = len(self.assignments)
-                may_try = self._may_try(member)
-                if may_try:
+                if self._may_try(member):
                     yield member
                 if len(self.assignments) == before:
                     if self._is_drained:
@@ -121,20 +117,27 @@ class Attempt:
 
     def take(self, member: PendingClass, node: int, sized: Sized) -> None:
         """Place as many tasks as the size says, those whose input is closest to the node."""
-        state = self._state
         is_least = sized is member.ideal and member.is_rigid
-        amounts = member.shape.sizes if is_least else state.view.axis.amounts(sized.resources)
+        amounts = member.shape.sizes if is_least else self._state.view.axis.amounts(sized.resources)
         count = 1 if self.gang else sized.count
         while (pick := member.take_closest(node)) is not None:
-            assignment = Assignment(member, pick, node, sized.resources, amounts)
-            state.place(assignment)
-            self.assignments.append(assignment)
-            for hooks in self._profile.hooks:
-                hooks.placed(assignment, state)
-            self._turns.placed(assignment)
+            self.assignments.append(assignment := Assignment(member, pick, node, sized.resources, amounts))
+            self._place(assignment)
             count -= 1
             if not count or not member.left or not self._one_more(member, node, amounts):
                 return
+
+    def _place(self, assignment: Assignment) -> None:
+        self._state.place(assignment)
+        for hooks in self._profile.hooks:
+            hooks.placed(assignment, self._state)
+        self._turns.placed(assignment)
+
+    def _undo(self, assignment: Assignment) -> None:
+        self._state.undo(assignment)
+        for hooks in self._profile.hooks:
+            hooks.undone(assignment, self._state)
+        self._turns.charge(assignment.pending, assignment.amounts, operator.sub)
 
     def _one_more(self, member: PendingClass, node: int, amounts: Sequence[int]) -> bool:
         return (
@@ -150,25 +153,26 @@ class Attempt:
             if self.gang and self._profile.decides_sizes:
                 self._make_equal()
             return True
-        found = [Kept(placed.pending, placed.node, placed.amounts) for placed in self.assignments]
+        found = [(placed.pending, placed.node, placed.amounts) for placed in self.assignments]
         self._take_back()
         if self._is_drained:
             self._keep(found)
         return False
 
-    def _keep(self, found: list[Kept]) -> None:
+    def _keep(self, found: list[tuple[PendingClass, int, Sequence[int]]]) -> None:
         """Give the room of the members to nobody else in this cycle: the next one tries the gang first again."""
-        placed = collections.Counter(kept.pending.task_class.id for kept in found)
-        for kept in found:
-            self._state.keep(kept.node, kept.amounts)
+        placed = collections.Counter(member.task_class.id for member, *_ in found)
+        for _, node, amounts in found:
+            self._state.keep(node, amounts)
         is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
         for member, count in () if is_limited else self.gang:
             for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
-                found.append(Kept(member, node, amounts))
+                found.append((member, node, amounts))
                 self._state.keep(node, amounts)
-        for kept in found:
-            self._turns.kept(kept)
-        self.kept = found
+        for member, _, amounts in found:
+            self._turns.charge(member, amounts, operator.add)
+        names = self._state.view.layout.names
+        self.kept = [KeptPart(member.task_class.id, names[node], amounts) for member, node, amounts in found]
 
     @property
     def _is_whole(self) -> bool:
@@ -178,11 +182,8 @@ class Attempt:
 
     def _take_back(self) -> None:
         for assignment in reversed(self.assignments):
-            self._state.undo(assignment)
+            self._undo(assignment)
             assignment.pending.give_back(assignment.pick)
-            for hooks in self._profile.hooks:
-                hooks.undone(assignment, self._state)
-            self._turns.taken_back(assignment)
         self.assignments.clear()
 
     def _make_equal(self) -> None:
@@ -191,22 +192,17 @@ class Attempt:
         if not expected:
             return
         least = min(expected, key=lambda assignment: assignment.resources.memory_bytes)
-        for assignment in expected:
-            if assignment.resources != least.resources:
-                smaller = Assignment(
-                    assignment.pending, assignment.pick, assignment.node, least.resources, least.amounts
-                )
-                self._exchange(assignment, smaller)
+        for i, assignment in enumerate(self.assignments):
+            if assignment.pick.task.expected and assignment.resources != least.resources:
+                self._undo(assignment)
+                smaller = assignment._replace(resources=least.resources, amounts=least.amounts)
+                self.assignments[i] = smaller
+                self._place(smaller)
 
-    def _exchange(self, assignment: Assignment, smaller: Assignment) -> None:
-        self._state.undo(assignment)
-        self._state.place(smaller)
-        for hooks in self._profile.hooks:
-            hooks.undone(assignment, self._state)
-            hooks.placed(smaller, self._state)
-        self._turns.taken_back(assignment)
-        self._turns.placed(smaller)
-        self.assignments[self.assignments.index(assignment)] = smaller
+    @property
+    def classes(self) -> Sequence[PendingClass]:
+        """The classes whose turn it is."""
+        return [member for member, _ in self.gang] or [self.pending]
 
     @property
     def lacks_room(self) -> bool:
@@ -224,5 +220,16 @@ class Attempt:
         if not self.gang or reason.code in (model.Code.NEVER_FITS, model.Code.QUEUE_LIMIT):
             return reason
         needed = sum(count for _, count in self.gang)
-        message = reason.message or f"{needed} tasks must start together and do not fit"
-        return model.Verdict(code=model.Code.GANG, message=message)
+        return gathering.verdict(reason.message or f"{needed} tasks must start together and do not fit")
+
+
+def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[PendingClass, int]]:
+    """Return what must be placed together, all or nothing: tasks that classes lack of `gang_min`, with their number.
+
+    The larger tasks go first, so that the smaller ones fill the gaps.
+    """
+    short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
+    return sorted(
+        [lacking for lacking in short if lacking[1] > 0],
+        key=lambda lacking: (-lacking[0].task_class.resources.memory_bytes, -lacking[0].task_class.resources.cpu_milli),
+    )

@@ -44,14 +44,7 @@ def candidates(
 class FewNodes:
     """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
 
-    Args:
-        nodes: The places of the nodes, ascending.
-        sorted_classes: The pending classes.
-        profile: Its sizer decides the least size of each class.
-        state: The state of the cycle.
-
     Attributes:
-        listed: The places of the nodes.
         at: The index of each node in `listed`.
         shapes: The shape of each class, length C.
         rooms: What is free on those that have room for anything.
@@ -123,14 +116,8 @@ class FewNodes:
         """Return the classes that fit on none of the nodes, shape [C], perhaps with others; None: not known."""
         return None
 
-    def best_of(self, shape: Shape, fits: list[int], passing: model.BoolVector | None = None) -> int | None:
-        """Return the best node for a shape, of those that have room for it; of equal ones, the first.
-
-        Args:
-            shape: The shape.
-            fits: The nodes that have room.
-            passing: The only nodes that the class may use now, shape [N]; None for all.
-        """
+    def best_of(self, shape: Shape, fits: list[int], passing: model.BoolVector | None) -> int | None:
+        """Return the best node for a shape of those that fit and pass, the first of equal ones."""
         if passing is not None:
             fits = [node for node in fits if passing[node]]
         view, rooms = self._state.view, self.rooms
@@ -147,15 +134,9 @@ class FewNodes:
 class Table:
     """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
 
-    Args:
-        sorted_classes: The pending classes.
-        profile: Its sizer decides the least size of each class.
-        state: The state of the cycle.
-
     Attributes:
         nodes: The places of the nodes, ascending, shape [K].
         where: The same to pick them from a column.
-        listed: The same as plain numbers.
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
         compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
     """

@@ -11,43 +11,30 @@ import functools
 from typing import TYPE_CHECKING
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis
+from boathouse_policies.framework import diagnosis, gathering
 from boathouse_policies.framework.attempt import Attempt
 from boathouse_policies.framework.cycle_state import CycleState
-from boathouse_policies.framework.queue import KeptPart
 from boathouse_policies.framework.turn_order import TurnOrder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.cycle_state import Assignment, PendingClass
-    from boathouse_policies.framework.queue import SchedulingQueue
+    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
     from boathouse_policies.framework.view import ClusterView
 
 
 class Plan:
-    """The decisions of a cycle, in the order in which they were made, and what it leaves pending.
-
-    Args:
-        decisions: What the controllers advised.
-        turns: Whose turn it is.
-        profile: The policies.
-        state: The state of the cycle.
-
-    Attributes:
-        decisions: For the shell to assume and carry out.
-        kept: The room that is kept for a gang until more comes free.
-    """
+    """The decisions of a cycle, in the order in which they were made, and what it leaves pending."""
 
     kept: Sequence[KeptPart] = ()
 
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
         self.decisions = decisions
         self._turns, self._profile, self._state = turns, profile, state
-        self._left: dict[model.ClassId, diagnosis.Left] = {}
+        self._left: dict[model.ClassId, PendingClass] = {}
         self._undiagnosed: list[PendingClass] = []
-        self._has_left = False
 
     # For the cycle
 
@@ -75,7 +62,7 @@ class Plan:
     def diagnose(self, attempt: Attempt) -> None:
         """Close what failed, reserve a node for it if the profile says so, and close what cannot fare better."""
         turns = self._turns
-        for pending in [member for member, _ in attempt.gang] or [attempt.pending]:
+        for pending in attempt.classes:
             self._watch_pods(pending)
         if attempt.lacks_room:
             turns.close(attempt.pending.place)
@@ -96,43 +83,39 @@ class Plan:
         """
         state = self._state
         if state.pod_counts is not None and (state.room(pending) & pending.eligibility.mask).any():
-            state.pod_counts.wait(pending)
+            state.pod_counts.wait(pending.queued)
 
     def _left_for_want_of_room(self, attempt: Attempt) -> bool:
         """Close a gang, or a class that knows why it failed, and note the reasons; return whether room would help."""
-        members = [member for member, _ in attempt.gang] or [attempt.pending]
         if attempt.kept:
-            self._profile.draining.kept = attempt.kept
-            names = self._state.view.layout.names
-            self.kept = [KeptPart(part.pending.task_class.id, names[part.node], part.amounts) for part in attempt.kept]
-        for pending in members:
+            self._profile.draining.kept = self.kept = attempt.kept
+        for pending in attempt.classes:
             self._turns.close(pending.place)
             self._leave(pending, attempt.verdict(pending))
         if attempt.wait is not None:
             self._wait(attempt.wait)
             return False
-        left = self._left.get(attempt.pending.task_class.id)
-        if left is None:
+        if attempt.pending.task_class.id not in self._left:
             return False
-        if left.verdict.code is model.Code.GANG:
+        why = attempt.pending.verdict
+        if why.code is model.Code.GANG:
             if self._profile.reserve.reserves_for_gangs:
                 self._reserve(attempt.pending)
             else:
-                self._wait_for_room(attempt, left.verdict)
-        return left.verdict.code in _ROOM_IS_MISSING
+                self._wait_for_room(attempt, why)
+        return why.code in _ROOM_IS_MISSING
 
     def _wait_for_room(self, attempt: Attempt, why: model.Verdict) -> None:
         """Say which of the rules for gangs holds for one, and until when."""
         job, own = attempt.pending.job, attempt.pending.task_class
-        verdict, until_s = self._turns.explain_gang(job.id, why)
+        verdict, until_s = self._profile.draining.explain(job.id, why, self._state.view.now_s)
         self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))
-        for pending, _ in attempt.gang:
+        for pending in attempt.classes:
             self._leave(pending, verdict)
 
     def _reserve(self, pending: PendingClass) -> None:
         own, state = pending.task_class.id, self._state
-        judge = None if state.pod_counts is None else state.pod_counts.judge(pending)
-        if judge is not None and judge.rules.has_own:
+        if (judge := state.judge(pending)) is not None and judge.rules.has_own:
             return  # pods that are placed later, its own too, may keep it from a reserved node
         state.most_reserved = most = self._turns.most_reserved(pending)
         if most == 0:
@@ -159,7 +142,8 @@ class Plan:
 
     def _leave(self, pending: PendingClass, verdict: model.Verdict) -> None:
         if pending.left:
-            self._left[pending.task_class.id] = diagnosis.Left(pending, verdict, pending.left)
+            pending.verdict = verdict
+            self._left[pending.task_class.id] = pending
 
     # For the shell
 
@@ -168,15 +152,12 @@ class Plan:
         """Nodes that were reserved before and are not any more, sorted."""
         return [self._state.view.layout.names[node] for node in sorted(self._state.released)]
 
-    @property
-    def newly_left(self) -> Mapping[model.ClassId, diagnosis.Left]:
+    @functools.cached_property
+    def newly_left(self) -> Mapping[model.ClassId, PendingClass]:
         """Who had a turn, or is unschedulable for the first time.
 
         Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
         """
-        if self._has_left:
-            return self._left
-        self._has_left = True
         turns, profile, state = self._turns, self._profile, self._state
         for pending in self._undiagnosed:
             if pending.task_class.id not in self._left:
@@ -187,27 +168,28 @@ class Plan:
             self._leave(pending, diagnosis.refusal(pending, profile, state, is_passed_over=True))
         for pending in turns.without_room(as_before=False):
             self._leave(pending, diagnosis.refusal(pending, profile, state))
-        for left in self._left.values():
-            self._watch_pods(left.pending)
+        for pending in self._left.values():
+            self._watch_pods(pending)
         return self._left
 
     @functools.cached_property
-    def left(self) -> Mapping[model.ClassId, diagnosis.Left]:
+    def left(self) -> Mapping[model.ClassId, PendingClass]:
         """All that is pending of what the cycle considered, by class: the news, and who is pending as before."""
         found = dict(self.newly_left)
         for pending in self._turns.without_room(as_before=True):
             if pending.left:
-                found[pending.task_class.id] = diagnosis.Left(pending, diagnosis.UNSCHEDULABLE, pending.left)
+                pending.verdict = diagnosis.UNSCHEDULABLE
+                found[pending.task_class.id] = pending
         return found
 
     def diagnosis(self, task_class: model.ClassId) -> model.Diagnosis | None:
         """Return why a class is pending; None if it is not. Computed on request, from the cycle's last state."""
-        left = self.left.get(task_class)
-        return None if left is None else diagnosis.explain(left, self._profile, self._state)
+        pending = self.left.get(task_class)
+        return None if pending is None else diagnosis.explain(pending, self._profile, self._state)
 
     def diagnoses(self) -> Sequence[model.Diagnosis]:
         """Return a diagnosis for each pending class."""
-        return [diagnosis.explain(left, self._profile, self._state) for left in self.left.values()]
+        return [diagnosis.explain(pending, self._profile, self._state) for pending in self.left.values()]
 
 
 def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:
@@ -219,14 +201,11 @@ def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list
     for controller in profile.controllers:
         for decision in controller.advise(queue, state.view):
             decisions.append(decision)
-            if isinstance(decision, model.Speculate) and not _is_kept(decision, queue, state):
-                state.take(decision.node, decision.resources)
+            if isinstance(decision, model.Speculate):
+                node, amounts = state.view.layout.index[decision.node], state.view.axis.amounts(decision.resources)
+                if not queue.kept_room.refusal(decision.node, state.free_on(node), amounts):
+                    state.keep(node, amounts)
     return decisions
-
-
-def _is_kept(decision: model.Speculate, queue: SchedulingQueue, state: CycleState) -> bool:
-    free, more = state.free_on(state.view.layout.index[decision.node]), state.view.axis.amounts(decision.resources)
-    return bool(queue.kept_room.refusal(decision.node, free, more))
 
 
 def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> model.Verdict:
@@ -241,11 +220,10 @@ def _no_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> 
 
 
 def _reservation(assignment: Assignment, node: model.NodeName) -> model.Reservation:
-    message = f"room on {node} is kept until the pod comes"
     return model.Reservation(
         task_class=assignment.pending.task_class,
         job=assignment.pending.job,
-        verdict=model.Verdict(code=model.Code.GANG, message=message),
+        verdict=gathering.verdict(f"room on {node} is kept until the pod comes"),
         node=node,
         task=assignment.pick.task,
         resources=assignment.resources,
@@ -260,36 +238,23 @@ _NOT_OFFERED = model.Verdict(
 
 def restored(turns: TurnOrder, profile: Profile, state: CycleState) -> Iterator[Assignment]:
     """Place tasks on the former places of their classes (`TaskClass.former_places`), one for each that has room."""
+    index = state.view.layout.index
     for pending in turns.short():
-        for node in _places(pending, state):
+        allowed = pending.eligibility.mask
+        for node in [index[name] for name in pending.task_class.former_places if name in index]:
             attempt = Attempt(pending, turns, profile, state)
-            for member in attempt.members():
+            for member in attempt.members() if allowed[node] and state.is_offered(node) else ():
                 if attempt.has_room(member.shape.sizes, node):
                     attempt.take(member, node, member.ideal)
             yield from attempt.assignments
-
-
-def _places(pending: PendingClass, state: CycleState) -> Iterator[int]:
-    index, allowed = state.view.layout.index, pending.eligibility.mask
-    for name in pending.task_class.former_places:
-        place = index.get(name)
-        if place is not None and allowed[place] and state.is_offered(place):
-            yield place
 
 
 def run_cycle(queue: SchedulingQueue, profile: Profile, view: ClusterView) -> Plan:
     """Place what can be placed, and say why the rest waits.
 
     Deterministic; changes neither queue nor view. Work-conserving: a class that does not fit is passed over, unless the
-    profile's Reserve reserves a node for it.
-
-    Args:
-        queue: What waits.
-        profile: The choice for each extension point.
-        view: A snapshot of this moment: its columns have every resource that a pending class names.
-
-    Returns:
-        The plan, for the shell to assume and carry out, and to settle in the scheduling queue.
+    profile's Reserve reserves a node for it. The view's columns have every resource that a pending class names. The
+    plan is for the shell to assume and carry out, and to settle in the scheduling queue.
     """
     state = CycleState(view, queue.reserved)
     advice = advised(queue, profile, state)

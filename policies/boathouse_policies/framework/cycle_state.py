@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
-from boathouse_policies.framework.affinity.judges import CycleCounts
+from boathouse_policies.framework.judges import CycleCounts, Judge
 from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
 from boathouse_policies.framework.view import ClusterView, Step, combined
@@ -30,12 +30,10 @@ class Sizes(Protocol):
     @property
     def sizer(self) -> LeastSizes:
         """How small its tasks may be made."""
-        ...
 
     @property
     def sees_hosts(self) -> bool:
         """Whether virtual machines on the host of the input are closer than others of its rack."""
-        ...
 
 
 class Assignment(NamedTuple):
@@ -52,16 +50,10 @@ class PendingClass:
     """A class whose turn may come in this cycle.
 
     Attributes:
-        job: Its job.
-        task_class: The class.
-        queued: The class in the scheduling queue.
-        state: The copy of the columns that it is judged by.
         place: Its place among the sorted classes.
         left: Its tasks that are still pending in this cycle.
-        shape: Its least size and its constraints.
-        least: The smallest size that may be placed, shape [R].
         ideal: The class' own size, one task.
-        is_rigid: Whether its own size is the least.
+        verdict: Why its tasks stay pending, once the cycle says so.
         moved: Nodes that are further from the input of what is left than they were when they were ranked.
     """
 
@@ -80,7 +72,10 @@ class PendingClass:
         "shape",
         "state",
         "task_class",
+        "verdict",
     )
+
+    verdict: model.Verdict
 
     def __init__(self, queued: QueuedClass, profile: Sizes, state: CycleState) -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
@@ -101,7 +96,8 @@ class PendingClass:
     def picker(self) -> Picker:
         """Its tasks."""
         if self._picker is None:
-            self._picker = self.queued.picker(self.state.view.layout, sees_hosts=self._sees_hosts)
+            layout = self.state.view.layout
+            self._picker = Picker(self.queued.pool, layout.topology if self._sees_hosts else layout.hostless)
         return self._picker
 
     @property
@@ -142,10 +138,8 @@ class CycleState:
     """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`.
 
     Attributes:
-        view: What the cycle began with.
         withdrawn: Places of nodes on offer that take no more tasks in this cycle.
         exhausted: Whether nodes were on offer and none of them takes anything more.
-        offers: How many nodes are on offer.
         changes: How often a node changed so far.
         ports: Host ports that this cycle took, by node.
         reserved: The class for which a node is reserved, by place.
@@ -279,9 +273,17 @@ class CycleState:
 
     def reservable(self, pending: PendingClass) -> model.BoolVector:
         """Return where a node may be reserved for a class, shape [N]: read-only."""
-        mask = pending.eligibility.mask
-        passing = None if self.pod_counts is None else self.pod_counts.mask(pending)
+        mask, passing = pending.eligibility.mask, self.beside_pods(pending)
         return mask if passing is None else mask & passing
+
+    def judge(self, pending: PendingClass) -> Judge | None:
+        """Return what judges nodes by the pods that are there now; None if a class does not depend on other pods."""
+        return None if self.pod_counts is None else self.pod_counts.judge(pending.queued)
+
+    def beside_pods(self, pending: PendingClass) -> model.BoolVector | None:
+        """Return where a class may go beside the pods that are there now, shape [N], read-only; None for everywhere."""
+        judge = None if self.pod_counts is None else self.pod_counts.judge(pending.queued)
+        return None if judge is None else judge.mask()
 
     # Writing
 
@@ -299,7 +301,7 @@ class CycleState:
         if ports:
             self.ports[node] = self.ports.get(node, ()) + ports
         if self.pod_counts is not None:
-            self.pod_counts.place(pending, node)
+            self.pod_counts.place(pending.queued, node, +1)
         if self.view.max_per_node is not None:
             self._placed_on[node] = count = self._placed_on.get(node, 0) + 1
             if count >= self.view.max_per_node:
@@ -307,21 +309,19 @@ class CycleState:
 
     def undo(self, assignment: Assignment) -> None:
         """Give the room of a task back that was placed in this cycle."""
-        self._change(assignment.node, operator.add, assignment.amounts)
-        pending = assignment.pending
-        self._uncounted.append((operator.sub, pending.job.id, pending.task_class.id, assignment.amounts))
-        ports = assignment.pending.task_class.constraints.host_ports
-        if ports:
-            left = list(self.ports[assignment.node])
-            for port in ports:
-                left.remove(port)
-            self.ports[assignment.node] = tuple(left)
+        pending, _, node, _, amounts = assignment
+        self._change(node, operator.add, amounts)
+        self._uncounted.append((operator.sub, pending.job.id, pending.task_class.id, amounts))
+        for port in pending.task_class.constraints.host_ports:
+            left = list(self.ports[node])
+            left.remove(port)
+            self.ports[node] = tuple(left)
         if self.pod_counts is not None:
-            self.pod_counts.place(pending, assignment.node, -1)
+            self.pod_counts.place(pending.queued, node, -1)
         if self.view.max_per_node is not None:
-            self._placed_on[assignment.node] -= 1
-            if assignment.node in self.withdrawn:
-                self.withdrawn.discard(assignment.node)
+            self._placed_on[node] -= 1
+            if node in self.withdrawn:
+                self.withdrawn.discard(node)
                 self._offered = None
                 self.offers += 1
                 self.exhausted = False
@@ -330,13 +330,8 @@ class CycleState:
         """Return since when a node has been reserved for a class; None if it was not when the cycle began."""
         return self._reservations.since_s(self.view.layout.names[node], owner)
 
-    def take(self, node: model.NodeName, resources: model.Resources) -> None:
-        """Take room for what no waiting task is: a second attempt of a running one."""
-        place = self.view.layout.index[node]
-        self._change(place, operator.sub, self.view.axis.amounts(resources))
-
     def keep(self, node: int, amounts: Sequence[int]) -> None:
-        """Take room for a task that is not placed, for the rest of the cycle."""
+        """Take room for a task that is not placed, or a second attempt of one that runs, for the rest of the cycle."""
         self._change(node, operator.sub, amounts)
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:

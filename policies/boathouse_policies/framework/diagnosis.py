@@ -8,7 +8,6 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Figure, Figures
-from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -25,37 +24,10 @@ NOT_OFFERED = model.Verdict(code=model.Code.NOT_OFFERED, message="the nodes that
 UNSCHEDULABLE = model.Verdict(code=model.Code.UNSCHEDULABLE)
 
 
-@value(frozen=True, slots=True)
-class Left:
-    """A class of which tasks are left pending.
-
-    Attributes:
-        pending: The class as the cycle left it.
-        verdict: Why.
-        count: Its tasks that are pending.
-    """
-
-    pending: PendingClass
-    verdict: model.Verdict
-    count: int
-
-    @property
-    def least(self) -> model.IntVector:
-        """The smallest size that would have been placed, shape [R]."""
-        return self.pending.least
-
-
 def refusal(
     pending: PendingClass, profile: Profile, state: CycleState, *, is_passed_over: bool = False
 ) -> model.Verdict:
-    """Return why no node takes a class.
-
-    Args:
-        pending: The class.
-        profile: The policies.
-        state: The state of the cycle.
-        is_passed_over: Whether the reserve has said that every node that fits is reserved for others.
-    """
+    """Return why no node takes a class: the reserve may have said that all which fit are reserved for others."""
     view = state.view
     if view.layout.nodes and 1 not in view.layout.large_enough(pending.least).tobytes():  # quicker than any()
         return model.Verdict(code=model.Code.NEVER_FITS, message="no node is large enough, even empty")
@@ -83,23 +55,21 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     return nodes
 
 
-def explain(left: Left, profile: Profile, state: CycleState) -> model.Diagnosis:
-    """Diagnose from the state that the cycle ended with, over all nodes, offered or not."""
-    pending, verdict = left.pending, left.verdict
-    refusals = _refusals(pending, profile, state)
+def explain(pending: PendingClass, profile: Profile, state: CycleState) -> model.Diagnosis:
+    """Diagnose what is left of a class, over all nodes, offered or not, from the state that the cycle ended with."""
+    verdict, refusals = pending.verdict, _refusals(pending, profile, state)
     scarce = _scarce(pending, state, verdict.code) if verdict.code in _ABOUT_NODES else None
-    allocatable = state.view.layout.allocatable
     return model.Diagnosis(
         task_class=pending.task_class.id,
         job=pending.job.id,
-        count=left.count,
+        count=pending.left,
         code=verdict.code,
         message=_message(verdict, refusals, state),
         refusals=refusals,
         scarce=None if scarce is None else state.view.axis.names[scarce],
         asked=0 if scarce is None else int(state.view.axis.vector(pending.ideal.resources)[scarce]),
         least=0 if scarce is None else int(pending.least[scarce]),
-        largest=0 if scarce is None else int(allocatable[scarce].max(initial=0)),
+        largest=0 if scarce is None else int(state.view.layout.allocatable[scarce].max(initial=0)),
         holders=() if scarce is None else _holders(scarce, state),
         figures=tuple([figure for plugin in profile.figures for figure in plugin.of_pending(pending, state)]),
     )
@@ -150,8 +120,7 @@ def _scarce(pending: PendingClass, state: CycleState, code: model.Code) -> int |
 
 
 def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
-    jobs = state.view.by_job.keys() | state.jobs.keys()
-    usage = {job: state.job_usage(job) for job in jobs}
+    usage = {job: state.job_usage(job) for job in state.view.by_job.keys() | state.jobs.keys()}
     amounts = {job: held[row] for job, held in usage.items() if row < len(held)}
     held = [model.Holder(job=job, amount=amount) for job, amount in amounts.items() if amount > 0]
     foreign_amount = int(state.view.layout.totals[row] - state.free[row].sum()) - sum(amounts.values())
@@ -161,11 +130,7 @@ def _holders(row: int, state: CycleState) -> tuple[model.Holder, ...]:
 
 
 class ReservationAge(Figures):
-    """Says of classes and placed tasks since when a node was reserved for them.
-
-    Args:
-        apart: Stages whose reservations another policy explains.
-    """
+    """Says since when nodes are reserved for classes and placed tasks, but for stages that another policy explains."""
 
     def __init__(self, apart: Collection[model.Stage] = ()) -> None:
         self._apart = apart

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -29,81 +29,67 @@ if TYPE_CHECKING:
 
     from boathouse_policies import model
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.queue import SchedulingQueue
+    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
 
 PATIENCE_S = 30.0
 ASKED_AGAIN_S = 10.0
 """How long a gang that waits for its turn is not asked about."""
 
 
-class Kept(NamedTuple):
-    """Room that a cycle gives to nobody else than a member of a gang: all that it needs, or a part of it."""
-
-    pending: PendingClass
-    node: int
-    amounts: Sequence[int]
-
-
 class Draining:
-    """Chooses the gang for which room is kept, and ends that.
-
-    Attributes:
-        job: The gang; None for none.
-        kept: What the last cycle kept for it.
-    """
+    """Chooses the gang for which room is kept, and ends that. What the last cycle kept for it is `kept`."""
 
     def __init__(self) -> None:
         self.job: model.JobId | None = None
-        self.kept: Sequence[Kept] = ()
+        self.kept: Sequence[KeptPart] = ()
+        self._queue: SchedulingQueue  # of the last cycle that began
         self._since_s: dict[model.JobId, float] = {}  # gangs that have not begun, and since when they wait
-        self._rounds: dict[model.JobId, gathering.Round] = {}
+        self._rounds = gathering.Rounds()
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Begin a cycle: note pending gangs, end the round that is due, and choose a gang if there is none."""
+        self._queue = queue
         if not (queue.sorted_classes().gangs or self._since_s) or state.offers < len(state.view.layout):
             return
-        self._note(queue, state)
-        if self.job is not None and self._is_over(self.job, queue, state):
+        self._note(state)
+        if self.job is not None and self._is_over(self.job, state):
             self.job = None
         self.kept = ()
         if self.job is None:
-            self.job = self._next(queue, state)
+            self.job = self._next(state)
 
-    def _note(self, queue: SchedulingQueue, state: CycleState) -> None:
-        in_order, now_s = queue.sorted_classes(), state.view.now_s
+    def _note(self, state: CycleState) -> None:
+        in_order, now_s = self._queue.sorted_classes(), state.view.now_s
         classes = [in_order.queued[place] for place in in_order.gangs]
         waiting = dict.fromkeys(queued.job.id for queued in classes)
-        self._rounds = {job: round_ for job, round_ in self._rounds.items() if job in waiting}
+        for job in self._rounds.keys() - waiting.keys():
+            del self._rounds[job]
         for queued in classes:
             if state.placed(queued.task_class.id):
                 waiting.pop(queued.job.id, None)
         self._since_s = {job: self._since_s.get(job, now_s) for job in waiting}
 
-    def _is_over(self, job: model.JobId, queue: SchedulingQueue, state: CycleState) -> bool:
+    def _is_over(self, job: model.JobId, state: CycleState) -> bool:
         """Return whether no room is kept for a gang any more: it does not wait, or has had its time."""
         if job not in self._since_s:
             return True
-        round_, now_s = self._rounds[job], state.view.now_s
-        if not gathering.is_above_part(queue, state.view, queue.classes_of(job)[0].job, self._held()):
-            round_.above_s = None
-        elif round_.above_s is None:
-            round_.above_s = now_s
+        round_, queue, now_s = self._rounds[job], self._queue, state.view.now_s
+        held: Sequence[int] = ()
+        for kept in self.kept:
+            held = combined(operator.add, held, kept.amounts)
+        is_above = gathering.is_above_part(queue, state.view, queue.classes_of(job)[0].job, held)
+        round_.note(now_s, is_above=is_above)
         if now_s < round_.ends_s(now_s) or not gathering.others_wait(queue, job):
             return False
         round_.end(now_s)
         return True
 
-    def _held(self) -> Sequence[int]:
-        total: Sequence[int] = ()
-        for kept in self.kept:
-            total = combined(operator.add, total, kept.amounts)
-        return total
-
-    def _next(self, queue: SchedulingQueue, state: CycleState) -> model.JobId | None:
+    def _next(self, state: CycleState) -> model.JobId | None:
         """Return the gang of the highest priority that has waited for longest, and could start once others ended."""
-        now_s, in_order = state.view.now_s, queue.sorted_classes()
+        queue, now_s = self._queue, state.view.now_s
+        in_order = queue.sorted_classes()
         jobs = {in_order.queued[place].job for place in in_order.gangs if in_order.open[place]}
-        due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rests(job.id, queue, now_s)]
+        due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rounds.resting(job.id, queue, now_s)]
         for job in sorted(due, key=lambda job: (-job.priority, self._due_s(job.id), job.id)):
             if gathering.fits_in_time(queue, job.id, state):
                 self._rounds.setdefault(job.id, gathering.Round()).since_s = now_s
@@ -116,14 +102,7 @@ class Draining:
         due_s = self._since_s.get(job, math.inf) + PATIENCE_S
         return due_s if round_ is None else max(due_s, round_.rests_until_s)
 
-    def _rests(self, job: model.JobId, queue: SchedulingQueue, now_s: float) -> model.Verdict | None:
-        round_ = self._rounds.get(job)
-        rests = None if round_ is None else round_.resting(now_s)
-        return rests if rests is not None and gathering.others_wait(queue, job) else None
-
-    def explain(
-        self, job: model.JobId, why: model.Verdict, queue: SchedulingQueue, now_s: float
-    ) -> tuple[model.Verdict, float]:
+    def explain(self, job: model.JobId, why: model.Verdict, now_s: float) -> tuple[model.Verdict, float]:
         """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
         round_, since_s = self._rounds.get(job), self._since_s.get(job, now_s)
         if job == self.job and round_ is not None:
@@ -133,7 +112,7 @@ class Draining:
                 most = f"above the fair part of its namespace for {gathering.ABOVE_PART_S:.0f} s at most"
             kept = f"room is kept for it as it comes free, {most} while others wait"
             return _with_rule(why, kept), _in_time(ends_s, now_s)
-        if round_ is not None and (rests := self._rests(job, queue, now_s)) is not None:
+        if round_ is not None and (rests := self._rounds.resting(job, self._queue, now_s)) is not None:
             return _with_rule(why, rests.message), round_.rests_until_s
         if now_s < since_s + PATIENCE_S:
             return why, since_s + PATIENCE_S
@@ -144,13 +123,7 @@ class Draining:
 
 
 def parts(member: PendingClass, count: int, state: CycleState) -> Iterator[tuple[int, Sequence[int]]]:
-    """Yield what is free for members that fit nowhere: the nodes that lack least of their size, and how much to take.
-
-    Args:
-        member: The class.
-        count: How many of its tasks.
-        state: The state of the cycle: what is yielded is taken there before the next one is asked for.
-    """
+    """Yield the nodes that lack least for so many members, which fit nowhere, and how much to take before the next."""
     if count <= 0:
         return
     rows, need = member.shape.rows, member.shape.need

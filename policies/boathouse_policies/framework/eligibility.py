@@ -92,14 +92,10 @@ def holds(expression: model.Expression, value: str | None) -> bool:
             return value is not None
         case model.Operator.DOES_NOT_EXIST:
             return value is None
-        case model.Operator.GT:
-            return (
-                value is not None and len(expression.values) == 1 and _compare(value, expression.values[0], _WHOLE) > 0
-            )
-        case model.Operator.LT:
-            return (
-                value is not None and len(expression.values) == 1 and _compare(value, expression.values[0], _WHOLE) < 0
-            )
+        case model.Operator.GT | model.Operator.LT:
+            sign = 1 if expression.operator is model.Operator.GT else -1
+            bounds = expression.values
+            return value is not None and len(bounds) == 1 and _compare(value, bounds[0], _WHOLE) == sign
 
 
 def _compare(value: str, bound: str, spelling: re.Pattern[str]) -> int:
@@ -115,8 +111,7 @@ def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
     digits = text.lstrip("+-").lstrip("0")
     if len(digits) > _DIGITS:
         return None
-    number = int(digits or "0")
-    number = -number if text.startswith("-") else number
+    number = int(digits or "0") * (-1 if text.startswith("-") else 1)
     return number if -_TOO_LARGE <= number < _TOO_LARGE else None
 
 
@@ -129,16 +124,9 @@ _TOO_LARGE = 1 << 63
 
 
 class Eligibility:
-    """Which nodes a set of constraints allows. Immutable.
+    """Which nodes a set of constraints allows, as a mask, shape [N]. Immutable.
 
-    Args:
-        nodes: The nodes.
-        refusals: Why each is not allowed, None where it is.
-
-    Attributes:
-        nodes: The nodes. It holds no more of a layout: a class that is unschedulable for long may keep it.
-        mask: True where allowed, shape [N].
-        everywhere: Whether it allows all nodes.
+    It holds no more of a layout than the nodes: a class that is unschedulable for long may keep it.
     """
 
     def __init__(self, nodes: Sequence[model.Node], refusals: Sequence[str | None]) -> None:
@@ -157,12 +145,10 @@ class Eligibility:
 
 
 class Eligibilities:
-    """Static masks by constraints: computed once, then updated for the nodes that changed.
+    """Static masks by constraints, a memo: computed once, then updated for the nodes that changed.
 
     Kept for as long as a class that waits has these constraints, and the last ones beyond that: `_NODES_KEPT` nodes of
     all of them together.
-
-    A memo: what it answers depends on its arguments alone.
     """
 
     def __init__(self) -> None:

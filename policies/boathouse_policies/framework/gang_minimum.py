@@ -32,14 +32,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gang:
-    """A driver and its expected executors, as their owner submitted them.
-
-    Attributes:
-        driver: The driver's task.
-        expected: The expected tasks: as many as the minimum.
-        leader: The class of the driver.
-        executor: The class of the expected tasks.
-    """
+    """A driver and its expected executors, as their owner submitted them."""
 
     driver: model.TaskId
     expected: tuple[model.TaskId, ...]
@@ -88,12 +81,7 @@ class Gang:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of a gang's pods, by line of a quota that counts limits; a pod without a limit has no line.
-
-    Attributes:
-        driver: Those of the driver.
-        executor: Those of one executor.
-    """
+    """The limits of a gang's pods, by line of a quota that counts limits; a pod without a limit has no line."""
 
     driver: Mapping[str, int] = dataclasses.field(default_factory=dict)
     executor: Mapping[str, int] = dataclasses.field(default_factory=dict)
@@ -103,19 +91,12 @@ def of_quota(gang: Gang, limits: Limits) -> dict[str, int]:
     """Return what a gang takes of the quotas of its namespace as a whole, by resource and by line of limits."""
     minimum = len(gang.expected)
     total = _sum(gang.leader.resources.by_name, minimum, gang.executor.resources.by_name)
-    both = limits.driver.keys() & limits.executor.keys()
-    return total | {line: limits.driver[line] + minimum * limits.executor[line] for line in both}
+    lines = limits.driver.keys() & limits.executor.keys()
+    return total | {line: limits.driver[line] + minimum * limits.executor[line] for line in lines}
 
 
 def promised(gang: Gang, limits: Limits, executors: int, *, with_driver: bool) -> dict[str, int]:
-    """Return what a gang that has begun will still take of the quotas of its namespace.
-
-    Args:
-        gang: The gang.
-        limits: The limits of its pods.
-        executors: How many executors of its minimum the driver has not created (`uncreated`).
-        with_driver: Whether the driver's pod is not there either.
-    """
+    """Return what a gang that has begun will still take of its namespace's quotas: so many executors (`uncreated`)."""
     driver = {**gang.leader.resources.by_name, **limits.driver} if with_driver else {}
     return _sum(driver, executors, {**gang.executor.resources.by_name, **limits.executor})
 
@@ -176,11 +157,8 @@ class Executor:
     """An executor that the driver has created.
 
     Attributes:
-        id: Its pod.
-        resources: What it requests; None if that is not known.
         constraints: Where it may go; None if they cannot be represented.
         is_placed: Whether it has a node, or is being bound to one.
-        since_s: Since when it is pending.
         failures: Binds of it that failed in a row.
         is_held: Whether no bind of it is tried now, because others like it were refused.
     """
@@ -219,7 +197,6 @@ class Seating:
     """What becomes of the executors and of the places of a gang.
 
     Attributes:
-        seats: The executors to bind.
         released: The expected executors whose places nobody needs any more.
         short: The executors that have no place, in order.
         missing: How many expected executors are short of a place.
@@ -255,29 +232,17 @@ def seat(
     nodes: Mapping[model.NodeName, model.Node],
     now_s: float,
 ) -> Seating:
-    """Decide which executors get which places.
-
-    Args:
-        gang: The gang.
-        executors: The executors of its driver.
-        places: Where room is reserved for expected ones; the last ones are taken first.
-        nodes: The nodes.
-        now_s: The shell's time.
-    """
+    """Decide which executors get which places of expected ones, the last places first."""
     needed, left, seats = short_of(gang, executors), list(places), list[Seat]()
     pending = [executor for executor in executors if not executor.is_placed] if needed else []
-    due = sorted(
-        (executor for executor in pending if executor.due_s <= now_s),
-        key=lambda executor: (len(executor.id), executor.id),
-    )
-    equal = [executor for executor in due if replaces(executor, gang.executor) and not executor.is_held][:needed]
+    due = [executor for executor in pending if executor.due_s <= now_s and not executor.is_held]
+    due.sort(key=lambda executor: (len(executor.id), executor.id))
+    equal = [executor for executor in due if replaces(executor, gang.executor)][:needed]
     for executor in equal[: len(left)]:
         place = left.pop()
         seats.append(Seat(executor.id, place.node, (place.expected,)))
     open_places = needed - len(equal)
-    for executor in (
-        candidate for candidate in due if not candidate.is_held and not replaces(candidate, gang.executor)
-    ):
+    for executor in [executor for executor in due if not replaces(executor, gang.executor)]:
         if open_places <= 0:
             break
         if (found := _seat_of_several(executor, gang, left, nodes)) is not None:
@@ -349,12 +314,7 @@ def together(
 ) -> Sequence[model.TaskClass]:
     """Return the classes of a job such that a cycle places the tasks of a gang that has not begun all or none.
 
-    Args:
-        classes: The classes.
-        tasks: The tasks of the job that wait in line.
-        gang: Its gang; None for none.
-        is_short: Whether they are what a gang that has begun lacks.
-        former_places: Where an earlier leader had reserved room for its expected executors, a node for each.
+    What a gang that has begun lacks is short: it goes to the places that an earlier leader had reserved, if any.
     """
     if not any(task_class.gang_min for task_class in classes) and not is_short:
         return classes

@@ -46,10 +46,13 @@ class Round:
     rests_until_s: float = 0.0
     held_s: float = 0.0
 
+    def note(self, now_s: float, *, is_above: bool) -> None:
+        """Note whether it is above the fair part of its namespace."""
+        self.above_s = None if not is_above else now_s if self.above_s is None else self.above_s
+
     def ends_s(self, now_s: float) -> float:
         """Return when nodes are kept for it no longer, if others wait then."""
-        since_s = now_s if self.since_s is None else self.since_s
-        ends_s = since_s + GATHER_S
+        ends_s = (now_s if self.since_s is None else self.since_s) + GATHER_S
         return ends_s if self.above_s is None else min(ends_s, self.above_s + ABOVE_PART_S)
 
     def end(self, now_s: float) -> None:
@@ -69,11 +72,20 @@ class Round:
         )
 
 
+class Rounds(dict["model.JobId", Round]):
+    """The rounds of gangs."""
+
+    def resting(self, job: model.JobId, queue: SchedulingQueue, now_s: float) -> model.Verdict | None:
+        """Return why nothing is kept for a gang because others wait; None if it does not rest."""
+        rests = self[job].resting(now_s) if job in self else None
+        return rests if rests is not None and others_wait(queue, job) else None
+
+
 class Gathering(Hooks):
     """Decides for which gangs nodes may be kept, and releases those that were kept for too long."""
 
     def __init__(self) -> None:
-        self._rounds: dict[model.JobId, Round] = {}
+        self._rounds = Rounds()
         self._queue: SchedulingQueue | None = None
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
@@ -87,18 +99,16 @@ class Gathering(Hooks):
         for job, round_ in self._rounds.items():
             if job not in kept:
                 round_.since_s = round_.above_s = None
-        above = self._oldest_above()
+        above_s = {job: round_.above_s for job, round_ in self._rounds.items() if round_.above_s is not None}
+        above = min(above_s, key=lambda job: (above_s[job], job), default=None)
         for job in sorted(kept, key=lambda job: (self._began_s(job, now_s), job)):
             round_, nodes = self._rounds.setdefault(job, Round()), kept[job]
             round_.since_s = now_s if round_.since_s is None else round_.since_s
             owner = queue.classes_of(job)[0].job
-            if not is_above_part(queue, state.view, owner, idle(queue, job, nodes, state)):
-                round_.above_s = None
-            elif round_.above_s is None:
-                round_.above_s = now_s
-                above = job if above is None else above
-            is_second = round_.above_s is not None and above != job
-            if (is_second or now_s >= round_.ends_s(now_s)) and others_wait(queue, job):
+            is_above = is_above_part(queue, state.view, owner, idle(queue, job, nodes, state))
+            round_.note(now_s, is_above=is_above)
+            above = job if above is None and is_above else above
+            if ((is_above and above != job) or now_s >= round_.ends_s(now_s)) and others_wait(queue, job):
                 round_.end(now_s)
                 for node in nodes:
                     state.release(node)
@@ -107,20 +117,12 @@ class Gathering(Hooks):
         round_ = self._rounds.get(job)
         return now_s if round_ is None or round_.since_s is None else round_.since_s
 
-    def _oldest_above(self) -> model.JobId | None:
-        found = [(round_.above_s, job) for job, round_ in self._rounds.items() if round_.above_s is not None]
-        return min(found)[1] if found else None
-
     def refusal(self, job: model.Job, state: CycleState) -> model.Verdict | None:
         """Return why no node may be kept for a gang now; None if one may."""
-        queue, now_s = self._queue, state.view.now_s
-        if queue is None:
+        if (queue := self._queue) is None:
             return None
-        round_ = self._rounds.get(job.id)
-        rests = None if round_ is None else round_.resting(now_s)
-        if rests is not None and others_wait(queue, job.id):
-            return rests
-        return None if fits_in_time(queue, job.id, state) else NEVER_IN_TIME
+        rests = self._rounds.resting(job.id, queue, state.view.now_s)
+        return rests or (None if fits_in_time(queue, job.id, state) else NEVER_IN_TIME)
 
     def until_s(self, job: model.JobId, now_s: float) -> float:
         """Return when the answer for a gang may change without an event."""
@@ -143,13 +145,7 @@ def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) ->
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Member:
-    """So many equal tasks of a gang.
-
-    Attributes:
-        need: The size of one, shape [R].
-        mask: Where it may go, shape [N].
-        count: How many.
-    """
+    """So many equal tasks of a gang."""
 
     need: model.IntVector
     mask: model.BoolVector

@@ -46,14 +46,8 @@ class Topology:
 class Groups:
     """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group.
 
-    Args:
-        keys: What each node names, None for nothing, length N.
-        names: The nodes' names, length N.
-
     Attributes:
-        of: The group of each node, shape [N].
-        places: The same as plain numbers.
-        names: Of each group: what its nodes name, or the node's own name.
+        of: The group of each node, shape [N]; `places` as plain numbers.
         members: The places of each group's nodes, ascending.
         spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
     """
@@ -76,13 +70,9 @@ class Groups:
 class Domains:
     """The nodes by the value of a label, as columns.
 
-    Args:
-        values: The value of each node, None for a node without the label, length N.
-
     Attributes:
-        of: The domain of each node, and their number for a node without the label, shape [N].
+        of: The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
         exist: Which nodes have the label, shape [N].
-        places: `of` as plain numbers.
     """
 
     def __init__(self, values: Iterable[str | None]) -> None:
@@ -110,10 +100,10 @@ class Layout:
     Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
 
     Attributes:
-        nodes: The nodes, length N.
-        names: Their names.
-        index: Place by name.
-        allocatable: Shape [R, N].
+        allocatable: What each node has, shape [R, N].
+        allocatable_by_node: The same as plain numbers, node by node.
+        totals: The whole cluster, shape [R].
+        inverse_totals: 1 / totals, 0 where there is none, shape [R]: what turns usage into shares.
     """
 
     def __init__(self, nodes: Iterable[model.Node], axis: model.Axis) -> None:
@@ -125,22 +115,15 @@ class Layout:
             vector = axis.capacity(node.allocatable, pods=node.max_pods)
             self.allocatable[: len(vector), place] = vector
         self.allocatable.flags.writeable = False
+        self.allocatable_by_node: Sequence[list[int]] = self.allocatable.T.tolist()
+        self.totals: model.IntVector = self.allocatable.sum(axis=1)
+        self.inverse_totals = _inverse(self.totals)
+        self._inverse_totals_listed: list[float] = self.inverse_totals.tolist()
         self._large_enough: dict[bytes, model.BoolVector] = {}
         self._domains: dict[str, Domains] = {}
 
     def __len__(self) -> int:
         return len(self.nodes)
-
-    @functools.cached_property
-    def totals(self) -> model.IntVector:
-        """The whole cluster, shape [R]."""
-        totals: model.IntVector = self.allocatable.sum(axis=1)
-        return totals
-
-    @functools.cached_property
-    def inverse_totals(self) -> model.FloatVector:
-        """1 / totals, 0 where there is none, shape [R]: what turns usage into shares."""
-        return _inverse(self.totals)
 
     @functools.cached_property
     def inverse_allocatable(self) -> npt.NDArray[np.float64]:
@@ -151,18 +134,6 @@ class Layout:
         """Return the largest share of the cluster that an amount is, over all resources (Ghodsi et al., DRF, 4.1)."""
         share: float = max(map(operator.mul, amounts, self._inverse_totals_listed))
         return share
-
-    @functools.cached_property
-    def _inverse_totals_listed(self) -> Sequence[float]:
-        """Plain numbers: for one vector, quicker than a column operation."""
-        listed: list[float] = self.inverse_totals.tolist()
-        return listed
-
-    @functools.cached_property
-    def allocatable_by_node(self) -> Sequence[list[int]]:
-        """`allocatable` as plain numbers, node by node."""
-        listed: list[list[int]] = self.allocatable.T.tolist()
-        return listed
 
     @functools.cached_property
     def inverse_by_node(self) -> Sequence[Sequence[float]]:
@@ -208,14 +179,9 @@ class Layout:
         """The labels that any node has."""
         return frozenset(key for node in self.nodes for key in node.labels)
 
-    @functools.cached_property
-    def _no_domains(self) -> Domains:
-        return Domains(None for _ in self.nodes)
-
     def domains(self, key: str) -> Domains:
         """Return the nodes by the value of a label: a memo, of the labels that nodes have, for pods may name any."""
-        if key not in self.label_keys:
-            return self._no_domains
+        key = key if key in self.label_keys else ""
         known = self._domains.get(key)
         if known is None:
             known = self._domains[key] = Domains(node.labels.get(key) for node in self.nodes)

@@ -26,19 +26,19 @@ import dataclasses
 import enum
 import operator
 import weakref
-from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.tallies import Mention, Resident, Tallies
+from boathouse_policies.framework.affinity.tallies import Resident, Tallies
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
 from boathouse_policies.model.values import value
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
 
 class State(enum.Enum):
@@ -56,19 +56,8 @@ class Account:
     """What one pod takes.
 
     Attributes:
-        id: `namespace/name`.
-        node: spec.nodeName; None while it has none.
-        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated while a resize is on its
-            way.
+        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated during a resize.
         uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
-        job: The job of ours that it belongs to.
-        queue: The queue that it is charged to.
-        namespace: The namespace whose share of the queue it is charged to.
-        task_class: Its class.
-        host_ports: Ports of the node that it takes.
-        labels: Its labels.
-        anti_affinity: Its terms of required anti-affinity.
-        is_ending: Whether it is being deleted.
         is_long_running: Whether nobody expects it to end: it is no task of a job of ours, or one that restarts.
     """
 
@@ -97,14 +86,6 @@ class Account:
         )
 
 
-class Declaring(Protocol):
-    """Pending classes, which select pods to be counted."""
-
-    def declare(self, tallies: Tallies) -> None:
-        """Have the pods counted that the constraints of the classes select."""
-        ...
-
-
 class Freed(NamedTuple):
     """Where room came free: pending tasks may start there. The node may not exist any more."""
 
@@ -114,16 +95,7 @@ class Freed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Drift:
-    """Differences between ledger and LIST; falsy where there are none. Seen twice, it is a fault.
-
-    Attributes:
-        missing_pods: Listed, not in the ledger.
-        ghost_pods: Confirmed in the ledger, not listed.
-        different_pods: Node, UID, resources, host ports, or what pod affinity sees of them differ.
-        missing_nodes: Listed, not in the ledger.
-        ghost_nodes: In the ledger, not listed.
-        different_nodes: Any field differs.
-    """
+    """Differences between ledger and LIST; falsy where there are none. Seen twice, it is a fault."""
 
     missing_pods: tuple[model.TaskId, ...] = ()
     ghost_pods: tuple[model.TaskId, ...] = ()
@@ -138,26 +110,13 @@ class Drift:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Entry:
-    """A pod in the ledger: what was assumed of it, until it is observed.
-
-    Attributes:
-        node: Its node.
-        amounts: What is charged for it.
-        job: The job that it is charged to.
-        share: The queue and the namespace that it is charged to.
-        counted: The class that it counts for; None where no class needs that, for it does not start with others.
-        host_ports: The ports of the node that it takes.
-        placement: What was assumed.
-        pod: What was observed.
-        resizing: The size of a resize in flight.
-        is_long_running: Whether nobody expects it to end.
-    """
+    """A pod in the ledger: what was assumed of it, until it is observed."""
 
     node: model.NodeName
     amounts: model.Amounts
     job: model.JobId | None
     share: Share | None
-    counted: model.ClassId | None
+    counted: model.ClassId | None  # None where no class needs that, for it does not start with others
     host_ports: tuple[model.HostPort, ...]
     placement: model.Placement | None = None
     pod: Account | None = None
@@ -225,11 +184,7 @@ class _Entry:
 
 
 class Ledger:
-    """The single account of what nodes hold. See the module's docstring for the states.
-
-    Args:
-        axis: Shared with the scheduling queue.
-    """
+    """The single account of what nodes hold (see the module's docstring). The scheduling queue shares its axis."""
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
@@ -246,7 +201,7 @@ class Ledger:
         self._by_class: collections.Counter[model.ClassId] = collections.Counter()
         self._ports: dict[model.NodeName, tuple[model.HostPort, ...]] = {}
         self._eligibilities = Eligibilities()
-        self._tallies = Tallies()
+        self.tallies = Tallies()
         self._touched: set[model.JobId] = set()
         self._view: weakref.ref[ClusterView] | None = None  # the snapshot that shares the sums
         self._snapshots = 0
@@ -254,11 +209,7 @@ class Ledger:
     # Nodes
 
     def set_node(self, node: model.Node) -> bool:
-        """Add a node or replace it.
-
-        Returns:
-            Whether anything changed: if so, wake the scheduling queue.
-        """
+        """Add a node or replace it; return whether anything changed: if so, wake the scheduling queue."""
         if self._nodes.get(node.name) == node:
             return False
         self._nodes[node.name] = node
@@ -268,10 +219,9 @@ class Ledger:
         return True
 
     def remove_node(self, name: model.NodeName) -> tuple[model.TaskId, ...]:
-        """Forget a node; its confirmed pods stay in the account, for the node may come back.
+        """Forget a node; return the tasks that were assumed on it, sorted: they wait again.
 
-        Returns:
-            The tasks that were assumed on it, sorted: they wait again.
+        Its confirmed pods stay in the account, for the node may come back.
         """
         if name not in self._nodes:
             return ()
@@ -306,15 +256,11 @@ class Ledger:
         self._enter(task.id, _Entry.assumed(placement, self._axis.amounts(placement.resources)))
 
     def observe(self, pod: Account) -> Freed | None:
-        """Take over what the watch shows of a pod that is not terminal.
-
-        Returns:
-            The room that came free by it (a resize, or another pod of the same name).
-        """
+        """Take over what the watch shows of a pod that is not terminal; return the room that came free by it."""
         known = self._entries.get(pod.id)
         if pod.node is None:
-            replaced = known is not None and known.state is State.CONFIRMED and known.account.uid != pod.uid
-            return self._drop(pod.id) if replaced else None
+            is_replaced = known is not None and known.pod is not None and known.pod.uid != pod.uid
+            return self._drop(pod.id) if is_replaced else None
         if known is None:
             self._see(pod, pod.node)
             return None
@@ -323,26 +269,14 @@ class Ledger:
         return self._replace(known, pod, pod.node)
 
     def gone(self, task: model.TaskId, uid: model.PodUid | None = None) -> Freed | None:
-        """Remove a pod that is deleted or in a terminal phase.
-
-        Args:
-            task: Its key.
-            uid: Its UID: the end of an earlier pod of the same name changes nothing.
-
-        Returns:
-            The room that came free.
-        """
+        """Remove a pod that is deleted or terminal; return the room that came free. Another UID changes nothing."""
         entry = self._entries.get(task)
         if entry is None or (uid is not None and entry.account.uid is not None and uid != entry.account.uid):
             return None
         return self._drop(task)
 
     def forget(self, task: model.TaskId) -> Freed | None:
-        """Take an assumption back after a known failure; nothing happens if the task is not assumed.
-
-        Returns:
-            The room that came free.
-        """
+        """Take an assumption back after a known failure, if the task is assumed; return the room that came free."""
         entry = self._entries.get(task)
         return self._drop(task) if entry is not None and entry.state is State.ASSUMED else None
 
@@ -377,33 +311,6 @@ class Ledger:
         entry = self._entries.get(task)
         return None if entry is None else entry.account
 
-    # Namespaces, and what pod affinity counts
-
-    def set_namespace(self, name: str, labels: Mapping[str, str] | None) -> None:
-        """Note the labels of a namespace; None for one that does not exist."""
-        self._tallies.set_namespace(name, labels)
-
-    def declare(self, classes: Declaring) -> None:
-        """Count the pods that constraints of the pending classes select; a cycle does it otherwise."""
-        classes.declare(self._tallies)
-
-    @property
-    def has_woken(self) -> bool:
-        """Whether `take_woken` returns any class."""
-        return self._tallies.has_woken
-
-    def take_mentioned(self) -> Collection[Mention]:
-        """Return what of pods' labels a constraint depends on and none did at the last call."""
-        return self._tallies.take_mentioned()
-
-    def take_woken(self) -> Collection[model.ClassId]:
-        """Return the unschedulable classes that pods which came or went since the last call may help."""
-        return self._tallies.take_woken()
-
-    def shown(self, namespace: str, key: str, value: str) -> str | None:
-        """Return what pod affinity tells apart of a label of a namespace's pods (`Tallies.shown`)."""
-        return self._tallies.shown(namespace, key, value)
-
     # Reading
 
     def free(self, node: model.NodeName) -> list[int] | None:
@@ -414,16 +321,14 @@ class Ledger:
     def snapshot(
         self, now_s: float, *, offered: Iterable[model.NodeName] | None = None, max_per_node: int | None = None
     ) -> ClusterView:
-        """Freeze what is known now. Cheap: columns and vectors are made when somebody asks, of what changed.
+        """Freeze what is known now, for a cycle that may use some nodes (None: all) and place so many tasks on each.
 
-        Args:
-            now_s: The shell's time.
-            offered: Nodes that the cycle may use; None for all.
-            max_per_node: Most tasks that the cycle may place on one node.
+        Cheap: columns and vectors are made when somebody asks, of what changed.
         """
         self._renew_layout()
         self._snapshots += 1
         self._detach_view()
+        index = self._layout.index
         view = ClusterView(
             now_s=now_s,
             axis=self._axis,
@@ -435,9 +340,9 @@ class Ledger:
             host_ports=self._ports,
             touched=self._touched,
             eligibilities=self._eligibilities,
-            tallies=self._tallies,
+            tallies=self.tallies,
             long_running=self._long_running,
-            offered=None if offered is None else self._places(offered),
+            offered=None if offered is None else sorted({index[name] for name in offered if name in index}),
             max_per_node=max_per_node,
             serial=self._snapshots,
         )
@@ -452,12 +357,7 @@ class Ledger:
         self._view = None
 
     def compare(self, pods: Iterable[Account], nodes: Iterable[model.Node]) -> Drift:
-        """Compare with a LIST at equal resourceVersion (terminal pods left out); assumed tasks are set aside.
-
-        Args:
-            pods: All pods that are not terminal; those without a node are ignored.
-            nodes: All nodes.
-        """
+        """Compare with a LIST at equal resourceVersion, without terminal pods; assumed tasks are set aside."""
         listed = {pod.id: pod for pod in pods if pod.node is not None}
         confirmed = {task: e for task, e in self._entries.items() if e.state is State.CONFIRMED}
         known = {node.name: node for node in nodes}
@@ -472,10 +372,6 @@ class Ledger:
             different_nodes=tuple(sorted(n for n in known.keys() & self._nodes.keys() if known[n] != self._nodes[n])),
         )
 
-    def _places(self, names: Iterable[model.NodeName]) -> Sequence[int]:
-        index = self._layout.index
-        return sorted({index[name] for name in names if name in index})
-
     # Columns
 
     def _see(self, pod: Account, node: model.NodeName) -> None:
@@ -486,7 +382,7 @@ class Ledger:
         if entry.node not in self._nodes:
             self._away.setdefault(entry.node, set()).add(task)
         self._charge(entry, entry.amounts, operator.add)
-        self._tallies.enter(task, entry.node, entry.resident)
+        self.tallies.enter(task, entry.node, entry.resident)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, +1)
 
@@ -497,7 +393,7 @@ class Ledger:
             if not self._away[entry.node]:
                 del self._away[entry.node]
         self._charge(entry, entry.amounts, operator.sub)
-        self._tallies.leave(task)
+        self.tallies.leave(task)
         if entry.counted is not None or entry.host_ports:
             self._count(entry, -1)
         return Freed(entry.node, entry.share and entry.share[0])
@@ -514,8 +410,8 @@ class Ledger:
                     self._long_running, entry.node, entry.amounts, operator.add if pod.is_long_running else operator.sub
                 )
             if entry.resident != former:
-                self._tallies.leave(pod.id)
-                self._tallies.enter(pod.id, entry.node, entry.resident)
+                self.tallies.leave(pod.id)
+                self.tallies.enter(pod.id, entry.node, entry.resident)
             if entry.resizing is not None and pod.resources.covers(entry.resizing):
                 entry.resizing = None
             return self._recount(entry, entry.size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import abc
 import collections
 import itertools
 from typing import TYPE_CHECKING
@@ -13,9 +12,8 @@ from boathouse_policies import model
 from boathouse_policies.framework.questions import Filter
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Sequence
+    from collections.abc import Sequence
 
-    from boathouse_policies.framework.affinity.judges import Judge
     from boathouse_policies.framework.cycle_state import CycleState, PendingClass
     from boathouse_policies.framework.layout import Where
 
@@ -39,19 +37,16 @@ class Allowed(Filter):
 class FreePorts(Filter):
     """No port of the class is taken on the node, by pods of the view or of this cycle."""
 
-    until_freed = True
+    by_shape = until_freed = True  # its constraints are part of the shape
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether a class has host ports."""
         return bool(pending.task_class.constraints.host_ports)
 
-    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Return a constant: the host ports are constraints, which are part of the shape."""
-        return None
-
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return all nodes for a class without host ports; else compare the nodes that take any port."""
-        return self._free(pending, state)[where] if self.concerns(pending) else None
+        ports = pending.task_class.constraints.host_ports
+        return _without(ports, state)[where] if ports else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return one reason for sockets, and one each for the other things of which a node has one."""
@@ -61,38 +56,32 @@ class FreePorts(Filter):
             kinds.setdefault(words, []).append(port)
         refusals, left = [], among
         for words in sorted(kinds, key=(PORTS, APART, DISKS).index):
-            free = self._with(kinds[words], state)
+            free = _without(kinds[words], state)
             if nodes := int((left & ~free).sum()):
                 refusals.append(model.Refusal(reason=words, nodes=nodes))
             left = left & free
         return refusals
 
-    def _free(self, pending: PendingClass, state: CycleState) -> model.BoolVector:
-        return self._with(pending.task_class.constraints.host_ports, state)
 
-    @staticmethod
-    def _with(ports: Sequence[model.HostPort], state: CycleState) -> model.BoolVector:
-        index = state.view.layout.index
-        in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
-        mask = np.ones(len(index), np.bool_)
-        for node, taken in (*in_view, *state.ports.items()):
-            mask[node] &= not any(port.conflicts(used) for port in ports for used in taken)
-        return mask
+def _without(ports: Sequence[model.HostPort], state: CycleState) -> model.BoolVector:
+    """Return the nodes where nobody has any of these ports, shape [N]."""
+    index = state.view.layout.index
+    in_view = [(index[name], taken) for name, taken in state.view.host_ports.items() if name in index]
+    mask = np.ones(len(index), np.bool_)
+    for node, taken in (*in_view, *state.ports.items()):
+        mask[node] &= not any(port.conflicts(used) for port in ports for used in taken)
+    return mask
 
 
 class DeclaredFeatures(Filter):
     """The node declares what the class needs of its kubelet, if any node does."""
 
-    until_freed = True
+    by_shape = until_freed = True
     reason = "node(s) didn't match Pod's required features"
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether a class needs a feature."""
         return bool(pending.task_class.constraints.features)
-
-    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Return a constant: the features are constraints, which are part of the shape."""
-        return None
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return the nodes that declare all of them."""
@@ -133,67 +122,27 @@ APART = "node(s) didn't match pod anti-affinity rules"
 DISKS = "node(s) had no available disk"
 
 
-NO_KEY = "node(s) didn't match pod topology spread constraints (missing required label)"
-UNEVEN = "node(s) didn't match pod topology spread constraints"
-NOT_NEAR = "node(s) didn't match pod affinity rules"
-NOT_APART = "node(s) didn't match pod anti-affinity rules"
-FORBIDDEN = "node(s) didn't satisfy existing pods anti-affinity rules"
+class OtherPods(Filter):
+    """Topology spread with DoNotSchedule, then pod affinity and anti-affinity, of the class and of pods that are there.
 
-
-class _OfPods(Filter, abc.ABC):
-    """A predicate over where other pods are: a placement changes its answer for other nodes."""
+    A placement changes its answer for other nodes.
+    """
 
     until_freed = of_pods = True
 
-    def concerns(self, pending: PendingClass) -> bool:
-        """Return whether a class has such constraints, or other pods forbid it next to them."""
-        return any(True for _ in self._answers(pending, pending.state))
-
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where every part of it holds."""
-        found: model.BoolVector | None = None
-        for _, passed in self._answers(pending, state):
-            found = passed if found is None else found & passed
-        return None if found is None else found[where]
+        passing = state.beside_pods(pending)
+        return None if passing is None else passing[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return the first part that refuses each node."""
         refused: collections.Counter[str] = collections.Counter()
-        left = among
-        for reason, passed in self._answers(pending, state):
-            refused[reason] += int((left & ~passed).sum())
-            left = left & passed
+        judge, left = state.judge(pending), among
+        for reason, passing in () if judge is None else judge.answers():
+            refused[reason] += int((left & ~passing).sum())
+            left = left & passing
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in refused.items() if nodes]
 
-    def _answers(self, pending: PendingClass, state: CycleState) -> Iterator[tuple[str, model.BoolVector]]:
-        judge = None if state.pod_counts is None else state.pod_counts.judge(pending)
-        if judge is not None:
-            yield from self._parts(judge)
 
-    @abc.abstractmethod
-    def _parts(self, judge: Judge) -> Iterable[tuple[str, model.BoolVector]]:
-        """Yield the parts of the filter that concern the class: the reason and the nodes that pass, shape [N]."""
-
-
-class TopologySpread(_OfPods):
-    """Topology spread constraints with DoNotSchedule."""
-
-    def _parts(self, judge: Judge) -> Iterable[tuple[str, model.BoolVector]]:
-        for spread in judge.spread:
-            yield NO_KEY, spread.counts.domains.exist
-            yield UNEVEN, spread.even()
-
-
-class PodAffinity(_OfPods):
-    """Required pod affinity and anti-affinity, of the class and of the pods that are there."""
-
-    def _parts(self, judge: Judge) -> Iterable[tuple[str, model.BoolVector]]:
-        if judge.rules.affinity is not None:
-            yield NOT_NEAR, judge.near()
-        if judge.rules.anti_affinity:
-            yield NOT_APART, judge.apart()
-        if judge.rules.forbidding:
-            yield FORBIDDEN, judge.unforbidden()
-
-
-PREDICATES = (Allowed(), FreePorts(), DeclaredFeatures(), Room(), TopologySpread(), PodAffinity())
+PREDICATES = (Allowed(), FreePorts(), DeclaredFeatures(), Room(), OtherPods())

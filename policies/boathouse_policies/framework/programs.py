@@ -16,12 +16,7 @@ V = TypeVar("V")
 
 
 class Programs(dict[str, V]):
-    """Values by program, `NAMESPACE/...`, in the order of their last use, of which a limited number is kept.
-
-    Args:
-        kept: Maximum number of programs.
-        of_group: Maximum number of a namespace's programs; None for no other limit than `kept`.
-    """
+    """Values by program, `NAMESPACE/...`, in the order of their last use: so many, and so many of a namespace."""
 
     def __init__(self, kept: int, of_group: int | None = None) -> None:
         super().__init__()
@@ -87,11 +82,8 @@ class Contest:
 
     def judge(self, program: str, errors: Sequence[float]) -> None:
         """Record the relative error of each predictor, each 0 or more; a larger one than `MOST` counts as that."""
-        bounded = [min(MOST, error) for error in errors]  # where it is not a number, `MOST`
-        known = self._standings.get(program)
-        if known is None:
-            self._standings.put(program, Standing(1, tuple(bounded)))
-            return
+        bounded = tuple([min(MOST, error) for error in errors])  # where it is not a number, `MOST`
+        known = self._standings.get(program) or Standing(0, bounded)
         share = max(1.0 / (known.judged + 1), _NEW)
         mixed = (old + share * (new - old) for old, new in zip(known.errors, bounded, strict=True))
         self._standings.put(program, Standing(known.judged + 1, tuple(mixed)))

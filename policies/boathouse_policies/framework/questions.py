@@ -89,7 +89,9 @@ class JobOrder:
 
 
 class Question:
-    """What filters, scores, sizers and reserves share: what of a class their answers depend on."""
+    """What filters, scores, sizers and reserves share: what of a class answers depend on, perhaps its shape alone."""
+
+    by_shape = False
 
     def concerns(self, pending: PendingClass) -> bool:  # noqa: ARG002 - the protocol's
         """Return whether it has a say on a class in this cycle."""
@@ -97,15 +99,11 @@ class Question:
 
     def key(self, pending: PendingClass) -> Hashable:
         """Return what answers depend on besides the class' shape: classes with equal keys share them in a cycle."""
-        return pending.task_class.id
+        return None if self.by_shape else pending.task_class.id
 
 
 class NodeQuestion(Question):
-    """Which nodes pass.
-
-    Attributes:
-        by_node: Whether it costs less to ask for a few nodes one by one than to ask for a mask.
-    """
+    """Which nodes pass. `by_node` says that to ask for a few nodes one by one costs less than to ask for a mask."""
 
     by_node = False
 
@@ -157,18 +155,13 @@ class Score(Question):
 class ShapeScore(Score, abc.ABC):
     """A score that depends on a class' least size and on what is free on the node alone."""
 
-    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Return a constant: the answer depends on the shape alone."""
-        return None
+    by_shape = True
 
     @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """Return the score of a node for a size: numbers, or arrays that are broadcast against each other.
+        """Return the score of a node for a size: numbers by row, or arrays that are broadcast against each other.
 
-        Args:
-            sizes: The least size, by row.
-            free: What is free on the node, by row.
-            inverse: 1 / allocatable of the node, 0 where it has none, by row.
+        `inverse` is 1 / allocatable of the node, 0 where it has none.
         """
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
@@ -204,8 +197,6 @@ class ReservedNode:
     """A node that is reserved until its owner has room there.
 
     Attributes:
-        node: The node.
-        task_class: Its owner.
         since_s: Since when nodes have been reserved for the owner's job.
         wait_s: How long the owner would wait there, as predicted when the node was chosen last.
     """
@@ -270,28 +261,6 @@ class Patience:
         return None
 
 
-class Gang:
-    """What must be placed together: the `gang_min` of all gang classes of a job; what is placed already counts.
-
-    The larger tasks go first, so that the smaller ones fill the gaps.
-    """
-
-    def together(self, classes: Sequence[PendingClass], state: CycleState) -> Sequence[tuple[PendingClass, int]]:
-        """Return how many tasks of each class must be placed now, all or nothing; () for one task alone.
-
-        Args:
-            classes: The open classes of the job, in its order, one of which asks for a gang.
-            state: The state of the cycle.
-        """
-        short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
-        return sorted([shortfall for shortfall in short if shortfall[1] > 0], key=_largest_first)
-
-
-def _largest_first(member: tuple[PendingClass, int]) -> tuple[int, int]:
-    resources = member[0].task_class.resources
-    return -resources.memory_bytes, -resources.cpu_milli
-
-
 class Hooks:
     """What a policy is told of a cycle as it goes on: here it changes what it keeps of the cycle, and nowhere else."""
 
@@ -353,9 +322,7 @@ class _NoPreference(ShapeScore):
 class _IdealSize(Sizer):
     """Each task gets what its class asks for, one at a time."""
 
-    def key(self, pending: PendingClass) -> Hashable:  # noqa: ARG002 - the protocol's
-        """Return a constant."""
-        return None
+    by_shape = True
 
 
 class _NoReserve(Reserve):
@@ -371,4 +338,3 @@ NO_PREFERENCE = _NoPreference()
 NO_PATIENCE = Patience()
 IDEAL_SIZE = _IdealSize()
 NO_RESERVE = _NoReserve()
-MINIMUM_TOGETHER = Gang()

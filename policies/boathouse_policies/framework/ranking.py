@@ -30,8 +30,6 @@ class Ranking:
 
     Attributes:
         scores: -inf where none of them may go, length K: a list of few, a column of many.
-        questions: Who is asked beside the candidates.
-        seen: The changes of the cycle that they take into account.
         refused: Indices of nodes that the sizer refused.
     """
 
@@ -66,14 +64,9 @@ class Rankings:
     def best(self, pending: PendingClass) -> int | None:
         """Return the best node that a class may use now, the first of equal ones; None if there is none."""
         ranking = self._of(pending)
-        passing = self.passing_now(pending)
+        passing = self._state.beside_pods(pending)
         i = ranking.best() if passing is None else ranking.best_among(passing[self._candidates.where])
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
-
-    def passing_now(self, pending: PendingClass) -> model.BoolVector | None:
-        """Return where a class may go beside the pods that are there now, shape [N]; None for everywhere."""
-        counts = self._state.pod_counts
-        return None if counts is None else counts.mask(pending)
 
     def refuse(self, pending: PendingClass, node: int) -> None:
         """Refuse a node for the class in this cycle."""
@@ -86,7 +79,7 @@ class Rankings:
         """Return whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
-        passing = self.passing_now(pending)
+        passing = self._state.beside_pods(pending)
         if passing is not None and not passing[node]:
             return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))

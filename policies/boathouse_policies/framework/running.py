@@ -19,12 +19,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Pause:
-    """The suspension of a task.
-
-    Attributes:
-        since_s: Since when.
-        until_s: When it ends at the latest.
-    """
+    """The suspension of a task."""
 
     since_s: float
     until_s: float
@@ -35,15 +30,8 @@ class RunningTask:
     """A task that was placed and has not ended.
 
     Attributes:
-        task: Its id.
-        task_class: Its class.
-        job: Its job.
-        node: Where it is.
         resources: What it holds; of a suspended task, what it holds when it goes on.
-        distance: How far from its input.
-        placed_s: When it was placed.
         started_s: When its container began to run; None before.
-        pause: Its suspension; None if it is not suspended.
         second_of: Of a second attempt, the task that it repeats; else None.
     """
 
@@ -76,12 +64,7 @@ class Follower:
 
 
 class RunningTasks(Observer):
-    """Keeps account of running tasks.
-
-    Attributes:
-        tasks: By id, in the order in which they were placed.
-        suspended: Those of them that are suspended.
-    """
+    """Keeps account of running tasks, those that are suspended too, in the order in which they were placed."""
 
     def __init__(self) -> None:
         self.tasks: dict[model.TaskId, RunningTask] = {}

@@ -25,15 +25,8 @@ class Profile:
     """Names the choice for each extension point; what is not named is neutral.
 
     Attributes:
-        name: As in the chart's values and on the command line.
-        order: Orders the jobs of one namespace, queue and priority.
         filters: In this order; the predicates of Kubernetes come first and should stay.
         score: Ranks nodes for stages without a score of their own.
-        scores: By kind of stage.
-        patience: Whether to wait for a better node.
-        sizer: How much a task gets.
-        reserve: Which node is reserved for which class.
-        gang: What must be placed together.
         draining: Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
         controllers: Asked in this order before each cycle.
         observers: What learns, for the shell to feed.
@@ -55,7 +48,6 @@ class Profile:
     patience: questions.Patience = questions.NO_PATIENCE
     sizer: questions.Sizer = questions.IDEAL_SIZE
     reserve: questions.Reserve = questions.NO_RESERVE
-    gang: questions.Gang = questions.MINIMUM_TOGETHER
     draining: Draining = dataclasses.field(default_factory=Draining)
     controllers: tuple[questions.Controller, ...] = ()
     observers: tuple[questions.Observer, ...] = ()

@@ -32,18 +32,11 @@ class Sized:
 class Shape:
     """A least size with constraints; equal ones are one object.
 
-    Args:
-        least: The smallest size that may be placed, shape [R].
-        constraints: What a node must satisfy.
-
     Attributes:
-        least: As given.
-        constraints: As given.
+        least: The smallest size that may be placed, shape [R]; `sizes` as plain numbers.
         rows: The resources that it requests.
         need: The amounts of `rows`, shape [len(rows), 1].
-        sizes: `least` as plain numbers.
-        floor: The same, -inf for what is not requested, which fits also where a resource is over-committed.
-        memory: Its memory in bytes.
+        floor: `sizes`, but -inf for what is not requested, which fits also where a resource is over-committed.
     """
 
     __slots__ = ("__weakref__", "_eligibility", "constraints", "floor", "least", "memory", "need", "rows", "sizes")
@@ -84,13 +77,8 @@ class Shapes:
 class ShapeColumns:
     """Some shapes as columns.
 
-    Args:
-        sizes: Their least sizes, shape [R, S].
-        constraints: The distinct constraints among them.
-        constraints_of: The index in `constraints` of each shape's, shape [S].
-
     Attributes:
-        sizes: As given.
+        sizes: Their least sizes, shape [R, S].
         least: The least amount of each resource that any of them requests, shape [R].
         least_listed: The same as plain numbers; -inf for what some do not request, which fits everywhere.
     """

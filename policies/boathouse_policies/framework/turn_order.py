@@ -7,6 +7,7 @@ order of classes.
 from __future__ import annotations
 
 import bisect
+import collections
 import dataclasses
 import math
 import operator
@@ -25,8 +26,7 @@ from boathouse_policies.framework.view import Share, Step, combined
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from boathouse_policies.framework.affinity.judges import CycleCounts
-    from boathouse_policies.framework.draining import Kept
+    from boathouse_policies.framework.judges import CycleCounts
     from boathouse_policies.framework.queue import Band, SchedulingQueue
     from boathouse_policies.framework.scheduling_profile import Profile
 
@@ -39,7 +39,6 @@ class _QueueTurns:
     """A queue that has turns in this cycle.
 
     Attributes:
-        queue: The queue.
         namespaces: How many namespaces share the queue, those that have no turn in this cycle included.
         heaps: The heaps of each namespace, the highest priority first; the namespaces in the order of their names.
         share: The dominant share of the queue over its weight.
@@ -65,8 +64,6 @@ class TurnOrder:
 
     Attributes:
         drained: The gang for which room is kept as it comes free.
-        rankings: Where each class may go.
-        has_limits: Whether any queue has limits.
         orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 
@@ -83,11 +80,10 @@ class TurnOrder:
         self._queues: dict[model.QueueName, _QueueTurns] = {}
         self._usage: dict[model.QueueName | Share, model.Amounts] = {}  # where it decides whose turn it is
         self._heaps: dict[Band, _Heap] = {}
-        self._reserved: dict[Share, int] = {}
+        self._reserved: collections.Counter[Share] = collections.Counter()
         self._kept: dict[model.QueueName | Share, model.Amounts] = {}  # what is free on nodes kept for gangs
         self.has_limits = in_order.has_limits
-        orphans = in_order.orphans
-        self.orphans = [PendingClass(queued, profile, state) for queued in orphans] if orphans else []
+        self.orphans = [PendingClass(queued, profile, state) for queued in in_order.orphans]
         self._candidates = candidates(in_order, profile, state, queue.freed)
         self.rankings = Rankings(self._candidates, profile, state)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
@@ -108,15 +104,18 @@ class TurnOrder:
 
     # Before the first turn
 
-    def _begun(self) -> list[PendingClass]:
-        """Return the open classes of gangs with placed tasks, in order of submission."""
-        places = [place for place in self._sorted.gangs if self._open[place] and self._has_begun(place)]
-        return sorted(map(self._pending_class, places), key=lambda pending: pending.queued.rank)
-
-    def _short(self) -> list[PendingClass]:
-        """Return the open classes of which started gangs are short, in the order of priority and submission."""
-        found = [self._pending_class(place) for place in self._sorted.short if self._open[place]]
-        return sorted(found, key=lambda pending: (-pending.job.priority, pending.queued.rank))
+    def _before_all(self) -> list[PendingClass]:
+        """Return the open classes that go first: what gangs that have begun lack, their others, the drained gang's."""
+        in_order = self._sorted
+        short = [self._pending_class(place) for place in in_order.short if self._open[place]]
+        gangs = [place for place in in_order.gangs if self._open[place]]
+        begun = {place for place in gangs if self._has_begun(place)}
+        drained = [place for place in gangs if place not in begun and in_order.queued[place].job.id == self.drained]
+        return [
+            *sorted(short, key=lambda pending: (-pending.job.priority, pending.queued.rank)),
+            *sorted(map(self._pending_class, begun), key=lambda pending: pending.queued.rank),
+            *map(self._pending_class, drained),
+        ]
 
     def short(self) -> list[PendingClass]:
         """Return the open classes of which started gangs are short, with all jobs lined up; none for most cycles."""
@@ -125,11 +124,6 @@ class TurnOrder:
         if not self._open:
             self._join()
         return [pending for pending in self._first if pending.task_class.is_short]
-
-    def _gang_of(self, job: model.JobId) -> list[PendingClass]:
-        """Return the open classes of a gang that has not started."""
-        places = [place for place in self._sorted.gangs if self._sorted.queued[place].job.id == job]
-        return [self._pending_class(place) for place in places if self._open[place] and not self._has_begun(place)]
 
     def _has_begun(self, place: int) -> bool:
         classes = (queued.task_class for queued in self._queue.classes_of(self._sorted.queued[place].job.id))
@@ -143,11 +137,8 @@ class TurnOrder:
             turns = in_order.open & ~(without_room & ~in_order.in_gang)
             self._no_room += (in_order.open & ~turns).nonzero()[0].tolist()
         self._open = turns.tolist()
-        if in_order.gangs:
-            self._first = self._begun()
-            self._first += [] if self.drained is None else self._gang_of(self.drained)
-        if in_order.short:
-            self._first = [*self._short(), *self._first]
+        if in_order.gangs or in_order.short:
+            self._first = self._before_all()
         if self._state.reserved and self._state.pod_counts is not None:
             self._release_forbidden(self._state.pod_counts)
         if not self._state.reserved:
@@ -258,10 +249,6 @@ class TurnOrder:
             pending.place = place
         return pending
 
-    def explain_gang(self, job: model.JobId, why: model.Verdict) -> tuple[model.Verdict, float]:
-        """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
-        return self._profile.draining.explain(job, why, self._queue, self._state.view.now_s)
-
     # Reserved nodes
 
     def _give_reserved_nodes_back(self) -> None:
@@ -273,21 +260,18 @@ class TurnOrder:
         behind = {owner for owner in set(reserved.values()) if self._is_behind(owner)}
         for node in [node for node, owner in reserved.items() if owner in behind]:
             self._state.release(node)
-        for place in self._places(reserved.values()):
-            self._count_reserved(self._sorted.queued[place].job)
+        owners = [self._sorted.queued[place].job for place in self._places(reserved.values())]
+        self._reserved.update((job.queue, job.namespace) for job in owners)
 
     def _release_forbidden(self, pod_counts: CycleCounts) -> None:
         """Release the nodes that other pods keep their owner from by now."""
         reserved = self._state.reserved
         for place in self._places(set(reserved.values())):
-            owner = PendingClass(self._sorted.queued[place], self._profile, self._state)
-            if (may := pod_counts.mask(owner)) is not None:
-                for node in [node for node, name in reserved.items() if name == owner.task_class.id and not may[node]]:
+            owner = self._sorted.queued[place]
+            if (judge := pod_counts.judge(owner)) is not None:
+                own, may = owner.task_class.id, judge.mask()
+                for node in [node for node, name in reserved.items() if name == own and not may[node]]:
                     self._state.release(node)
-
-    def _count_reserved(self, job: model.Job) -> None:
-        share = (job.queue, job.namespace)
-        self._reserved[share] = self._reserved.get(share, 0) + 1
 
     def _is_behind(self, owner: model.ClassId) -> bool:
         place = self._sorted.places.get(owner)
@@ -312,12 +296,12 @@ class TurnOrder:
         if namespaces == 1:
             return None
         part = max(1, len(self._state.view.layout) // namespaces)
-        return max(0, min(pending.left, part - self._reserved.get((job.queue, job.namespace), 0)))
+        return max(0, min(pending.left, part - self._reserved[job.queue, job.namespace]))
 
     def reserved(self, pending: PendingClass) -> None:
         """Record that a node was reserved for a class."""
         self._asks_again = self._profile.reserve.passing_changes
-        self._count_reserved(pending.job)
+        self._reserved[pending.job.queue, pending.job.namespace] += 1
 
     def _next_owner(self) -> PendingClass | None:
         """Return the owners while every node on offer is reserved; after them, only those that may pass."""
@@ -393,7 +377,7 @@ class TurnOrder:
                     turn += 1
                     continue
                 pending = self._pending.get(job) or self._pending_class(job)
-                passing = self.rankings.passing_now(pending)
+                passing = state.beside_pods(pending)
                 node = few.best_of(shape, fits, passing)
                 if node is None or (pick := pending.take_closest(node)) is None:
                     break
@@ -510,17 +494,9 @@ class TurnOrder:
         if not assignment.pending.left:
             self.close(assignment.pending.place)
         if self._only is None or not self._profile.order.constant:
-            self._charge(assignment.pending, assignment.amounts, operator.add)
+            self.charge(assignment.pending, assignment.amounts, operator.add)
 
-    def taken_back(self, assignment: Assignment) -> None:
-        """Record that a gang's task was taken back."""
-        self._charge(assignment.pending, assignment.amounts, operator.sub)
-
-    def kept(self, kept: Kept) -> None:
-        """Charge the room that is kept for a task of a gang."""
-        self._charge(kept.pending, kept.amounts, operator.add)
-
-    def _charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
+    def charge(self, pending: PendingClass, amounts: Sequence[int], step: Step) -> None:
         """Update a job's key and the shares of its queue and namespace after its usage changed."""
         job, state, order = pending.job, self._state, self._profile.order
         if self._only is None:
@@ -543,7 +519,6 @@ class TurnOrder:
             self._line_up(jobs)
 
     def _move(self, job: int, key: float) -> None:
-        """Set a job's key."""
         before = self._keys[job]
         if key == before or before != before:  # noqa: PLR0124 - it has no turn any more
             return

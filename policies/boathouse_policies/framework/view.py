@@ -47,10 +47,6 @@ def add_to(totals: dict[K, model.Amounts], key: K, amounts: model.Amounts, step:
 class NodeTotals:
     """What all pods on each node take: plain numbers, for they change one at a time, and columns on request.
 
-    Args:
-        layout: The nodes.
-        plain: The totals with which to begin.
-
     Attributes:
         plain: The total of each node by row, a tuple that is replaced when it changes.
         stale: Nodes whose total is another than in the columns.
@@ -90,20 +86,14 @@ class ClusterView:
 
     Attributes:
         now_s: The only time that a policy knows.
-        axis: Which row is which resource.
-        layout: The nodes and what they have.
-        by_node: What the pods on each node take.
         by_job: What each job holds, by row: as long as the axis was when the job began.
         by_share: What each namespace's jobs hold of a queue, by row.
         by_class: Placed tasks of each class that starts together with others.
-        host_ports: Ports taken on a node.
         touched: Jobs that hold something else than in the snapshot before.
-        eligibilities: Static masks.
         tallies: Pods that selectors count: the ledger's own, not a copy.
         long_running: What pods that nobody expects to end take of each node, by row: the ledger's own too.
         offered: Places of the nodes that this cycle may use, ascending; None for all.
         max_per_node: Most tasks that this cycle may place on one node; None for no bound.
-        serial: Number of this snapshot.
     """
 
     now_s: float

@@ -64,10 +64,6 @@ class Diagnosis:
     """Why the tasks of a class wait.
 
     Attributes:
-        task_class: The class.
-        job: Its job.
-        count: Its tasks left waiting.
-        code: The reason.
         message: One line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
         refusals: Nodes by reason, most first; a node counts for each resource that it lacks.
         scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
@@ -94,17 +90,7 @@ class Diagnosis:
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Start:
-    """What is decided of a task that starts.
-
-    Attributes:
-        task: The task.
-        task_class: Its class.
-        job: Its job.
-        node: Where it goes.
-        resources: What it gets.
-        distance: How far its input is.
-        figures: What the policies computed to decide this, by name.
-    """
+    """What is decided of a task that starts, with the figures that policies computed to decide this, by name."""
 
     task: Task
     task_class: TaskClass
@@ -127,14 +113,7 @@ class Bind(_Start):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Pending:
-    """What is decided of a class that stays pending.
-
-    Attributes:
-        task_class: The class.
-        job: Its job.
-        verdict: Why it is pending.
-        until_s: When to consider the class again without an event; None for at the next event.
-    """
+    """What is decided of a class that stays pending, until an event or a time."""
 
     task_class: TaskClass
     job: Job
@@ -149,13 +128,7 @@ class Wait(_Pending):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Reservation(_Pending):
-    """Reserve a node for a class, or room on it for an expected task.
-
-    Attributes:
-        node: The node.
-        task: The expected task for which room is reserved.
-        resources: How much of the node is reserved for the task.
-    """
+    """Reserve a node for a class, or so much room on it for an expected task."""
 
     node: NodeName
     task: Task | None = None
@@ -164,14 +137,7 @@ class Reservation(_Pending):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _OfRunning:
-    """What is decided of a running task.
-
-    Attributes:
-        task: The task.
-        node: Where it runs; of a second attempt, where that one runs.
-        resources: What it gets.
-        reason: Why.
-    """
+    """What is decided of a running task; the node of a second attempt is where that one runs."""
 
     task: Task
     node: NodeName
@@ -201,9 +167,7 @@ class Scale:
     """Change the number of workers of a dynamic cluster.
 
     Attributes:
-        job: The cluster.
         workers: All that it keeps from now on.
-        reason: Why.
         stores: Whether workers that are new hold data (core nodes), rather than being transient.
     """
 
@@ -215,12 +179,7 @@ class Scale:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Speculate(_OfRunning):
-    """Start a second attempt of a running task that is slow: the first to end wins, and the other is ended.
-
-    Attributes:
-        attempt: Name of the second attempt.
-        avoids: Nodes on which it must not run, beside that of the first attempt.
-    """
+    """Start a second attempt of a running task that is slow, on other nodes than it avoids: the first to end wins."""
 
     attempt: TaskId
     avoids: tuple[NodeName, ...] = ()

@@ -31,25 +31,14 @@ class About(TypedDict):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """What every event says.
-
-    Attributes:
-        now_s: The shell's time.
-    """
+    """What every event says."""
 
     now_s: float
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class _OfTask(_Event):
-    """What every event of a task says.
-
-    Attributes:
-        task: The task.
-        task_class: Its class.
-        job: Its job.
-        node: Its node.
-    """
+    """What every event of a task says."""
 
     task: TaskId
     task_class: ClassId
@@ -62,7 +51,6 @@ class Submitted(_Event):
     """A job came, or its classes changed.
 
     Attributes:
-        job: The job.
         classes: All its classes, in order, those that cannot start yet included.
         tasks: How many tasks of each class are not placed.
     """
@@ -74,13 +62,7 @@ class Submitted(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Placed(_OfTask):
-    """A task was given a node and a size; its pod is on the way.
-
-    Attributes:
-        resources: Its size.
-        distance: How far its input is.
-        second_of: Of a second attempt, the task that it repeats; else None.
-    """
+    """A task, or a second attempt of one, was given a node and a size; its pod is on the way."""
 
     resources: Resources
     distance: Distance
@@ -174,12 +156,7 @@ class NodeChanged(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Measured(_Event):
-    """What a node's own instruments show.
-
-    Attributes:
-        name: The node.
-        usage: By name: `cpu_cores`, `disk_bytes_per_s`, `network_bytes_per_s`; what is not measured is missing.
-    """
+    """What a node's own instruments show: `cpu_cores`, `disk_bytes_per_s`, `network_bytes_per_s`, if measured."""
 
     name: NodeName
     usage: Mapping[str, float]

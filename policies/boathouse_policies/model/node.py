@@ -37,11 +37,8 @@ class Node:
     """A node.
 
     Attributes:
-        name: metadata.name.
         allocatable: status.allocatable without `pods`.
         max_pods: status.allocatable.pods.
-        labels: metadata.labels.
-        taints: spec.taints.
         unschedulable: spec.unschedulable (cordoned).
         ready: whether the condition Ready is True.
         features: status.declaredFeatures.
@@ -154,7 +151,6 @@ class PodSet:
 
     Attributes:
         selector: Over the pods' labels; None matches no pod.
-        namespaces: Their namespaces by name, sorted.
         namespace_selector: Further namespaces, by their labels; None matches no namespace, an empty one all.
     """
 
@@ -167,9 +163,7 @@ class PodSet:
 class PodTerm:
     """A required term of pod affinity or anti-affinity: some, or none, of these pods in the node's domain.
 
-    Attributes:
-        topology_key: Nodes with equal values of this label are one domain.
-        pods: The pods.
+    Nodes with equal values of the label `topology_key` are one domain.
     """
 
     topology_key: str
@@ -205,14 +199,10 @@ class Constraints:
         node_name: spec.nodeName asked for by the pod itself.
         node_selector: (label, value), sorted.
         affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
-        tolerations: spec.tolerations.
         host_ports: Ports of the node that the pod's containers take, sorted.
         claims: Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as
             driver/volume; sorted. Opaque here: a shell's filter knows which nodes reach them.
         features: Features that a node must declare, of those that any node declares, sorted.
-        pod_affinity: Terms of required pod affinity, all of which must hold.
-        pod_anti_affinity: Terms of required pod anti-affinity.
-        spread: Topology spread constraints with DoNotSchedule.
     """
 
     node_name: NodeName | None = None

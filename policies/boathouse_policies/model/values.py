@@ -53,14 +53,7 @@ def check_ranges(
     positive: Iterable[str] = (),
     not_negative: Iterable[str] = (),
 ) -> None:
-    """Refuse constants that have no meaning.
-
-    Args:
-        policy: Whose constants they are.
-        constants: Has them as attributes.
-        shares: Names of those above 0 and at most 1.
-        positive: Names of those above 0.
-        not_negative: Names of those that are 0 or more.
+    """Refuse constants of a policy that have no meaning: shares are above 0 and at most 1.
 
     Raises:
         ValueError: Names the constant and its range.
@@ -103,9 +96,6 @@ class Resources:
     """What a pod asks for or a node has.
 
     Attributes:
-        cpu_milli: Millicores.
-        memory_bytes: Bytes.
-        ephemeral_storage_bytes: Bytes.
         extended: (name, count) of extended resources and huge pages (bytes), sorted by name, without zeros. Use
             `Resources.of` to pass a mapping.
     """
@@ -182,7 +172,6 @@ class Axis:
 
     Attributes:
         names: Kubernetes' name of each row.
-        width: The number of rows.
         renamed: How often a resource left the shared row for one of its own.
     """
 

@@ -60,7 +60,6 @@ class Job:
 
     Attributes:
         id: UID of the job's object.
-        queue: The queue it waits in and is charged to.
         submitted_s: When it was submitted; ties between jobs are broken by it, then by id.
         name: `namespace/name`, for messages.
         namespace: Namespace of the job's object; empty where a workload has one tenant. A queue is shared by namespace.
@@ -103,13 +102,7 @@ class Estimates(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Fixed:
-    """Estimates that do not depend on what a task is given.
-
-    Attributes:
-        seconds: Run time of one task; None for not known.
-        read_bytes: What one task reads; None for not known.
-        sigma_s: Standard deviation of a run time; None for not known.
-    """
+    """Estimates that do not depend on what a task is given; None for what is not known."""
 
     seconds: float | None = None
     read_bytes: int | None = None
@@ -142,17 +135,12 @@ class TaskClass:
 
     Attributes:
         id: Unique over all jobs.
-        job: Its job.
         resources: The ideal size of one task; a Sizer may decide less.
-        stage: The kind of work.
-        step: Step of the job.
-        constraints: What a node must satisfy.
         gang_min: Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing,
             running ones counted; 0 for no gang.
         is_short: Whether its tasks are those that a gang lacks which has begun: they go before all others, one by one,
             at their full size, and to nodes that are reserved too.
         former_places: If it is short, the nodes where an earlier leader had reserved room, one for each task.
-        estimates: Predictions.
         labels: Labels of its pods, as far as they share them.
         cpu_limit_milli: The most CPU that one task can use; 0 for not known.
     """
@@ -177,7 +165,6 @@ class Task:
 
     Attributes:
         id: `namespace/pod-name`.
-        task_class: Its class.
         index: Order within the class; ties are broken by it, then by id.
         locations: Nodes that hold its input.
         pod_uid: The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a
@@ -201,7 +188,6 @@ class Queue:
     """A named share of the cluster.
 
     Attributes:
-        name: As in `spec.queue`.
         weight: Its share relative to the other queues.
         limits: (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use
             `Queue.of` to pass a mapping. A resource that is not named is not limited.

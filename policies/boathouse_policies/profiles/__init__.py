@@ -121,12 +121,7 @@ def placements() -> tuple[str, ...]:
 
 
 def build(name: str, *, placement: str = "least-loaded", switches: Switches = _ALLOWED) -> Profile:
-    """Build a profile.
-
-    Args:
-        name: One of `names()`.
-        placement: One of `placements()`.
-        switches: What the profile may decide beside the choice of nodes.
+    """Build a profile, one of `names()`, which decides no more than its switches let it.
 
     Raises:
         ValueError: There is no profile or placement of that name; the message lists those there are.

@@ -296,12 +296,7 @@ _PAPERS = Config()
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
-    """Return the profile `boathouse`. Each call builds a policy with a state of its own.
-
-    Args:
-        score: Ranks nodes, for stages that none of the papers speaks of.
-        config: The constants.
-    """
+    """Return the profile `boathouse`; `score` ranks nodes for stages that none of the papers speaks of."""
     order = fspy.SizeBased(config.fspy)
     running, prices = RunningTasks(), Prices()
     guard = Switchback(config.switchback_s) if config.switchback_s else Guard()

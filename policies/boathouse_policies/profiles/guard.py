@@ -60,13 +60,7 @@ class Part(enum.StrEnum):
 
 
 class Effect(NamedTuple):
-    """What decisions did to the sum of the jobs' completion times.
-
-    Attributes:
-        decisions: How many.
-        predicted_s: What they were to save.
-        realised_s: What they saved; below 0 what they cost.
-    """
+    """What decisions saved of the sum of the jobs' completion times, below 0 what they cost, and were to save."""
 
     decisions: int = 0
     predicted_s: float = 0.0
@@ -83,11 +77,9 @@ ALL_PROGRAMS: Final = ""
 
 
 class Off(NamedTuple):
-    """A part that does not act for a job.
+    """A part that does not act for a job until it tries again.
 
     Attributes:
-        part: The part.
-        until_s: When it tries again.
         effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
         in_blocks: Whether it is off for the namespace, by a switchback, and the effect is that of blocks of time.
     """
@@ -152,9 +144,8 @@ class Guard(Observer, Figures):
 
     def allows(self, part: Part, job: model.Job, now_s: float) -> bool:
         """Return whether a part may act for a job."""
-        record = self._records.get(key_of(part, job))
-        is_off = record is not None and now_s < record.off_until_s
-        return not is_off and now_s >= self._off.get(part, 0.0)
+        record = self._records.get(key_of(part, job), _NOTHING)
+        return now_s >= max(record.off_until_s, self._off.get(part, 0.0))
 
     def off(self, job: model.Job, now_s: float) -> Sequence[Off]:
         """Return the parts that do not act for a job, because their decisions did harm."""
@@ -192,15 +183,7 @@ class Guard(Observer, Figures):
             self._acted = {task: found for task, found in self._acted.items() if found.job != event.job}
 
     def ended(self, key: Key, predicted_s: float, alternative_s: float, own_s: float, now_s: float) -> None:
-        """Add a decision that ended.
-
-        Args:
-            key: Which part, and the program.
-            predicted_s: What the decision was to save.
-            alternative_s: What the alternative would have cost, at least 0.
-            own_s: What the decision cost, at least 0.
-            now_s: When.
-        """
+        """Add a decision that ended: what it was to save, and what the alternative and itself cost, at least 0."""
         self._now_s, total_s, realised_s = now_s, alternative_s + own_s, alternative_s - own_s
         if not 0 < total_s < math.inf or min(alternative_s, own_s) < 0 or not math.isfinite(predicted_s):
             return

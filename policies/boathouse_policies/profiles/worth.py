@@ -26,6 +26,7 @@ The fourth, reservations, are worth what their owner is worth in the order, and 
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import math
 from typing import TYPE_CHECKING, NamedTuple
@@ -74,13 +75,7 @@ COPY_SHARE = 1 / 3
 
 
 class Worth(NamedTuple):
-    """What a decision is expected to change in the sum of completion times.
-
-    Attributes:
-        gain_s: What it saves.
-        cost_s: What it costs.
-        deviation_s: The standard deviation of the difference.
-    """
+    """What a decision is expected to change in the sum of completion times, with the standard deviation of that."""
 
     gain_s: float
     cost_s: float
@@ -159,28 +154,24 @@ class Growing(Patience, Hooks):
 
     What an executor holds it holds until its application ends, and a job with less left would wait for as long. After
     `_GROWS_AFTER_S` it is granted all the same: those jobs may wait for something else.
-
-    Args:
-        order: Ranks the jobs.
-        otherwise: Whether other tasks wait.
     """
 
     def __init__(self, order: fspy.SizeBased, otherwise: Patience) -> None:
         self._order, self._otherwise = order, otherwise
         self._waiting: dict[model.JobId, model.Job] = {}
-        self._left: dict[model.JobId, int] = {}
+        self._left: collections.Counter[model.JobId] = collections.Counter()
         self._since_s: dict[model.JobId, float] = {}
         self._before: dict[model.JobId, model.JobId] = {}  # who was found to go before an application in this cycle
         self._first: set[model.JobId] = set()  # applications that nobody goes before in this cycle
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
         """Count what is pending of each job, where executors are pending too."""
-        self._left, self._waiting, self._before, self._first = {}, {}, {}, set()
+        self._left, self._waiting, self._before, self._first = collections.Counter(), {}, {}, set()
         classes, growing = queue.sorted_classes(), set()
         for queued in classes.queued if model.Stage.EXECUTOR in classes.stages else ():
             job = queued.job
             if queued.pool.count:
-                self._left[job.id] = self._left.get(job.id, 0) + queued.pool.count
+                self._left[job.id] += queued.pool.count
                 self._waiting[job.id] = job
                 if queued.task_class.stage is model.Stage.EXECUTOR:
                     growing.add(job.id)
@@ -188,15 +179,11 @@ class Growing(Patience, Hooks):
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Count a placed task."""
-        self._count(assignment, -1)
+        self._left[assignment.pending.job.id] -= 1
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Count a task whose placement was taken back."""
-        self._count(assignment, +1)
-
-    def _count(self, assignment: Assignment, step: int) -> None:
-        job = assignment.pending.job.id
-        self._left[job] = self._left.get(job, 0) + step
+        self._left[assignment.pending.job.id] += 1
 
     def wait(self, pending: PendingClass, node: int, state: CycleState) -> model.Wait | None:
         """Return that executors beyond the minimum wait while somebody goes before; None takes the node."""
@@ -213,7 +200,7 @@ class Growing(Patience, Hooks):
         if job.id in self._first or state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
             return False
         known = self._before.get(job.id)
-        if known is None or self._left.get(known, 0) <= 0:
+        if known is None or self._left[known] <= 0:
             others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
             known = next((other.id for other in others if self._order.precedes(other, job, state, 1.0)), None)
             if known is None:
@@ -229,10 +216,6 @@ class Refusing(ila.Interference):
     Gain: what a task that runs alone for T would lose at the least slowdown H for which it is refused, (H - 1)·T, with
     the deviation of T. Cost: the wait so far, and as much again. A class of which nothing was measured, or whose run
     time is not known, is refused nowhere.
-
-    Args:
-        config: The constants.
-        guard: Is told what refusals were worth.
     """
 
     def __init__(self, config: ila.Config, guard: Guard) -> None:
@@ -281,17 +264,7 @@ class Refusing(ila.Interference):
 
 
 class Smaller(yarn_me.Elasticity):
-    """YARN-ME, which takes memory only where the longer run costs others less than the memory is worth to them.
-
-    Args:
-        config: The constants.
-        regular: Ranks nodes with room for the ideal size.
-        outlook: What is left to place, and what runs until when.
-        look_ahead: Makes a timeline.
-        prices: Of CPU and memory.
-        guard: Is told what smaller sizes were worth.
-        book: How many maps of each job are left.
-    """
+    """YARN-ME, which takes memory only where the longer run costs others less than the memory is worth to them."""
 
     def __init__(
         self,
@@ -403,22 +376,12 @@ class Smaller(yarn_me.Elasticity):
 
 @dataclasses.dataclass(slots=True)
 class _Loan:
-    """A suspension, and what is kept of it to see what it was worth.
-
-    Attributes:
-        decided_s: When it was decided.
-        until_s: When it ends at the latest.
-        gain_per_s: What its CPU is worth while a map uses it.
-        cost_s: What it costs.
-        predicted_s: What it was to save.
-        used_s: Since when a map uses its CPU.
-    """
+    """A suspension, and what is kept of it to see what it was worth; `used_s` is since when a map uses its CPU."""
 
     decided_s: float
     until_s: float
     gain_per_s: float
-    cost_s: float
-    predicted_s: float
+    worth: Worth
     used_s: float = math.inf
 
 
@@ -428,18 +391,11 @@ class Lending(Suspension):
     Gain: the CPU at its price, which is 0 where CPU is not what stops tasks on the node. Cost: the reducer copies later
     what it would have copied meanwhile, and both steps take time. Each map that waits, and the memory that it needs
     beside the reducer, counts once.
-
-    Args:
-        config: The constants.
-        book: What runs.
-        prices: Of CPU.
-        guard: Is told what suspensions were worth.
     """
 
     def __init__(self, config: ikayak.Config, book: Book, prices: Prices, guard: Guard) -> None:
         super().__init__(config, book)
         self._prices, self._guard = prices, guard
-        self._worth: dict[Reducer, Worth] = {}
         self._decided: dict[Reducer, _Loan] = {}  # decisions that the shell has not carried out
         self._loans: dict[Reducer, _Loan] = {}
 
@@ -459,8 +415,8 @@ class Lending(Suspension):
             loan = self._loans.pop(reducer)
             if self._book.reducers.get(reducer.task.task) is reducer:
                 lent_s = loan.gain_per_s * max(0.0, min(now_s, loan.until_s) - loan.used_s)
-                key = key_of(Part.SUSPENSION, reducer.job.job)
-                self._guard.ended(key, loan.predicted_s, lent_s, loan.cost_s, now_s)
+                key, predicted_s = key_of(Part.SUSPENSION, reducer.job.job), loan.worth.gain_s - loan.worth.cost_s
+                self._guard.ended(key, predicted_s, lent_s, loan.worth.cost_s, now_s)
         oldest_s = now_s - self._config.interval_s
         self._decided = {reducer: loan for reducer, loan in self._decided.items() if loan.decided_s > oldest_s}
 
@@ -478,21 +434,16 @@ class Lending(Suspension):
         """Return the reducers whose suspension pays."""
         least, index = min(waiting.values()), view.layout.index
         room = view.free()[model.MEMORY] // max(1, least)
-        worth = {}
+        found = []
         for reducer in reducers:
             place = index[reducer.task.node]
-            found = self.worth(reducer, for_s, place)
-            if found.is_worthwhile and room[place] > 0 and self._allows(reducer, view.now_s):
+            worth = self.worth(reducer, for_s, place)
+            pays = worth.is_worthwhile and room[place] > 0
+            if pays and self._guard.allows(Part.SUSPENSION, reducer.job.job, view.now_s):
                 room[place] -= 1
-                worth[reducer] = found
-                gain_per_s, predicted_s = found.gain_s / for_s, found.gain_s - found.cost_s
-                loan = _Loan(view.now_s, view.now_s + for_s, gain_per_s, found.cost_s, predicted_s)
-                self._decided[reducer] = loan
-        self._worth = worth
-        return list(worth)
-
-    def _allows(self, reducer: Reducer, now_s: float) -> bool:
-        return self._guard.allows(Part.SUSPENSION, reducer.job.job, now_s)
+                self._decided[reducer] = _Loan(view.now_s, view.now_s + for_s, worth.gain_s / for_s, worth)
+                found.append(reducer)
+        return found
 
     def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
         """Return what it is worth to suspend a reducer."""
@@ -506,7 +457,7 @@ class Lending(Suspension):
 
     def reason_for(self, reducer: Reducer) -> str:
         """Return why a reducer is suspended, with what that is worth."""
-        worth = self._worth[reducer]
+        worth = self._decided[reducer].worth
         return f"{REASON} (gain {worth.gain_s:.1f} s, cost {worth.cost_s:.1f} s)"
 
 

@@ -6,7 +6,7 @@ kind decides which jobs run the same program; `Stage.program` names it.
 
 from __future__ import annotations
 
-from boathouse_policies.run_times.fit import NAMESPACE_KEPT, PROGRAMS_KEPT, Estimate, Runs
+from boathouse_policies.run_times.fit import NAMESPACE_KEPT, PROGRAMS_KEPT, Runs
 from boathouse_policies.run_times.learner import Learner, MemoryUse, Stage
 
-__all__ = ["NAMESPACE_KEPT", "PROGRAMS_KEPT", "Estimate", "Learner", "MemoryUse", "Runs", "Stage"]
+__all__ = ["NAMESPACE_KEPT", "PROGRAMS_KEPT", "Learner", "MemoryUse", "Runs", "Stage"]

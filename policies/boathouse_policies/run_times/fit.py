@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard, TypeVar
 
-from boathouse_policies.framework import programs
+from boathouse_policies.framework.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,56 +34,47 @@ NAMESPACE_KEPT: Final = 64
 _KEY_SLASHES: Final = 3
 """Of a key: `NAMESPACE/HASH/STEP/STAGE`."""
 _MAX_KEY_LENGTH: Final = 128
-_Kept = TypeVar("_Kept")
 _Added = TypeVar("_Added", bound="Sums")
 
-Table: TypeAlias = dict[str, _Added]
-"""Sums by key, the least recently updated first."""
-Maxima: TypeAlias = dict[str, float]
-"""Bytes by key, the least recently updated first."""
+
+class Table(Programs[_Added]):
+    """Sums by key, the least recently updated first.
+
+    Args:
+        dumped: A dump to begin with. Entries without a namespace (an older version's) and invalid ones are left out.
+    """
+
+    def __init__(self, kind: type[_Added], dumped: object = None) -> None:
+        super().__init__(PROGRAMS_KEPT, NAMESPACE_KEPT)
+        self._kind = kind
+        for key, values in dumped.items() if isinstance(dumped, dict) else ():
+            if _is_key(key) and _are_numbers(values) and (sums := kind.restored(list(map(float, values)))) is not None:
+                self.put(key, sums)
+
+    def add(self, key: str, seconds: float, input_bytes: float) -> None:
+        """Add a run, which makes its key the most recently updated one."""
+        seconds = min(max(seconds, LEAST_SECONDS), MAX_SECONDS)
+        input_bytes = min(input_bytes, MAX_BYTES) if input_bytes >= 1 else 0.0
+        known = self.get(key)
+        self.put(key, self._kind.first(seconds, input_bytes) if known is None else known.after(seconds, input_bytes))
+
+    def dump(self) -> dict[str, list[float]]:
+        """Return the sums as JSON values."""
+        return {key: list(dataclasses.astuple(sums)) for key, sums in self.items()}
 
 
-def add(table: Table[_Added], kind: type[_Added], key: str, seconds: float, input_bytes: float) -> None:
-    """Add a run to a table of such sums, which makes its key the most recently updated one."""
-    seconds = min(max(seconds, LEAST_SECONDS), MAX_SECONDS)
-    input_bytes = min(input_bytes, MAX_BYTES) if input_bytes >= 1 else 0.0
-    known = table.pop(key, None)
-    table[key] = kind.first(seconds, input_bytes) if known is None else known.after(seconds, input_bytes)
-    if known is None:
-        _bound(table, programs.group_of(key))
+class Maxima(Programs[float]):
+    """Bytes by key, the least recently updated first. Of a dump, invalid entries are left out."""
 
+    def __init__(self, dumped: object = None) -> None:
+        super().__init__(PROGRAMS_KEPT, NAMESPACE_KEPT)
+        for key, size in dumped.items() if isinstance(dumped, dict) else ():
+            if _is_key(key) and isinstance(size, int | float) and 0 < size <= MAX_BYTES:
+                self.raise_to(key, float(size))
 
-def raise_to(table: Maxima, key: str, size: float) -> None:
-    """Raise the maximum of a key."""
-    is_new = key not in table
-    table[key] = max(table.pop(key, 0.0), min(size, MAX_BYTES))
-    if is_new:
-        _bound(table, programs.group_of(key))
-
-
-def dump(table: Table[_Added]) -> dict[str, list[float]]:
-    """Return a table as JSON values."""
-    return {key: list(dataclasses.astuple(sums)) for key, sums in table.items()}
-
-
-def load(dumped: object, kind: type[_Added]) -> Table[_Added]:
-    """Return the table of a dump. Entries without a namespace (an older version's) and invalid ones are left out."""
-    table: Table[_Added] = {}
-    for key, values in dumped.items() if isinstance(dumped, dict) else ():
-        sums = kind.restored([float(value) for value in values]) if _is_key(key) and _are_numbers(values) else None
-        if sums is not None:
-            table[key] = sums
-            _bound(table, programs.group_of(key))
-    return table
-
-
-def load_maxima(dumped: object) -> Maxima:
-    """Return the maxima of a dump, without the invalid ones."""
-    table: Maxima = {}
-    for key, size in dumped.items() if isinstance(dumped, dict) else ():
-        if _is_key(key) and isinstance(size, int | float) and 0 < size <= MAX_BYTES:
-            raise_to(table, key, float(size))
-    return table
+    def raise_to(self, key: str, size: float) -> None:
+        """Raise the maximum of a key."""
+        self.put(key, max(self.get(key, 0.0), min(size, MAX_BYTES)))
 
 
 def _is_key(key: object) -> TypeGuard[str]:
@@ -94,15 +85,6 @@ def _are_numbers(values: object) -> TypeGuard[list[float]]:
     return isinstance(values, list) and all(
         isinstance(value, int | float) and abs(value) < math.inf for value in values
     )
-
-
-def _bound(table: dict[str, _Kept], namespace: str) -> None:
-    """Drop the least recently updated key of a namespace with too many, then of the namespace with the most."""
-    own = [key for key in table if programs.group_of(key) == namespace]
-    if len(own) > NAMESPACE_KEPT:
-        del table[own[0]]
-    if len(table) > PROGRAMS_KEPT:
-        del table[programs.key_to_evict(table)]
 
 
 MAX_WEIGHT: Final = 64
@@ -124,13 +106,7 @@ _LEAST_DEVIATION: Final = 0.05
 
 
 class Estimate(NamedTuple):
-    """The run time of a task.
-
-    Attributes:
-        mean_s: What is expected.
-        deviation_s: The standard deviation of one task from that, with what is not known of the line.
-        runs: How many runs it rests on; older ones count less.
-    """
+    """The run time of a task, its deviation with what is not known of the line, and how many runs it rests on."""
 
     mean_s: float
     deviation_s: float

@@ -57,10 +57,7 @@ class Stage:
     """A stage of a job, and the program it belongs to.
 
     Attributes:
-        job: The job.
         program: `NAMESPACE/HASH`, equal for jobs that run the same program.
-        step: The job's step.
-        stage: The kind of work.
         ideal_bytes: Memory request of a task.
         least_bytes: Least memory that a task may get; None if it must get all.
         slowdown: How much longer a task takes with less memory, until that is measured.
@@ -82,14 +79,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryUse:
-    """What a task did with its memory; 0 for what was not measured.
-
-    Attributes:
-        memory_bytes: What it was given.
-        spilled_bytes: What it wrote to disk for want of memory.
-        spill_bytes_per_s: The rate at which it wrote and read that.
-        peak_bytes: Peak memory of its command.
-    """
+    """What a task did with its memory, and the peak memory of its command; 0 for what was not measured."""
 
     memory_bytes: int = 0
     spilled_bytes: float = 0.0
@@ -101,22 +91,14 @@ _UNMEASURED: Final = MemoryUse()
 
 
 class Learner:
-    """Run times of programs.
-
-    Attributes:
-        error: Running mean of how far estimates for tasks with less memory were off, as a share; None before the first.
-    """
+    """Run times of programs, and the mean share by which estimates for tasks with less memory were off, if any."""
 
     def __init__(self) -> None:
         self.error: float | None = None
-        self._full: fit.Table[fit.Runs] = {}
-        self._less: fit.Table[fit.Runs] = {}
-        self._spills: fit.Table[
-            fit.Sums
-        ] = {}  # of tasks with less memory: the bytes they spilled, and how much longer they ran
-        self._peaks: fit.Maxima = {}
-        self._floors: fit.Maxima = {}
-        self._spill_rates: dict[str, float] = {}  # of namespaces, the last that measured one last
+        self._full, self._less = fit.Table(fit.Runs), fit.Table(fit.Runs)
+        self._spills = fit.Table(fit.Sums)  # of tasks with less memory: bytes spilled, and how much longer they ran
+        self._peaks, self._floors = fit.Maxima(), fit.Maxima()
+        self._spill_rates: programs.Programs[float] = programs.Programs(NAMESPACES_KEPT)
         self._made: dict[tuple[object, ...], model.Estimates] = {}
         self._out_of_memory: set[tuple[model.JobId, int, model.Stage]] = set()
 
@@ -125,32 +107,18 @@ class Learner:
     def learn(
         self, stage: Stage, *, seconds: float, input_bytes: float, less: bool, used: MemoryUse = _UNMEASURED
     ) -> None:
-        """Learn from a task that succeeded.
-
-        Args:
-            stage: Its stage.
-            seconds: How long it ran.
-            input_bytes: What it read; 0 where it is not known.
-            less: Whether it had less memory than requested.
-            used: What it did with its memory.
-        """
+        """Learn from a task that succeeded; an input of 0 is not known."""
         if stage.stage not in _LEARNED or not 0 < seconds < math.inf:
             return
         if less:
             self._learn_less(stage, seconds, input_bytes, used)
-        fit.add(self._less if less else self._full, fit.Runs, stage.key, seconds, input_bytes)
+        (self._less if less else self._full).add(stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
             namespace = programs.group_of(stage.key)
-            rate = _mean(self._spill_rates.get(namespace), min(used.spill_bytes_per_s, fit.MAX_BYTES))
-            self._keep_rate(namespace, rate)
+            bounded = min(used.spill_bytes_per_s, fit.MAX_BYTES)
+            self._spill_rates.put(namespace, _mean(self._spill_rates.get(namespace), bounded))
         if used.peak_bytes > 0:
-            fit.raise_to(self._peaks, stage.key, used.peak_bytes)
-
-    def _keep_rate(self, namespace: str, rate: float) -> None:
-        self._spill_rates.pop(namespace, None)
-        self._spill_rates[namespace] = rate
-        if len(self._spill_rates) > NAMESPACES_KEPT:
-            del self._spill_rates[next(iter(self._spill_rates))]
+            self._peaks.raise_to(stage.key, used.peak_bytes)
 
     def _learn_less(self, stage: Stage, seconds: float, input_bytes: float, used: MemoryUse) -> None:
         """Compare a run with what was expected, and learn what its spills cost."""
@@ -161,20 +129,16 @@ class Learner:
             self.error = _mean(self.error, abs(expected.run(used.memory_bytes)[0] / seconds - 1.0))
         if 0 < used.spilled_bytes < math.inf:
             longer_s = max(seconds - known.estimate(input_bytes).mean_s, _LEAST_S)
-            fit.add(self._spills, fit.Sums, stage.key, longer_s, used.spilled_bytes)
+            self._spills.add(stage.key, longer_s, used.spilled_bytes)
 
     def out_of_memory(self, stage: Stage, memory_bytes: int = 0) -> None:
         """Raise the floor of a program: a task with less memory than requested was killed for lack of it.
 
         The tasks of this job get all their memory from now on.
-
-        Args:
-            stage: Its stage.
-            memory_bytes: The memory that the task had; 0 where it is not known.
         """
         self._out_of_memory.add((stage.job, stage.step, stage.stage))
         if memory_bytes:
-            fit.raise_to(self._floors, stage.key, memory_bytes + FLOOR_BYTES)
+            self._floors.raise_to(stage.key, memory_bytes + FLOOR_BYTES)
 
     def forget(self, job: model.JobId) -> None:
         """Forget a job that ended; what its program taught stays."""
@@ -183,12 +147,7 @@ class Learner:
     # Estimates
 
     def estimates(self, stage: Stage, input_bytes: float) -> model.Estimates:
-        """Return the estimates for a stage's tasks: the same object until they change, because classes are compared.
-
-        Args:
-            stage: The stage.
-            input_bytes: What one of its tasks reads; 0 where it is not known.
-        """
+        """Return the estimates for a stage's tasks: the same object until they change, because classes are compared."""
         known = self._full.get(stage.key)
         if known is None:
             return model.UNKNOWN
@@ -240,9 +199,9 @@ class Learner:
     def dump(self) -> Mapping[str, Any]:
         """Return what was learned as JSON values."""
         return {
-            "full": fit.dump(self._full),
-            "less": fit.dump(self._less),
-            "spills": fit.dump(self._spills),
+            "full": self._full.dump(),
+            "less": self._less.dump(),
+            "spills": self._spills.dump(),
             "peaks": dict(self._peaks),
             "floors": dict(self._floors),
             "rates": dict(self._spill_rates),
@@ -254,14 +213,14 @@ class Learner:
 
         The rate of spills that earlier versions had of all namespaces is not taken over.
         """
-        self._full, self._less = (fit.load(state.get(name), fit.Runs) for name in ("full", "less"))
-        self._spills = fit.load(state.get("spills"), fit.Sums)
-        self._peaks, self._floors = (fit.load_maxima(state.get(name)) for name in ("peaks", "floors"))
+        self._full, self._less = (fit.Table(fit.Runs, state.get(name)) for name in ("full", "less"))
+        self._spills = fit.Table(fit.Sums, state.get("spills"))
+        self._peaks, self._floors = (fit.Maxima(state.get(name)) for name in ("peaks", "floors"))
         self.error = _number(state.get("error"))
         rates = state.get("rates")
         for namespace, dumped in rates.items() if isinstance(rates, dict) else ():
             if (rate := _number(dumped)) is not None:
-                self._keep_rate(str(namespace), rate)
+                self._spill_rates.put(str(namespace), rate)
 
 
 def _rounded(number: float, digits: int = 2) -> float:

@@ -129,9 +129,7 @@ class DriverDesk(desks.Desk):
 
     def kept(self) -> list[str]:
         """Return the nodes of the members for which room is kept as it comes free."""
-        state = self.scheduler.state
-        names = state.ledger.snapshot(self.now_s).layout.names
-        return [names[one.node] for one in state.profile.draining.kept]
+        return [part.node for part in self.scheduler.state.profile.draining.kept]
 
     async def start_driver(self, app: App, node: str = "n1") -> wire.PodView:
         """Let the driver start."""

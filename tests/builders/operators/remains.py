@@ -23,7 +23,7 @@ BOUNDED = {
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
     "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
     "boathouse_policies.framework.programs.Contest._standings": 3 * 256,
-    "boathouse_policies.framework.programs.Programs.items": 11 * 257,
+    "boathouse_policies.framework.programs.Programs.items": 23 * 257,
     "boathouse_policies.fspy.prediction.Means._sums": 2 * 257,
     "boathouse_policies.fspy.rates.Rates._sums": 256,
     "boathouse_policies.fspy.virtual.World.queue": 2048,

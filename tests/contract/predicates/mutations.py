@@ -11,7 +11,8 @@ from boathouse.scheduling.pods import requests, translate
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility as static
-from boathouse_policies.framework.affinity import judges, tallies
+from boathouse_policies.framework import judges
+from boathouse_policies.framework.affinity import tallies
 
 CASES = 120
 

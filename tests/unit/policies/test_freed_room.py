@@ -59,14 +59,16 @@ def test_whole_simulations_decide_the_same_with_all_nodes_reranked(name, placeme
 
 
 def waiting_counts(plan: framework.Plan) -> dict[str, int]:
-    return {class_id: left.count for class_id, left in plan.left.items()}
+    return {class_id: pending.left for class_id, pending in plan.left.items()}
 
 
 def reasons(plan: framework.Plan, jobs: Collection[str] | None = None) -> dict[str, tuple[str, int]]:
     """Why and how many tasks wait, by class: of all jobs, or of some."""
     left = plan.left.items()
     return {
-        class_id: (why.verdict.code, why.count) for class_id, why in left if jobs is None or why.pending.job.id in jobs
+        class_id: (pending.verdict.code, pending.left)
+        for class_id, pending in left
+        if jobs is None or pending.job.id in jobs
     }
 
 
@@ -141,8 +143,8 @@ def full_shell():
 
 def test_what_is_left_waiting_is_named_and_explained():
     plan = full_shell().plan()
-    (left,) = plan.left.values()
-    assert (len(core.placements(plan)), left.count, left.verdict.code) == (1, 11, model.Code.UNSCHEDULABLE)
+    (pending,) = plan.left.values()
+    assert (len(core.placements(plan)), pending.left, pending.verdict.code) == (1, 11, model.Code.UNSCHEDULABLE)
     assert plan.diagnosis("first/map").message == "0/2 nodes are available: 2 Insufficient cpu, 2 Insufficient memory."
 
 

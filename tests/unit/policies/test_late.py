@@ -89,7 +89,7 @@ def test_the_loss_of_one_attempt_leaves_the_other():
 def test_a_second_attempt_says_why():
     size, here = model.Resources(cpu_milli=1000), model.Distance.ANYWHERE
     slow = late._Attempt(framework.RunningTask("t", "c", "j", "n", size, here, 0.0, 0.0), progress=0.1, reported_s=10.0)
-    decision = late._speculate(slow, model.NodeName("other"))
+    decision = late._speculate(slow, model.NodeName("other"), ())
     assert decision.reason == "10% done at 1.00% a second: 90 s left"
     assert (decision.task.id, decision.attempt, decision.node) == ("t", "t-second", "other")
 

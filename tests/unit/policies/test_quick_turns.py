@@ -27,7 +27,7 @@ def turn_by_turn():
 
 
 def verdicts(plan: framework.Plan) -> dict[str, tuple[model.Verdict, int]]:
-    return {class_id: (left.verdict, left.count) for class_id, left in plan.left.items()}
+    return {class_id: (pending.verdict, pending.left) for class_id, pending in plan.left.items()}
 
 
 @pytest.mark.parametrize("profile", PROFILES)

@@ -110,7 +110,7 @@ def room_and_best(candidates: FewNodes | Table, pending: PendingClass) -> tuple[
     if isinstance(candidates, Table):
         return [candidates.listed[i] for i in candidates.row(pending).nonzero()[0]], None
     fits = candidates.with_room(pending.shape)
-    return fits, candidates.best_of(pending.shape, fits)
+    return fits, candidates.best_of(pending.shape, fits, None)
 
 
 @settings(max_examples=60, deadline=None)

@@ -110,32 +110,35 @@ def test_runs_without_a_known_input_count_in_the_mean_alone():
 
 
 def test_of_an_earlier_version_the_mean_is_taken_over():
-    table = fit.load({"ns/a/0/map": [4, 40.0, 400.0], "ns/b/0/map": [4, 40.0, 0.0]}, Runs)
+    table = fit.Table(Runs, {"ns/a/0/map": [4, 40.0, 400.0], "ns/b/0/map": [4, 40.0, 0.0]})
     assert [known.estimate(100).mean_s for known in table.values()] == [10.0, 10.0]
     assert [known.weight for known in table.values()] == [4, 4]
 
 
 def test_a_table_is_restored_from_its_dump():
-    table = {"ns/a/0/map": after(*tasks(1.0, 64.0, 256.0, noise=0.1))}
-    assert fit.load(json.loads(json.dumps(fit.dump(table))), Runs) == table
-    assert fit.load(fit.dump(table), Sums) == {}
+    table = fit.Table(Runs)
+    table.put("ns/a/0/map", after(*tasks(1.0, 64.0, 256.0, noise=0.1)))
+    assert fit.Table(Runs, json.loads(json.dumps(table.dump()))) == table
+    assert fit.Table(Sums, table.dump()) == {}
 
 
 @pytest.mark.parametrize("place", range(8))
 @pytest.mark.parametrize("wrong", [-1.0, math.nan, math.inf, 1e300, "x"])
 def test_sums_that_no_runs_have_are_dropped_or_do_no_harm(place, wrong):
-    dumped = fit.dump({"ns/a/0/map": after(*tasks(1.0, 64.0, 256.0, noise=0.1))})
+    table = fit.Table(Runs)
+    table.put("ns/a/0/map", after(*tasks(1.0, 64.0, 256.0, noise=0.1)))
+    dumped = table.dump()
     dumped["ns/a/0/map"][place] = wrong
-    for known in fit.load(dumped, Runs).values():
+    for known in fit.Table(Runs, dumped).values():
         assert 0 < known.after(5.0, 10 * MB).estimate(64 * MB).mean_s < 1000
 
 
 @pytest.mark.parametrize(("seconds", "size"), [(1e-300, 1e300), (1e300, 1e-300), (1e300, 1e300), (1e-9, 1.0)])
 def test_no_forged_run_leaves_the_numbers(seconds, size):
-    table: fit.Table[Runs] = {}
+    table = fit.Table(Runs)
     for _ in range(3):
-        fit.add(table, Runs, "ns/a/0/map", seconds, size)
-        fit.add(table, Runs, "ns/a/0/map", 10.0, 64 * MB)
+        table.add("ns/a/0/map", seconds, size)
+        table.add("ns/a/0/map", 10.0, 64 * MB)
     (known,) = table.values()
     assert all(map(math.isfinite, known.estimate(64 * MB)))
-    assert fit.load(fit.dump(table), Runs) == table
+    assert fit.Table(Runs, table.dump()) == table

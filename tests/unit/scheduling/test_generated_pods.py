@@ -84,7 +84,7 @@ def asked(case: generator.Case) -> tuple[framework.PendingClass, list[set[str]]]
     axis = model.Axis()
     ledger = framework.Ledger(axis)
     queue = framework.SchedulingQueue(axis, [model.Queue.of(model.QueueName("default"))])
-    ledger.set_namespace(NAMESPACE, generator.NAMESPACE_LABELS)
+    ledger.tallies.set_namespace(NAMESPACE, generator.NAMESPACE_LABELS)
     for node in case.nodes:
         ledger.set_node(translate.node(msgspec.convert(node, wire.NodeView)))
     pods = residents(case)
@@ -96,7 +96,7 @@ def asked(case: generator.Case) -> tuple[framework.PendingClass, list[set[str]]]
     queue.submit(job, [one], [model.Task(id=probe.id, task_class=one.id, pod_uid=model.PodUid("u"))])
     state = framework.CycleState(ledger.snapshot(0.0))
     classes = queue.sorted_classes()
-    ledger.declare(classes)
+    classes.declare(ledger.tallies)
     state.count_pods()
     profile = profiles.build("fair")
     profile = dataclasses.replace(profile, filters=(*profile.filters, volumes_of(case, pods)))
@@ -144,8 +144,7 @@ def expected(case: generator.Case) -> list[str]:
 def concerned(case: generator.Case, pending: framework.PendingClass) -> set[str]:
     """The rules that the probe is about."""
     constraints, requested = pending.task_class.constraints, pending.task_class.resources
-    counts = pending.state.pod_counts
-    judge = None if counts is None else counts.judge(pending)
+    judge = pending.state.judge(pending)
     extended = {name for name, amount in requested.extended if amount}
     found = {
         "labels": constraints.node_selector or constraints.affinity,

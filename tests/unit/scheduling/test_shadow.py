@@ -142,6 +142,6 @@ def test_a_cycle_is_dropped_if_other_pods_decide_about_a_pending_class():
     subject, shell = shadow.Shadow(profiles.build("fair")), core_affinity.AffinityShell([core.node("n0")], {"x": {}})
     term = model.PodTerm(pods=model.PodSet(namespaces=("x",), selector=core_affinity.label("a", "b")), topology_key="h")
     shell.submit_pods(constraints=model.Constraints(pod_anti_affinity=(term,)))
-    shell.ledger.declare(shell.queue.sorted_classes())
+    shell.queue.sorted_classes().declare(shell.ledger.tallies)
     compare_once(subject, shell)
     assert counts(subject) == (0, 0, 1)

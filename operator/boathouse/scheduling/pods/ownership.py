@@ -136,7 +136,7 @@ def foreign_class(
     Args:
         pod: The pod.
         job: The job that it belongs to; None for that of its owner.
-        shown: Returns what selectors of pods tell apart of a label (`Ledger.shown`).
+        shown: Returns what selectors of pods tell apart of a label (`Tallies.shown`).
 
     Raises:
         UnreadablePodError: The pod cannot be represented.

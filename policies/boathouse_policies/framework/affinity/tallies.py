@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import collections
 import weakref
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -28,20 +28,15 @@ if TYPE_CHECKING:
 Mention: TypeAlias = "tuple[str | None, model.LabelMention]"
 """What a selector depends on of pods' labels, after the namespace of the pods; None for those of any namespace."""
 
+K = TypeVar("K", bound="Selection | model.PodTerm")
+
 OTHER_VALUE = "*"
 """Stands for the values of a label that no selector names, which selectors do not tell apart. No label has it."""
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Resident:
-    """What affinity sees of a pod.
-
-    Attributes:
-        namespace: Its namespace.
-        labels: Its labels.
-        anti_affinity: Its terms of required anti-affinity.
-        is_ending: Whether it is being deleted: topology spread does not count it.
-    """
+    """What affinity sees of a pod; topology spread does not count one that is being deleted."""
 
     namespace: str
     labels: Mapping[str, str]
@@ -51,12 +46,7 @@ class Resident:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """Pods that belong to each of some sets.
-
-    Attributes:
-        sets: The sets: one for a term of anti-affinity or a spread constraint, those of all terms for affinity.
-        skips_ending: Whether pods that are being deleted do not count.
-    """
+    """Pods that belong to each of some sets: that of a term of anti-affinity or spread, or all terms' of affinity."""
 
     sets: tuple[model.PodSet, ...]
     skips_ending: bool = False
@@ -67,11 +57,8 @@ class Tally:
 
     Attributes:
         sets: A pod counts, or is concerned, that belongs to each of these sets.
-        skips_ending: Whether pods that are being deleted do not count.
-        topology_key: The topology key of a term of anti-affinity; empty for a selection.
-        by_node: The count of each node, without zeros.
+        topology_key: That of a term of anti-affinity; empty for a selection.
         waiting: Classes that another count may help.
-        totals: The totals that it is part of.
     """
 
     __slots__ = (
@@ -115,22 +102,16 @@ class Tally:
 
 
 class Tallies:
-    """All pods by namespace, and the tallies that they change. One writer: the ledger.
-
-    Attributes:
-        declared_by: Whose pending classes were declared last.
-    """
+    """All pods by namespace, and the tallies that they change. Writers: the ledger, and the shell for namespaces."""
 
     def __init__(self) -> None:
         self._namespace_of: dict[model.TaskId, str] = {}
         self._pods: dict[str, dict[model.TaskId, tuple[model.NodeName, Resident]]] = {}
         self._namespaces: dict[str, Labels] = {}
-        self._selecting: dict[Selection, Tally] = {}
-        self._forbidding: dict[model.PodTerm, Tally] = {}
+        self._selecting: _Index[Selection] = _Index()
+        self._forbidding: _Index[model.PodTerm] = _Index()
         self._about: Sequence[tuple[str, model.Constraints]] = ()
         self._declared: Collection[model.PodTerm] = ()
-        self._selected_by = _Index()
-        self._forbidden_by = _Index()
         self._totals: weakref.WeakValueDictionary[frozenset[Tally], Tally] = weakref.WeakValueDictionary()
         self._woken: set[model.ClassId] = set()
         self.declared_by: object = None
@@ -207,8 +188,8 @@ class Tallies:
             del self._namespaces[name]
         else:
             self._namespaces[name] = labels
-        self._selected_by.touch(name)
-        self._forbidden_by.touch(name)
+        self._selecting.touch(name)
+        self._forbidding.touch(name)
         for node, pod in pods.values():
             for tally in self.selecting(pod):
                 self._change(tally, node, +1)
@@ -229,7 +210,7 @@ class Tallies:
             selections.update(dict.fromkeys(selections_of(namespace, class_constraints)))
             terms.update(dict.fromkeys(class_constraints.pod_anti_affinity))
         for selection in self._selecting.keys() - selections.keys():
-            self._selected_by.remove(self._selecting.pop(selection))
+            self._selecting.drop(selection)
         for selection in selections:
             self.of(selection)
         former, self._declared = self._declared, terms
@@ -238,9 +219,12 @@ class Tallies:
         for term in former:
             self._drop(term)
 
-    def _begin(self, selection: Selection) -> None:
-        self._selecting[selection] = tally = Tally(selection.sets, skips_ending=selection.skips_ending)
-        self._selected_by.add(tally)
+    def of(self, selection: Selection) -> Tally:
+        """Return the count of a selection."""
+        tally = self._selecting.get(selection)
+        if tally is not None:
+            return tally
+        tally = self._selecting.put(selection, Tally(selection.sets, skips_ending=selection.skips_ending))
         known: dict[tuple[str, bool, int], bool] = {}  # pods of one owner share the value of their labels
         for namespace in _namespaces(tally) or self._pods:
             for node, pod in self._pods.get(namespace, {}).values():
@@ -249,26 +233,17 @@ class Tallies:
                     known[key] = self._selects(tally, pod)
                 if known[key]:
                     tally.add(node, +1)
-
-    def of(self, selection: Selection) -> Tally:
-        """Return the count of a selection."""
-        if selection not in self._selecting:
-            self._begin(selection)
-        return self._selecting[selection]
+        return tally
 
     def of_term(self, term: model.PodTerm) -> Tally:
         """Return the count of pods with a term of anti-affinity."""
         tally = self._forbidding.get(term)
-        if tally is None:
-            tally = self._forbidding[term] = Tally((term.pods,), topology_key=term.topology_key)
-            self._forbidden_by.add(tally)
-        return tally
+        return tally or self._forbidding.put(term, Tally((term.pods,), topology_key=term.topology_key))
 
     def _drop(self, term: model.PodTerm) -> None:
         tally = self._forbidding.get(term)
         if tally is not None and not tally.by_node and term not in self._declared:
-            del self._forbidding[term]
-            self._forbidden_by.remove(tally)
+            self._forbidding.drop(term)
             self._wake(tally)
 
     def total(self, of: frozenset[Tally]) -> Tally:
@@ -287,19 +262,18 @@ class Tallies:
 
     def selecting(self, pod: Resident) -> Sequence[Tally]:
         """Return the tallies of selections that a pod belongs to."""
-        return self._of(self._selected_by, pod)
+        return self._of(self._selecting, pod)
 
     def forbidding(self, pod: Resident) -> Sequence[Tally]:
         """Return the tallies of anti-affinity that select a pod."""
-        return self._of(self._forbidden_by, pod)
+        return self._of(self._forbidding, pod)
 
-    def _of(self, index: _Index, pod: Resident) -> Sequence[Tally]:
+    def _of(self, index: _Index[Any], pod: Resident) -> Sequence[Tally]:
         """Return the tallies of an index that select a pod: a memo, for most pods have the labels of others."""
         key = (pod.namespace, pod.is_ending, *pod.labels.items())
         found = index.known.get(key)
         if found is None:
-            candidates = index.candidates(pod.namespace, pod.labels)
-            found = [tally for tally in candidates if self._selects(tally, pod)]
+            found = [tally for tally in index.candidates(pod.namespace, pod.labels) if self._selects(tally, pod)]
             if len(index.known) >= _KEPT:
                 index.known.clear()
             index.known[key] = found
@@ -323,24 +297,20 @@ class Tallies:
 
     def version(self, namespace: str) -> tuple[int, ...]:
         """Return what is another value once other tallies concern the pods of a namespace."""
-        return (*self._selected_by.version(namespace), *self._forbidden_by.version(namespace))
+        return (*self._selecting.version(namespace), *self._forbidding.version(namespace))
 
     def shown(self, namespace: str, key: str, value: str) -> str | None:
-        """Return what selectors tell apart of a label of a namespace's pods.
-
-        Returns:
-            The value if a selector names it, `OTHER_VALUE` if one depends on the label, else None.
-        """
-        indexes = self._selected_by, self._forbidden_by
+        """Return what selectors tell apart of a label of a namespace's pods: its value, `OTHER_VALUE`, or None."""
+        indexes = self._selecting, self._forbidding
         if any(index.mentions(namespace, (key, value)) for index in indexes):
             return value
         return OTHER_VALUE if any(index.mentions(namespace, (key, None)) for index in indexes) else None
 
     def take_mentioned(self) -> Collection[Mention]:
         """Return what of pods' labels a selector depends on and none did at the last call."""
-        found = self._selected_by.mentioned | self._forbidden_by.mentioned
-        if found:
-            self._selected_by.mentioned, self._forbidden_by.mentioned = set(), set()
+        found = self._selecting.mentioned | self._forbidding.mentioned
+        self._selecting.mentioned.clear()
+        self._forbidding.mentioned.clear()
         return found
 
 
@@ -370,8 +340,8 @@ def selection_of_spread(namespace: str, spread: model.Spread) -> Selection:
     return Selection(sets=(model.PodSet(selector=selector, namespaces=(namespace,)),), skips_ending=True)
 
 
-class _Index:
-    """Tallies by the namespace and a label of the pods that they may select.
+class _Index(dict[K, Tally]):
+    """Tallies by what they count, and by the namespace and a label of the pods that they may select.
 
     Attributes:
         mentioned: What of labels a tally depends on and none did before, since somebody cleared it.
@@ -379,6 +349,7 @@ class _Index:
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._buckets: dict[tuple[str, ...], dict[Tally, None]] = {}
         self._mentioned: dict[str, collections.Counter[model.LabelMention]] = {}
         self._versions: dict[str, int] = {}  # of places with tallies
@@ -386,8 +357,9 @@ class _Index:
         self.mentioned: set[Mention] = set()
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
 
-    def add(self, tally: Tally) -> None:
-        """List a tally."""
+    def put(self, key: K, tally: Tally) -> Tally:
+        """List a tally, and return it."""
+        self[key] = tally
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
             known, mentioned = self._mentioned.setdefault(place, collections.Counter()), _mentioned_by(tally)
@@ -397,9 +369,11 @@ class _Index:
             known.update(mentioned)
             for bucket in _buckets(place, tally):
                 self._buckets.setdefault(bucket, {})[tally] = None
+        return tally
 
-    def remove(self, tally: Tally) -> None:
+    def drop(self, key: K) -> None:
         """List a tally no more."""
+        tally = self.pop(key)
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
             mentioned = self._mentioned[place]

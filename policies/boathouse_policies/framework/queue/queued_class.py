@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.judges import Rules, rules_of
+from boathouse_policies.framework.affinity.rules import Rules, rules_of
 from boathouse_policies.framework.affinity.tallies import Resident, Tallies
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 from boathouse_policies.model import Distance
@@ -26,12 +26,7 @@ class TaskPool:
     Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
     back to it.
 
-    Args:
-        tasks: The tasks.
-        out: Those that are not pending now.
-
     Attributes:
-        order: All tasks, in order.
         count: How many of them are pending.
         changes: How often a task became pending, or ceased to be.
         located: Whether any has input somewhere.
@@ -164,15 +159,10 @@ class Picker:
 
 
 class Closeness:
-    """The nearest pending input of one class, for each node of a layout.
-
-    Args:
-        pool: The class' tasks: those that are pending when it is made count.
-        layout: The nodes.
-        by_host: Whether virtual machines on the host of the input are closer than others of its rack.
+    """The nearest input of the tasks of a class that are pending now, for each node of a layout.
 
     Attributes:
-        levels: A `model.Distance` for each node, shape [N].
+        levels: A `model.Distance` for each node, shape [N]; without `by_host`, never that of a host.
     """
 
     def __init__(self, pool: TaskPool, layout: Layout, *, by_host: bool = True) -> None:
@@ -183,10 +173,9 @@ class Closeness:
         )
         for task in pool.pending() if pool.located else ():
             self._count(task, +1)
-        in_server = np.array(self._at_server, np.bool_)[self._servers.of]
-        in_rack = np.array(self._at_rack, np.bool_)[self._racks.of]
-        at_node = np.array(self._at_node, np.bool_)
-        self.levels = np.select([at_node, in_server, in_rack], [_NODE, _SERVER, _RACK], _ANYWHERE)
+        at_node, at_server, at_rack = (np.array(at, np.bool_) for at in (self._at_node, self._at_server, self._at_rack))
+        near = [at_node, at_server[self._servers.of], at_rack[self._racks.of]]
+        self.levels = np.select(near, [_NODE, _SERVER, _RACK], _ANYWHERE)
         self._listed: list[int] = self.levels.tolist()
 
     def _count(self, task: model.Task, step: int) -> tuple[list[int], list[int], list[int]]:
@@ -199,8 +188,7 @@ class Closeness:
 
     def is_of(self, pool: TaskPool, layout: Layout) -> bool:
         """Return whether it is right for a pool as it is: what was taken was placed, and nothing else has changed."""
-        made_for = (self._pool, self._layout, self._left, self._changes)
-        return made_for == (pool, layout, pool.count, pool.changes)
+        return (self._pool, self._layout, self._left, self._changes) == (pool, layout, pool.count, pool.changes)
 
     def take(self, task: model.Task) -> list[int]:
         """Take a placed task away; returns the nodes for which the nearest input is further away now."""
@@ -242,7 +230,6 @@ class LeastSizes(Protocol):
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest size that may be decided."""
-        ...
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -250,13 +237,7 @@ class QueuedClass:
     """A class in the scheduling queue: read by the cycle, changed by the queue alone.
 
     Attributes:
-        job: Its job.
-        task_class: The class.
-        pool: Its tasks.
         rank: Sorting key: order of submission of the job, then of the class within it.
-        shapes: The shapes of all classes of its scheduling queue.
-        row: Its row in the columns of the scheduling queue.
-        verdict: Why it is, or was, unschedulable.
         least: The smallest size that was refused then.
     """
 
@@ -306,10 +287,6 @@ class QueuedClass:
             pod = Resident(namespace=namespace, labels=own.labels, anti_affinity=own.constraints.pod_anti_affinity)
             known = self._rules = rules_of(pod, own.constraints, tallies)
         return known
-
-    def picker(self, layout: Layout, *, sees_hosts: bool) -> Picker:
-        """Return what takes its tasks in one cycle."""
-        return Picker(self.pool, layout.topology if sees_hosts else layout.hostless)
 
     def closeness(self, layout: Layout, *, sees_hosts: bool) -> Closeness:
         """Return how close the nodes are to pending input: a memo, as long as it is right."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from boathouse_policies import model
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from boathouse_policies.framework.layout import Layout
     from boathouse_policies.framework.queue.queued_class import QueuedClass
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
 
 
 class Reservations(dict[model.NodeName, model.ClassId]):
-    """The class that each reserved node is for, over cycles: nodes are set and deleted one by one.
-
-    Args:
-        classes: The classes of the scheduling queue.
-        jobs: The same by job, in the order in which they are served.
-    """
+    """The class that each reserved node is for, over cycles: nodes are set and deleted one by one."""
 
     def __init__(
         self,
@@ -99,44 +94,30 @@ class KeptPart(NamedTuple):
 
 
 class KeptRoom:
-    """The room that is kept for the gangs in a scheduling queue: parts of nodes, and whole nodes.
-
-    Args:
-        reservations: The class that each reserved node is for.
-        starts_whole: Returns whether a class is of a gang that is in the queue.
-    """
+    """The room that is kept for gangs that a scheduling queue starts whole: parts of nodes, and whole nodes."""
 
     def __init__(self, reservations: Reservations, starts_whole: Callable[[model.ClassId], bool]) -> None:
         self._reservations, self._starts_whole = reservations, starts_whole
-        self._parts: Sequence[KeptPart] = ()
-
-    def replace(self, parts: Iterable[KeptPart]) -> None:
-        """Note the parts that the last cycle kept; whole nodes are those of the reservations."""
-        self._parts = tuple(parts)
+        self.parts: Sequence[KeptPart] = ()  # of the last cycle
 
     def nodes(self) -> set[model.NodeName]:
         """Return the nodes on which anything is kept."""
-        return {*self._whole(), *(part.node for part in self._current())}
+        whole = (node for node, owner in self._reservations.items() if self._starts_whole(owner))
+        return {*whole, *(part.node for part in self._current())}
 
     def left(self, node: model.NodeName, free: Sequence[int]) -> model.Amounts:
         """Return what of the free amounts of a node is not kept, by row."""
-        if self._is_whole(node):
+        owner = self._reservations.get(node)
+        if owner is not None and self._starts_whole(owner):
             return tuple(min(0, amount) for amount in free)
         left = tuple(free)
         for part in self._current():
             if part.node == node:
-                more = itertools.chain(part.amounts, itertools.repeat(0))
-                left = tuple(map(operator.sub, left, more))
+                left = tuple(map(operator.sub, left, itertools.chain(part.amounts, itertools.repeat(0))))
         return left
 
     def refusal(self, node: model.NodeName, free: Sequence[int], more: Sequence[int]) -> str:
-        """Return why a running task may not take more of a node; empty if it takes nothing that is kept.
-
-        Args:
-            node: Its node.
-            free: What is free there, by row.
-            more: What it would take, by row.
-        """
+        """Return why a running task may not take more of what is free on a node; empty if it takes nothing kept."""
         left = self.left(node, free)
         takes = any(amount > 0 and rest < amount for rest, amount in zip(left, more, strict=False))
         return KEPT_FOR_GANG if takes and left != tuple(free) else ""
@@ -154,11 +135,4 @@ class KeptRoom:
         return tuple(max(0, amount - max(0, rest)) for amount, rest in zip(free, self.left(node, free), strict=True))
 
     def _current(self) -> Iterator[KeptPart]:
-        return (part for part in self._parts if self._starts_whole(part.task_class))
-
-    def _whole(self) -> Iterator[model.NodeName]:
-        return (node for node, owner in self._reservations.items() if self._starts_whole(owner))
-
-    def _is_whole(self, node: model.NodeName) -> bool:
-        owner = self._reservations.get(node)
-        return owner is not None and self._starts_whole(owner)
+        return (part for part in self.parts if self._starts_whole(part.task_class))

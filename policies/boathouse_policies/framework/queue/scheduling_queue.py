@@ -48,12 +48,10 @@ class LeftPending(Protocol):
     @property
     def least(self) -> model.IntVector:
         """The smallest size that would have been placed, shape [R]."""
-        ...
 
     @property
     def verdict(self) -> model.Verdict:
         """Why it is pending."""
-        ...
 
 
 class CycleResult(Protocol):
@@ -62,33 +60,24 @@ class CycleResult(Protocol):
     @property
     def decisions(self) -> Sequence[model.Decision]:
         """What the shell carries out."""
-        ...
 
     @property
     def released(self) -> Sequence[model.NodeName]:
         """Nodes that are no longer reserved."""
-        ...
 
     @property
     def newly_left(self) -> Mapping[model.ClassId, LeftPending]:
         """The classes that had a turn, or are unschedulable for the first time."""
-        ...
 
     @property
     def kept(self) -> Sequence[KeptPart]:
         """The room that is kept for a gang until more comes free."""
-        ...
 
 
 class SchedulingQueue:
-    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it.
-
-    Args:
-        axis: Shared with the ledger.
-        queues: The queues that exist.
+    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it. The ledger shares its axis.
 
     Attributes:
-        queues: The queues by name.
         reserved: The class that each reserved node is for: the profile's reservations, over cycles.
         kept_room: The room that is kept for gangs until the next cycle.
         on_removed: Called with each class that leaves the queue, so that what is kept of it goes with it.
@@ -119,13 +108,7 @@ class SchedulingQueue:
         *,
         placed: Container[model.TaskId] = (),
     ) -> None:
-        """Replace all that is pending of a job (level-triggered).
-
-        Args:
-            job: The job.
-            classes: Its classes, in the order in which they are served.
-            tasks: Its tasks that are not done.
-            placed: Tasks that run or are assumed (the ledger): they are not pending, but may come back.
+        """Replace all that is pending of a job (level-triggered); what is `placed` is not pending, but may come back.
 
         Raises:
             ValueError: A task's class is not among the classes.
@@ -144,24 +127,17 @@ class SchedulingQueue:
             pool = TaskPool(own, {task.id for task in own if task.id in placed or task.id in backing_off})
             rank = (job.submitted_s, job.id, order)
             self._jobs[job.id][task_class.id] = self._renew(QueuedClass(job, task_class, pool, rank, self._shapes))
-        for class_id, queued in self._jobs[job.id].items():
-            if queued is not before.get(class_id):
-                self._activate(queued)
+        self._activate([queued for name, queued in self._jobs[job.id].items() if queued is not before.get(name)])
 
     def update(self, task: model.Task, *, placed: bool) -> bool:
-        """Replace one task, as `submit` would with all others unchanged; returns False where that takes `submit`.
-
-        Args:
-            task: A task that was submitted.
-            placed: Whether it runs or is assumed.
-        """
+        """Replace one task, as `submit` would with all others unchanged; returns False where that takes `submit`."""
         queued = self._classes.get(task.task_class)
         pending = not placed and task.id not in self._backoffs.until_s
         changed = queued.pool.replace(task, pending=pending) if queued is not None else None
         if queued is not None and changed:
             self._sorted = None
             self._unschedulable.always_active[queued.row] = False
-            self._activate(queued)
+            self._activate((queued,))
         return changed is not None
 
     def withdraw(self, job: model.JobId) -> None:
@@ -194,11 +170,13 @@ class SchedulingQueue:
         for removed in self.on_removed:
             removed(class_id)
 
-    def _activate(self, queued: QueuedClass) -> None:
-        self._unschedulable.activate(queued)
-        for member in self.classes_of(queued.job.id) if queued.task_class.gang_min else ():
-            if member.task_class.gang_min:
-                self._unschedulable.activate(member)
+    def _activate(self, classes: Iterable[QueuedClass]) -> None:
+        """Let the next cycle consider classes, and with one of a gang all of the gang."""
+        for queued in classes:
+            self._unschedulable.activate(queued)
+            for member in self.classes_of(queued.job.id) if queued.task_class.gang_min else ():
+                if member.task_class.gang_min:
+                    self._unschedulable.activate(member)
 
     # Reading
 
@@ -244,7 +222,7 @@ class SchedulingQueue:
 
     def next_wake_s(self) -> float:
         """Return when `tick` has something to do; infinity if never."""
-        return min(self._backoffs.next_s(), self._unschedulable.next_s())
+        return min(self._backoffs.next_s(), self._unschedulable.earliest_s)
 
     def frozen(self) -> SchedulingQueue:
         """Return a queue with the same pending tasks, all of them active, and without reservations."""
@@ -260,14 +238,10 @@ class SchedulingQueue:
     def apply(self, plan: CycleResult, now_s: float, *, park: bool = True) -> None:
         """Remove the tasks that the plan placed, and make the classes unschedulable that it left pending.
 
-        Args:
-            plan: What the cycle decided.
-            now_s: The shell's time.
-            park: Whether to make classes unschedulable. A shell that offers nodes one by one does not: the next node
-                may take their tasks.
+        A shell that offers nodes one by one does not park classes: the next node may take their tasks.
         """
         left = plan.newly_left if park else {}  # worked out before anything is taken out
-        self.kept_room.replace(plan.kept)
+        self.kept_room.parts = plan.kept
         released = False
         for decision in plan.decisions:
             if isinstance(decision, _PLACEMENTS):
@@ -339,16 +313,9 @@ class SchedulingQueue:
     def back_off(
         self, task: model.TaskId, task_class: model.ClassId, now_s: float, *, at_least_s: float = 0.0
     ) -> float:
-        """Make a task whose request failed pending again after 1, 2, 4, 8, 10, 10 ... seconds.
+        """Make a task whose request failed pending again after 1, 2, 4, 8, 10, 10 ... seconds; return the delay.
 
-        Args:
-            task: The task.
-            task_class: Its class.
-            now_s: The shell's time.
-            at_least_s: The least delay: what a server's Retry-After, or a quota, requires.
-
-        Returns:
-            The delay in seconds; 0 if the task is not submitted any more.
+        It is longer where a server's Retry-After, or a quota, requires that, and 0 for a task that is not submitted.
         """
         queued = self._classes.get(task_class)
         if queued is None or not queued.pool.knows(task):
@@ -362,7 +329,7 @@ class SchedulingQueue:
         if queued is not None and queued.pool.set_pending(task, pending=True):
             if self._sorted is not None and task_class not in self._sorted.places:
                 self._sorted = None
-            self._activate(queued)
+            self._activate((queued,))
 
     def succeeded(self, task: model.TaskId) -> None:
         """Reset the backoff of a task whose request succeeded."""
@@ -371,16 +338,10 @@ class SchedulingQueue:
     # What may help
 
     def capacity_freed(self, freed: Freed | None, free: Sequence[int] | None) -> None:
-        """Wake the classes that freed room may help.
-
-        Args:
-            freed: What the ledger returned; None changes nothing.
-            free: What is free on that node now, by row; None if the node is gone.
-        """
+        """Wake the classes that freed room may help, where so much is free by row; None if the node is gone."""
         if freed is None:
             return
-        for queued in self._unschedulable.woken_by_usage(freed.queue):
-            self._activate(queued)
+        self._activate(self._unschedulable.woken_by_usage(freed.queue))
         if free is not None:
             self._unschedulable.unmatched[freed.node] = free
         if self.reserved:
@@ -391,11 +352,9 @@ class SchedulingQueue:
                 self._wake(Wake.NODES)  # the reservation ends: whoever is ahead may want the node, fitting or not
 
     def wake(self, classes: Iterable[model.ClassId]) -> None:
-        """Wake classes that waited for pods to come or go (`Ledger.take_woken`)."""
-        for class_id in classes:
-            queued = self._classes.get(class_id)
-            if queued is not None and self._unschedulable.is_unschedulable(queued):
-                self._activate(queued)
+        """Wake classes that waited for pods to come or go (`Tallies.take_woken`)."""
+        known = [self._classes[class_id] for class_id in classes if class_id in self._classes]
+        self._activate(filter(self._unschedulable.is_unschedulable, known))
 
     def nodes_changed(self) -> None:
         """Wake the classes that an added or changed node may help."""
@@ -410,33 +369,23 @@ class SchedulingQueue:
         self._wake(Wake.QUEUES)
 
     def tick(self, now_s: float) -> bool:
-        """Wake classes and tasks whose time is up.
-
-        Returns:
-            Whether there is a reason to run a cycle.
-        """
+        """Wake classes and tasks whose time is up; return whether there is a reason to run a cycle."""
         for task, class_id in self._backoffs.over(now_s):
             self.put_back(task, class_id)
-        for queued in self._unschedulable.woken_by_time(now_s):
-            self._activate(queued)
+        self._activate(self._unschedulable.woken_by_time(now_s))
         self._match_freed()
         return self._unschedulable.any_active()
 
     def _wake(self, what: Wake) -> None:
-        for queued in self._unschedulable.woken_by(what):
-            self._activate(queued)
+        self._activate(self._unschedulable.woken_by(what))
 
     def _match_freed(self) -> None:
-        for queued in self._unschedulable.match_freed() if self._unschedulable.unmatched else ():
-            self._activate(queued)
+        if self._unschedulable.unmatched:
+            self._activate(self._unschedulable.match_freed())
 
 
 class Backoffs:
-    """Tasks whose request failed, and when they are pending again: the newest entry of a task counts.
-
-    Attributes:
-        until_s: When each of them is pending again.
-    """
+    """Tasks whose request failed, and until when: the newest entry of a task counts."""
 
     def __init__(self) -> None:
         self._failures: collections.Counter[model.TaskId] = collections.Counter()

@@ -32,7 +32,6 @@ class LastingOrder(Protocol):
 
     def key(self, job: model.Job, usage: Sequence[int], layout: Layout) -> float:
         """Return the key of a job with this usage, by row."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -54,23 +53,12 @@ class SortedClasses:
     A class' place is its index in every column of this order, as is a job's.
 
     Attributes:
-        queued: The classes, length C.
-        jobs: Their jobs, length J.
         first: The place of the first class of each job, and C, length J + 1.
-        job_of: The place of each class' job, length C.
-        places: The place of each class.
-        job_places: The place of each job.
-        band_of: The band of each job, length J.
-        bands: The jobs by queue, namespace and priority.
-        namespaces: How many namespaces share each queue.
         is_shared: Whether several queues, or namespaces in a queue, have turns by what they hold.
-        has_limits: Whether any of their queues has limits.
         single: Whether each job has one class: then their places are the same.
-        gangs: Places of classes that start together.
         short: Places of classes of which gangs that have begun are short.
         in_gang: The same as a column, shape [C].
         is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
-        stages: The kinds of stages of the classes.
         open: The classes that the next cycle considers, shape [C].
         matched: Those of them that fit at most on nodes where room came free, shape [C].
         only_matched: Whether those are all that the next cycle considers.
@@ -78,7 +66,9 @@ class SortedClasses:
     """
 
     def __init__(self, classes: Iterable[QueuedClass], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        in_order = sorted(classes, key=_place)
+        in_order = sorted(
+            classes, key=lambda queued: (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
+        )
         self.queued = [queued for queued in in_order if _has_queue(queued.job, queues)]
         self._orphans = [queued for queued in in_order if not _has_queue(queued.job, queues)]
         self._rows = np.array([queued.row for queued in self.queued], np.intp)
@@ -116,7 +106,7 @@ class SortedClasses:
         self.only_matched = True
 
     def _bands(self) -> list[Band]:
-        sizes = collections.Counter(map(_band, self.jobs))
+        sizes = collections.Counter((job.queue, job.namespace, job.priority) for job in self.jobs)
         stops = itertools.accumulate(sizes.values())
         return [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
 
@@ -201,14 +191,6 @@ def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) ->
     """Return whether a job's queue exists and accepts it."""
     queue = queues.get(job.queue)
     return queue is not None and queue.accepts(job.namespace, job.priority_class)
-
-
-def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
-    return (job.queue, job.namespace, job.priority)
-
-
-def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
-    return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
 
 
 NO_CLASSES = SortedClasses((), {})

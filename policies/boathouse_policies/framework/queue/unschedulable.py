@@ -62,7 +62,7 @@ class UnschedulableClasses:
         self._vacant: list[int] = []
         self._limited: dict[model.QueueName, dict[int, QueuedClass]] = collections.defaultdict(dict)
         self._bytes = bytearray()  # the flags as they lie in memory: to search them costs less than an array's methods
-        self._earliest_s = math.inf
+        self.earliest_s = math.inf  # when `woken_by_time` may return a class, at the earliest
         self._woken_by = np.zeros(0, np.int64)  # 0 for a class that is not unschedulable
         self._until_s = np.zeros(0)
         self._least = np.zeros((axis.width, 0), np.int64)
@@ -129,7 +129,7 @@ class UnschedulableClasses:
         self._needs_more[row] = not only_room and verdict.code in _NEED_ROOM
         self.active[row] = False
         self._until_s[row] = until_s = min(until_s, now_s + FLUSH_S)
-        self._earliest_s = min(self._earliest_s, until_s)
+        self.earliest_s = min(self.earliest_s, until_s)
 
     def _measure(self, queued: QueuedClass, least: model.IntVector) -> None:
         if self._axis.width > len(self._least):
@@ -170,10 +170,6 @@ class UnschedulableClasses:
         """Return whether a class is unschedulable."""
         return bool(self._woken_by[queued.row])
 
-    def next_s(self) -> float:
-        """Return when `woken_by_time` may return a class, at the earliest; infinity if never."""
-        return self._earliest_s
-
     # Waking
 
     def woken_by(self, what: Wake) -> list[QueuedClass]:
@@ -186,20 +182,18 @@ class UnschedulableClasses:
 
     def woken_by_time(self, now_s: float) -> list[QueuedClass]:
         """Return the classes that are unschedulable until now, or for long."""
-        if now_s < self._earliest_s:
+        if now_s < self.earliest_s:
             return []
         due = self._until_s <= now_s
-        self._earliest_s = float(self._until_s[~due].min(initial=math.inf))
+        self.earliest_s = float(self._until_s[~due].min(initial=math.inf))
         return self._selected(due)
 
     def match_freed(self) -> list[QueuedClass]:
         """Compare the room that came free since the last call with the sizes of all unschedulable classes.
 
         Of several nodes the most of each resource counts. This is one comparison; now and then it matches a class for
-        which no single node has room. Classes for which room alone decides are marked in `matches_freed`.
-
-        Returns:
-            The other classes that the room fits: they may fit elsewhere too by now.
+        which no single node has room. Classes for which room alone decides are marked in `matches_freed`. The others
+        are returned, for they may fit elsewhere too by now.
         """
         rooms, self.unmatched = self.unmatched, {}
         self.freed.update(rooms)

@@ -200,11 +200,10 @@ def test_a_topology_key_that_no_node_has_forbids_nothing_and_decides_nothing():
     )
     shell.submit_pods(labels={"app": "a"})
     state = framework.CycleState(shell.view())
-    shell.ledger.declare(shell.queue.sorted_classes())
+    shell.queue.sorted_classes().declare(shell.ledger.tallies)
     state.count_pods()
     pending = framework.PendingClass(shell.queue.sorted_classes().queued[0], shell.profile, state)
-    assert state.pod_counts is not None
-    judge = state.pod_counts.judge(pending)
+    judge = state.judge(pending)
     assert judge is not None
     assert [counts.domains for counts in judge._forbidding] == [state.view.layout.domains("host")]
     assert start_nodes(
@@ -276,10 +275,10 @@ def test_tallies_go_with_the_pods_and_classes_that_need_them():
         shell.end(name)
     shell.queue.withdraw(model.JobId("job"))
     shell.settle()
-    shell.ledger.declare(shell.queue.sorted_classes())
+    shell.queue.sorted_classes().declare(shell.ledger.tallies)
     assert not tallies.is_needed
-    assert not tallies._selected_by._buckets
-    assert not tallies._forbidden_by._buckets
+    assert not tallies._selecting._buckets
+    assert not tallies._forbidding._buckets
 
 
 def test_a_total_follows_its_tallies_for_as_long_as_it_is_used():

@@ -208,7 +208,7 @@ def test_the_score_of_maps_is_a_vector_over_the_nodes_asked_for():
     shell = shell_with_history((2000, 16), (8000, 16), (2000, 16), share=1.0)
     shell.submit_stages("mr", map=(7, TWO), locations=[["n2"]] * 7)
     plan = shell.plan()
-    pending = next(iter(plan.left.values())).pending
+    pending = next(iter(plan.left.values()))
     score = shell.profile.score_of(model.Stage.MAP)
     everything = score.score(pending, pending.state, slice(None))
     some = score.score(pending, pending.state, np.array([2, 0]))

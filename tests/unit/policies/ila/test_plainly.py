@@ -36,7 +36,7 @@ def decided(loads, config):
     for i in range(5):
         plan = shell.cycle(7.0 * i)
         placed = core.placements(plan)
-        found.append((placed, {name: (left.verdict.code, left.count) for name, left in plan.left.items()}))
+        found.append((placed, {name: (pending.verdict.code, pending.left) for name, pending in plan.left.items()}))
         for placement in placed[::2]:
             shell.finish(placement, cpu_s=10.0)
     return found

@@ -30,7 +30,7 @@ def test_a_cycle_fills_the_nodes_and_says_why_the_rest_waits():
     shell.submit(count=20, size=core.amount(1000, 4))
     plan = shell.plan()
     assert len(core.placements(plan)) == 4
-    assert {left.count for left in plan.left.values()} == {16}
+    assert {pending.left for pending in plan.left.values()} == {16}
 
 
 def test_cpu_bounds_what_the_only_node_takes_as_memory_does():
