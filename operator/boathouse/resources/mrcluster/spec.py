@@ -231,8 +231,7 @@ class MRClusterSpec(TemplateFields):
         description="Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
         json_schema_extra=rules(
             rule(
-                r"!self.matches('[\\x00-\\x20\\x7f]')",
-                "an image has no spaces and no control characters: remove them",
+                r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
             )
         ),
     )
