@@ -108,18 +108,8 @@ RESERVED_VARIABLES: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME")
 _MUTABLE: Final = frozenset(
     {
         *("image", "imagePullPolicy", "imagePullSecrets", "classpath", "javaHome", "serviceAccountName", "podTemplate"),
-        *(
-            "env",
-            "envFrom",
-            "nodeSelector",
-            "tolerations",
-            "zones",
-            "master",
-            "core",
-            "transient",
-            "resizing",
-            "weight",
-        ),
+        *("env", "envFrom", "nodeSelector", "tolerations", "zones", "master", "core", "transient", "resizing"),
+        "weight",
         *("hdfs", "yarn", "mapreduce", "hadoopSettings", "ttlSecondsAfterIdle", "networkPolicy"),
     }
 )

@@ -25,14 +25,8 @@ _FASTEST: Final = 1
 """The compression level. The default takes twice the time, and saves 6 % of the size of a suspended MRJob."""
 
 METADATA_FIELDS: Final = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "finalizers",
+    *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "finalizers"),
 )
 """The metadata that is used. Fields that a tenant may write without bounds (labels, `managedFields`) are dropped."""
 LONGEST_ANNOTATION: Final = 128

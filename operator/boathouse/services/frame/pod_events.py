@@ -114,12 +114,9 @@ class PodEvents(Generic[P]):
         return published is not None and published.uid == pod.uid
 
     def update(self, pods: Iterable[P]) -> list[P]:
-        """Publish what changed since the last call.
+        """Publish what changed since the last call; return the pods about which nothing was published before.
 
         Pods without a node are ignored.
-
-        Returns:
-            The pods about which nothing was published before.
         """
         placed = [pod for pod in pods if pod.node is not None]
         here = {pod.uid for pod in placed}

@@ -53,20 +53,13 @@ class Answer(Generic[V]):
     size_bytes: int = 0
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Entry(Generic[V]):
-    value: V
-    until_s: float
-    cost_bytes: int
-
-
 class Answers(Generic[V]):
     """Cached answers with an expiry time. Tenants choose the keys: a namespace evicts its own oldest answers only."""
 
     def __init__(self, monotonic: Callable[[], float], max_bytes: int) -> None:
         self._monotonic = monotonic
         self._max_bytes = max_bytes
-        self._kept: dict[str, dict[Hashable, _Entry[V]]] = {}
+        self._kept: dict[str, dict[Hashable, tuple[float, Answer[V]]]] = {}
         self._used_bytes: dict[str, int] = {}
         self._reading: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()
 
@@ -83,8 +76,8 @@ class Answers(Generic[V]):
         """
         lock = self._reading.setdefault((namespace, key), asyncio.Lock())
         async with lock:
-            cached = self._kept.get(namespace, {}).get(key)
-            if cached is not None and self._monotonic() <= cached.until_s:
+            until_s, cached = self._kept.get(namespace, {}).get(key, (0.0, None))
+            if cached is not None and self._monotonic() <= until_s:
                 return cached.value
             self._drop(namespace, key)
             answer = await read()
@@ -101,16 +94,15 @@ class Answers(Generic[V]):
         while self.used_bytes + cost_bytes > self._max_bytes:
             largest = max(self._used_bytes, key=self._used_bytes.__getitem__)
             self._drop(largest, next(iter(self._kept[largest])))
-        entry = _Entry(answer.value, self._monotonic() + answer.ttl_s, cost_bytes)
-        self._kept.setdefault(namespace, {})[key] = entry
+        self._kept.setdefault(namespace, {})[key] = (self._monotonic() + answer.ttl_s, answer)
         self._used_bytes[namespace] = self._used_bytes.get(namespace, 0) + cost_bytes
 
     def _drop(self, namespace: str, key: Hashable) -> None:
         of_namespace = self._kept.get(namespace, {})
-        entry = of_namespace.pop(key, None)
-        if entry is None:
+        if key not in of_namespace:
             return
-        self._used_bytes[namespace] -= entry.cost_bytes
+        _, answer = of_namespace.pop(key)
+        self._used_bytes[namespace] -= ENTRY_BYTES + answer.size_bytes
         if not of_namespace:
             del self._kept[namespace], self._used_bytes[namespace]
 

@@ -69,7 +69,7 @@ class Writes:
     may_lead: Callable[[], bool]
 
     def check_lead(self) -> None:
-        """Raise an error unless this process is the leader."""
+        """Raise `NotLeading` unless this process is the leader."""
         if not self.may_lead():
             raise NotLeading
 
@@ -100,13 +100,10 @@ class Writes:
     async def ensure(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
     ) -> wire.Manifest | None:
-        """Create an object of an object of the kind, unless it exists.
+        """Create an object of an object of the kind, unless it exists; return one of this name that belongs to another.
 
         The manifest has its namespace. It is its owner's or, without one, that of its label `job-uid`. `what` is the
         name of its failpoints.
-
-        Returns:
-            An object of this name that belongs to another; None if there is none.
         """
         existing = await self._create(resource, manifest, what)
         return None if existing is None or _belongs(existing, manifest) else existing

@@ -188,21 +188,14 @@ class OrderBook:
         self._raised: dict[ObjectUid, int] = {}
 
     def publish(self, uid: ObjectUid, state: ClusterState, revision: int) -> None:
-        """Order what a status demands.
-
-        The state is that of the status as it was written, not as it is planned. `revision` is the resource version of
-        the object with this status.
-        """
+        """Order what a status demands: as it was written, with this resource version, not as it is planned."""
         former = self._written.get(uid)
         is_same = former is not None and former.state.leaving_hosts == state.leaving_hosts
         since = former.since if former is not None and is_same else revision
         self._written[uid] = Written(state=state, revision=revision, since=since)
 
     def holds(self, uid: ObjectUid, held: Version) -> bool:
-        """Return whether an agent holds orders to drain the nodes of the written status.
-
-        `held` is the version of the orders that the agent holds.
-        """
+        """Return whether an agent with orders of this version holds those to drain the nodes of the written status."""
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None:
             return False
@@ -214,10 +207,7 @@ class OrderBook:
         self._raised.pop(uid, None)
 
     def answer(self, uid: ObjectUid, held: Version, *, number: int, next_s: float) -> AgentOrders:
-        """Return the response to a report.
-
-        `held` is the version of the orders that the agent holds, `number` that of the response.
-        """
+        """Return the response with this number to an agent that holds orders of a version."""
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None or not self._may_lead():
             return AgentOrders(next_s=next_s, number=number)

@@ -5,7 +5,7 @@ Tenants choose the names and the number of clusters, so only a bounded number ha
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import prometheus_client as prometheus
@@ -20,7 +20,7 @@ from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.telemetry import metrics
 
 _CLUSTER: Final = ("namespace", "cluster")
-_OUTCOMES: Final = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
+_OUTCOMES: Final[Mapping[str, str]] = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
 _UNDONE: Final = "undone"
 
 
@@ -84,8 +84,7 @@ class ClusterMetrics:
             self._resizes.labels(cluster.spec.resizing.policy, "grow" if change > 0 else "shrink").inc()
         for node in before.leaving:
             if node.host not in after.leaving_hosts:
-                ended = Leave(node.reason) if node.reason in {*_OUTCOMES} else None
-                self._drains.labels(_OUTCOMES[ended] if ended else _UNDONE).inc()
+                self._drains.labels(_OUTCOMES.get(node.reason, _UNDONE)).inc()
 
     def forget(self, uid: ObjectUid) -> None:
         """Drop a deleted cluster."""

@@ -116,6 +116,8 @@ class MRClusterKind:
 
     definition: ClassVar[KindDefinition] = MRCLUSTER
     status_format: ClassVar[status_writer.StatusFormat[ClusterState]] = model
+    remember: ClassVar[type[ClusterMemory]] = ClusterMemory
+    refuse = staticmethod(conditions.refused)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
@@ -158,14 +160,6 @@ class MRClusterKind:
     def load(self, status: Mapping[str, Any], _cluster: Cluster | None) -> ClusterState:
         """Return the state that a status describes."""
         return model.from_status(status)
-
-    def remember(self, uid: ObjectUid, state: ClusterState, written: Mapping[str, Any]) -> ClusterMemory:
-        """Return the memory of a cluster whose status was read."""
-        return ClusterMemory(uid, state, written)
-
-    def refuse(self, state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
-        """Return the state of a cluster that cannot run."""
-        return conditions.refused(state, refusal, generation, now_s)
 
     def note(self, cluster: Cluster, state: ClusterState) -> str:
         """Return the text of the event about the phase."""

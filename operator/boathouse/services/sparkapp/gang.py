@@ -26,17 +26,9 @@ from boathouse_policies import model, run_times
 
 _OF_SPARK: Final = ("spark-app-selector", "spark-role", "spark-exec-id")
 """Labels by which a driver knows its executors, and takes pods for these."""
-_KEPT: Final = frozenset(
-    {
-        "schedulerName",
-        "nodeSelector",
-        "affinity",
-        "tolerations",
-        "priorityClassName",
-        "securityContext",
-        "enableServiceLinks",
-        "restartPolicy",
-    }
+_KEPT: Final = (
+    *("schedulerName", "nodeSelector", "affinity", "tolerations", "priorityClassName", "securityContext"),
+    *("enableServiceLinks", "restartPolicy"),
 )
 _KEPT_OF_CONTAINERS: Final = ("name", "image", "resources", "securityContext")
 

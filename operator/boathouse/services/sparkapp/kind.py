@@ -84,6 +84,8 @@ class SparkAppKind:
 
     definition: ClassVar[KindDefinition] = SPARKAPP
     status_format: ClassVar[status_writer.StatusFormat[AppState]] = model
+    remember: ClassVar[type[AppMemory]] = AppMemory
+    refuse = staticmethod(conditions.refused)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
@@ -120,14 +122,6 @@ class SparkAppKind:
     def load(self, status: Mapping[str, Any], _app: App | None) -> AppState:
         """Return the state that a status describes."""
         return model.from_status(status)
-
-    def remember(self, uid: ObjectUid, state: AppState, written: Mapping[str, Any]) -> AppMemory:
-        """Return the memory of an application whose status was read."""
-        return AppMemory(uid, state, written)
-
-    def refuse(self, state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
-        """Return the state of an application that cannot run."""
-        return conditions.refused(state, refusal, generation, now_s)
 
     def note(self, app: App, state: AppState) -> str:
         """Return the text of the event about the phase."""

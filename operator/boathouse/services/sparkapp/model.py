@@ -15,7 +15,7 @@ from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
-from boathouse.resources.sparkapp.spec import HadoopFields, SparkAppSpec
+from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
 from boathouse.services.frame.applicants import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
@@ -94,7 +94,6 @@ class App(Applicant):
 def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     """Return the application that a custom resource describes, or why it cannot run."""
     spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-    hadoop = HadoopFields.model_validate(body.get("spec") or {})
     fields = applicant(body, spec, config, config.spark.image, "Spark")
     if isinstance(fields, Refusal):
         return fields
@@ -113,7 +112,7 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
         executor=executor,
         minimum=sizing.minimum_executors(conf),
         elastic=_elastic(spec, conf, executor),
-        hadoop_clusters=tuple(hadoop.hadoop_clusters or ()),
+        hadoop_clusters=tuple(spec.hadoop_clusters or ()),
         defaults=config.spark,
     )
 
