@@ -128,32 +128,32 @@ def _ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
 
 
 def _mounts(app: App) -> list[Manifest]:
-    own: list[Manifest] = [
+    storage = app.spec.storage.volume if app.spec.storage else None
+    return [
         {"name": _LOCAL_VOLUME, "mountPath": _LOCAL_DIR},
         {"name": _FILES_VOLUME, "mountPath": "/etc/passwd", "subPath": USERS_FILE, "readOnly": True},
+        *([{"name": _STORAGE_VOLUME, "mountPath": storage.mount_path}] if storage else []),
+        *(
+            {"name": volume.name, "mountPath": volume.mount_path, **({"readOnly": True} if volume.read_only else {})}
+            for volume in app.spec.volumes or ()
+        ),
     ]
-    if app.spec.storage and app.spec.storage.volume:
-        own.append({"name": _STORAGE_VOLUME, "mountPath": app.spec.storage.volume.mount_path})
-    for volume in app.spec.volumes or ():
-        read_only = {"readOnly": True} if volume.read_only else {}
-        own.append({"name": volume.name, "mountPath": volume.mount_path, **read_only})
-    return own
 
 
 def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
     size = _ephemeral_storage(app, role)["limits"].get("ephemeral-storage")
+    storage = app.spec.storage.volume if app.spec.storage else None
     items = [
         {"key": USERS_FILE, "path": USERS_FILE, "mode": 0o444},
         {"key": DECOMMISSION_FILE, "path": DECOMMISSION_FILE, "mode": 0o555},
     ]
-    volumes: list[Manifest] = [
+    claim = {"persistentVolumeClaim": {"claimName": storage.claim_name}} if storage else {}
+    return [
         {"name": _LOCAL_VOLUME, "emptyDir": {"sizeLimit": size} if size else {}},
         {"name": _FILES_VOLUME, "configMap": {"name": attempt.config_map, "items": items}},
+        *([{"name": _STORAGE_VOLUME, **claim}] if storage else []),
+        *({"name": volume.name, **_source(volume)} for volume in app.spec.volumes or ()),
     ]
-    if app.spec.storage and app.spec.storage.volume:
-        claim = {"claimName": app.spec.storage.volume.claim_name}
-        volumes.append({"name": _STORAGE_VOLUME, "persistentVolumeClaim": claim})
-    return [*volumes, *({"name": volume.name, **_source(volume)} for volume in app.spec.volumes or ())]
 
 
 def _source(volume: Volume) -> Manifest:
