@@ -9,7 +9,6 @@ from boathouse.resources.mrcluster.names import Role
 from boathouse.services.frame.kind import ObjectUid, Refusal
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import files, model, pods
-from boathouse.services.mrcluster.planning.observation import Wanted
 from boathouse.services.mrcluster.pods import PodSettings
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import ApplicationFigures
@@ -55,14 +54,14 @@ def mrcluster(
 
 def cluster(defaults: HadoopDefaults = DEFAULTS, **fields: Any) -> model.Cluster:
     """Return the model of an MRCluster with these fields."""
-    found = model.from_resource(mrcluster(**fields), CONFIG, defaults)
+    found = model.from_resource(mrcluster(**fields), CONFIG.model_copy(update={"hadoop": defaults}))
     assert not isinstance(found, Refusal), found
     return found
 
 
 def cluster_refusal(defaults: HadoopDefaults = DEFAULTS, **fields: Any) -> Refusal:
     """Return why an MRCluster with these fields is invalid."""
-    found = model.from_resource(mrcluster(**fields), CONFIG, defaults)
+    found = model.from_resource(mrcluster(**fields), CONFIG.model_copy(update={"hadoop": defaults}))
     assert isinstance(found, Refusal)
     return found
 
@@ -76,11 +75,6 @@ def node_manifest(
     if role is Role.MASTER:
         return pods.master_pod(found, rendered, SETTINGS, may_format=may_format)
     return pods.worker_pod(found, host, role, rendered)
-
-
-def wanted_hosts(*hosts: str) -> list[Wanted]:
-    """Return the nodes of these hosts as a plan submits them."""
-    return [Wanted(host=host, role=model.role_of(host)) for host in hosts]
 
 
 def application(number: int = 1, state: str = "RUNNING", **figures: Any) -> ApplicationFigures:

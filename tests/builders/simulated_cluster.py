@@ -8,7 +8,7 @@ from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrcluster.model import MASTER, ClusterState, from_status, number_of, role_of, to_status
 from boathouse.services.mrcluster.planning import planner, sizing
-from boathouse.services.mrcluster.planning.observation import ClaimFacts, Marks, NodePod, Observation, Plan, Target
+from boathouse.services.mrcluster.planning.observation import Marks, NodePod, Observation, Plan, Target
 from boathouse_task.cluster_contract import AgentReport, Version
 from tests.builders import mrclusters
 from tests.builders.frame import condition_of
@@ -29,7 +29,7 @@ class SimulatedCluster:
         revision: Of the status.
         pods: By host; objects that exist.
         submitted: Hosts that the scheduler may create pods of.
-        claims: Facts of claims, of hosts that have no node.
+        lost_claims: Hosts whose claims no pod can mount.
         used: All names that pods of transient nodes ever had, by UID.
         formats: The IDs in the status when the NameNode's volume was formatted.
     """
@@ -42,7 +42,7 @@ class SimulatedCluster:
         self.pods: dict[str, NodePod] = {}
         self.formats_allowed: dict[str, bool] = {}
         self.formats: list[str] = []
-        self.claims: dict[str, ClaimFacts] = {}
+        self.lost_claims: set[str] = set()
         self.used: dict[str, str] = {}
         self.hdfs, self.yarn = Hdfs(), Yarn()
         self.agent = Agent(self.hdfs, self.yarn)
@@ -80,7 +80,7 @@ class SimulatedCluster:
             is_ordered=self.held == {node.host for node in self.state.leaving},
             taken=frozenset(self.submitted - self.pods.keys()),
             target=self.target,
-            claims=self.claims,
+            lost_claims=self.lost_claims,
             digest=self.digest,
             marks=self.marks,
         )
@@ -98,7 +98,7 @@ class SimulatedCluster:
     def _reconcile(self) -> Plan:
         plan = planner.plan(self.observation())
         self.marks = plan.marks
-        self.submitted &= {wanted.host for wanted in plan.submit} | self.pods.keys()
+        self.submitted &= set(plan.submit) | self.pods.keys()
         self._write()
         status = to_status(plan.state)
         if status != self.status:
@@ -112,7 +112,7 @@ class SimulatedCluster:
         leaving = frozenset(node.host for node in self.state.leaving)
         self.ordered, self.published = (Version(self.epoch, self.revision), leaving), True
         self._write()
-        self.submitted = {wanted.host for wanted in plan.submit}
+        self.submitted = set(plan.submit)
         self.events += plan.events
         return plan
 
@@ -125,7 +125,7 @@ class SimulatedCluster:
 
     def create(self, host: str) -> None:
         """The scheduler creates a pod that was submitted."""
-        if host not in self.submitted or host in self.pods or self.claims.get(host, ClaimFacts()).is_lost:
+        if host not in self.submitted or host in self.pods or host in self.lost_claims:
             return
         self.submitted.discard(host)
         self.serial += 1
@@ -145,7 +145,6 @@ class SimulatedCluster:
             node=f"node-{self.serial}",
             settings=self.digest,
             life=PodLife.STARTING,
-            placed_s=self.now_s,
         )
 
     def change(self, host: str, **fields) -> None:
@@ -240,8 +239,7 @@ class SimulatedCluster:
     def decide(self, nodes: int, *, stores: bool = False) -> None:
         """The policy decides how many nodes the cluster keeps, if it may."""
         plan = planner.plan(self.observation())
-        draft = planner.Draft(state=plan.state, marks=plan.marks)
-        if sizing.for_policy(self.observation(), draft) is not None:
+        if sizing.for_policy(self.observation(), Plan(state=plan.state, marks=plan.marks)) is not None:
             self.target = Target(nodes=nodes, stores=stores, reason="by the test")
 
     def condition(self, condition_type: str) -> tuple[str, str] | None:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import pathlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.sparkapp import model
+from boathouse.services.sparkapp import model, objects, pods
 from boathouse.services.sparkapp.model import AttemptNames
 from boathouse.services.sparkapp.observation import DriverPod
 from tests.spark import configurations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from boathouse.services.hadoop import ClusterFacts
 
 UID = "0a1b2c3d-4e5f-6789-abcd-ef0123456789"
 CONFIG = OperatorConfig(spark=SparkDefaults(image=configurations.IMAGE))
@@ -49,6 +55,27 @@ def app_refusal(**fields: Any) -> Refusal:
     found = model.from_resource(sparkapp(**fields), CONFIG)
     assert isinstance(found, Refusal)
     return found
+
+
+@dataclasses.dataclass(frozen=True)
+class Submission:
+    """What the operator creates for an attempt."""
+
+    names: AttemptNames
+    config_map: dict[str, Any]
+    service: dict[str, Any] | None
+    driver: dict[str, Any]
+
+
+def submission(submitted: model.App, attempt: int = 1, clusters: Sequence[ClusterFacts] = ()) -> Submission:
+    """Return the objects of an attempt that sees these clusters."""
+    names = submitted.attempt(attempt)
+    return Submission(
+        names=names,
+        config_map=objects.config_map(submitted, names, clusters),
+        service=objects.service(submitted, names) if submitted.has_service else None,
+        driver=pods.driver(submitted, names),
+    )
 
 
 def driver_pod(state: PodLife = PodLife.RUNNING, attempt: int = 1, **fields: Any) -> DriverPod:

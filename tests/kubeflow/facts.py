@@ -8,7 +8,7 @@ from typing import Any, Final
 from boathouse.services.sparkapp import objects, sizing
 from boathouse.services.sparkapp.pods import trial_executor
 from boathouse_cli.conversion import properties
-from tests.builders.sparkapps import app
+from tests.builders.sparkapps import app, submission
 from tests.kubeflow import rules
 
 _WHOLE: Final = ("priorityClassName", "schedulerName", "serviceAccountName")
@@ -36,7 +36,7 @@ def of_kubeflow(application: Mapping[str, Any]) -> dict[str, Any]:
 def of_boathouse(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the facts of what Boathouse runs for a SparkApp."""
     model = app(name=manifest["metadata"]["name"], **manifest["spec"])
-    found = objects.of(model, 1)
+    found = submission(model)
     pods = {"driver": found.driver, "executor": trial_executor(model, found.names)}
     facts = {f"{role}.{key}": fact for role, pod in pods.items() for key, fact in _of_pod(pod).items()}
     arguments = found.driver["spec"]["containers"][0]["args"]

@@ -5,17 +5,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from boathouse.services.sparkapp import objects
-from tests.builders.sparkapps import app
+from tests.builders import sparkapps
+from tests.builders.sparkapps import Submission, app
 from tests.spark.configurations import Configuration
 
 
-def submission(configuration: Configuration) -> objects.Submission:
+def submission(configuration: Configuration) -> Submission:
     return submission_of(configuration.spec)
 
 
-def submission_of(spec: Mapping[str, Any]) -> objects.Submission:
-    return objects.of(app(**spec), 1)
+def submission_of(spec: Mapping[str, Any]) -> Submission:
+    return sparkapps.submission(app(**spec))
 
 
 def digest(configuration: Configuration) -> str:

@@ -68,9 +68,9 @@ async def kubelet():
 @pytest.fixture
 def often(monkeypatch):
     """Nodes are read many times a second."""
-    options = poller.Options(interval_s=0.05, port=0, cadvisor=False)
-    monkeypatch.setattr(wiring, "ROUND_S", 0.01)
-    monkeypatch.setattr(wiring, "_poller_options", lambda *_: options)
+    frequent = {"interval_s": 0.05, "port": 0, "cadvisor": False}
+    monkeypatch.setattr(poller, "ROUND_S", 0.01)
+    monkeypatch.setattr(wiring, "Poller", lambda *parts, **options: poller.Poller(*parts, **options | frequent))
 
 
 @contextlib.asynccontextmanager

@@ -15,7 +15,7 @@ from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import files, placement
 from boathouse.services.mrcluster.model import MASTER, from_resource, host_of, role_of
 from boathouse.services.mrcluster.placement import NodePods
-from boathouse.services.mrcluster.planning.observation import NodePod, Target, Wanted
+from boathouse.services.mrcluster.planning.observation import NodePod, Target
 from boathouse.services.mrcluster.pods import PodSettings
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse_policies import framework, koala, model, profiles
@@ -77,7 +77,7 @@ class Cluster:
             **roles,
             **spec,
         )
-        found = from_resource(body, config, mrclusters.DEFAULTS)
+        found = from_resource(body, config.model_copy(update={"hadoop": mrclusters.DEFAULTS}))
         assert not isinstance(found, Refusal), found
         self.pods = NodePods(cluster=found, rendered=files.render(found), settings=SETTINGS, may_format=False)
         self.uid, self.core, self.most = ObjectUid(found.uid), core, most
@@ -153,7 +153,7 @@ class Operator:
             if pod["metadata"]["labels"].get("boathouse.dev/job-uid") == cluster.uid and key not in needed:
                 self.world.api.remove("pods", key)
         pods = self.world.api.objects("pods")
-        wanted = [Wanted(host=host, role=role_of(host)) for host in cluster.hosts if cluster.key(host) not in pods]
+        wanted = [host for host in cluster.hosts if cluster.key(host) not in pods]
         nodes = placement.of(
             cluster.pods, wanted, [_node_pod(pods[cluster.key(host)]) for host in self._existing(cluster)]
         )

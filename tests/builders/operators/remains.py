@@ -62,7 +62,7 @@ HELD = (
     *SCRATCH,
     "boathouse.cluster.events._LastEvent",
     "boathouse.scheduling.shadow.Difference",
-    "boathouse.services.frame.related_objects._Entry",
+    "boathouse.services.frame.related_objects.Answer",
     "boathouse.services.progress.auth.Caller",
     "boathouse.scheduling.limits._Used",
     "boathouse_policies.framework.eligibility.Eligibility",

@@ -6,7 +6,7 @@ from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import model, pod_builder
 from boathouse.services.mrjob.settle import Attempt
-from boathouse.services.sparkapp import gang, objects
+from boathouse.services.sparkapp import gang
 from boathouse_task import contract
 from tests.builders import sparkapps
 
@@ -88,9 +88,9 @@ def sparkapp(namespace: str = "demo", *, name: str = "pi", **fields: Any) -> dic
     return object_("SparkApp", name, namespace, api="boathouse.dev/v1alpha1", spec=spec | fields)
 
 
-def submission(namespace: str = "demo", *, name: str = "pi", uid: str = "1-2", **fields: Any) -> objects.Submission:
+def submission(namespace: str = "demo", *, name: str = "pi", uid: str = "1-2", **fields: Any) -> sparkapps.Submission:
     """What the operator creates for the first attempt of an application."""
-    return objects.of(sparkapps.app(name=name, uid=uid, metadata={"namespace": namespace}, **fields), 1)
+    return sparkapps.submission(sparkapps.app(name=name, uid=uid, metadata={"namespace": namespace}, **fields))
 
 
 def driver_pod(

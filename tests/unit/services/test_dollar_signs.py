@@ -6,11 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse.resources.pod_environment import literal
-from boathouse.services.sparkapp import objects
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs
-from tests.builders.sparkapps import app
+from tests.builders.sparkapps import app, submission
 from tests.unit.cli.conversion import test_streaming_lines as lines
 from tests.unit.services import test_pod_builder as pods
 from tests.unit.services.mrjob_hadoop import test_client as clients
@@ -41,7 +40,7 @@ def test_any_text_arrives_as_it_was_written(text):
 
 
 def test_a_driver_gets_its_arguments_as_they_were_written():
-    (container,) = objects.of(app(arguments=WRITTEN), 1).driver["spec"]["containers"]
+    (container,) = submission(app(arguments=WRITTEN)).driver["spec"]["containers"]
     assert [expanded(argument) for argument in container["args"]][-len(WRITTEN) :] == WRITTEN
 
 

@@ -108,18 +108,8 @@ RESERVED_VARIABLES: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME")
 _MUTABLE: Final = frozenset(
     {
         *("image", "imagePullPolicy", "imagePullSecrets", "classpath", "javaHome", "serviceAccountName", "podTemplate"),
-        *(
-            "env",
-            "envFrom",
-            "nodeSelector",
-            "tolerations",
-            "zones",
-            "master",
-            "core",
-            "transient",
-            "resizing",
-            "weight",
-        ),
+        *("env", "envFrom", "nodeSelector", "tolerations", "zones", "master", "core", "transient", "resizing"),
+        "weight",
         *("hdfs", "yarn", "mapreduce", "hadoopSettings", "ttlSecondsAfterIdle", "networkPolicy"),
     }
 )
@@ -231,8 +221,7 @@ class MRClusterSpec(TemplateFields):
         description="Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
         json_schema_extra=rules(
             rule(
-                r"!self.matches('[\\x00-\\x20\\x7f]')",
-                "an image has no spaces and no control characters: remove them",
+                r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
             )
         ),
     )

@@ -105,8 +105,7 @@ class SizeReason(Part):
 
     time_s: Annotated[RequiredTime, Field(alias="time", description="When this was decided.")]
     reason: Annotated[
-        str,
-        Field(max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on."),
+        str, Field(max_length=MAX_SIZE_REASON, description="The policy's decision and the figures that it rests on.")
     ]
     offer: Annotated[int, Field(description="Nodes of the last offer; negative: asked back.")] = 0
 
@@ -164,7 +163,7 @@ class MRClusterStatus(Status):
         Phase,
         Field(
             description="Pending: it has no pod yet. Starting: HDFS or YARN is not available. Degraded: something is "
-            "wrong, see the condition. Expired: not used for ttlSecondsAfterIdle, and deleted.",
+            "wrong, see the condition. Expired: not used for ttlSecondsAfterIdle, and deleted."
         ),
     ] = "Pending"
     conditions: Annotated[
@@ -189,7 +188,7 @@ class MRClusterStatus(Status):
         Count,
         ABSENT,
         Field(
-            description="The number of the next transient node. A number is used again only after a restore of etcd.",
+            description="The number of the next transient node. A number is used again only after a restore of etcd."
         ),
     ] = 0
     core: NodeCounts | None = None
@@ -211,11 +210,7 @@ class MRClusterStatus(Status):
     sizes: Annotated[
         tuple[SizeChange, ...],
         ABSENT,
-        Field(
-            max_length=MAX_SIZES,
-            description="Changes of the size, the latest last.",
-            json_schema_extra=_ATOMIC,
-        ),
+        Field(max_length=MAX_SIZES, description="Changes of the size, the latest last.", json_schema_extra=_ATOMIC),
     ] = ()
     load_percent: Annotated[int | None, Field(description="F: running and pending containers, of the slots.")] = None
     slots: Annotated[int | None, Field(description="Maps that can run at the same time.")] = None

@@ -60,10 +60,7 @@ OverheadFactor = Annotated[
 MAX_EXECUTORS = 10_000
 _OPTIONS: JsonDict = rules(
     rule(r"!self.matches('[\\x00\\n\\r]')", "options have no line ends and no NUL: separate them by spaces"),
-    rule(
-        "!self.matches('(^|[ \"])-Xmx')",
-        "the heap is the field memory, and Spark refuses -Xmx: remove it",
-    ),
+    rule("!self.matches('(^|[ \"])-Xmx')", "the heap is the field memory, and Spark refuses -Xmx: remove it"),
 )
 JavaOptions = Annotated[str, Field(min_length=1, max_length=8192, json_schema_extra=_OPTIONS)]
 _extended_rules = rules(

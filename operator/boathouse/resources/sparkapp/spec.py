@@ -182,10 +182,7 @@ class SparkAppSpec(Life, TemplateFields, Program, HadoopFields):
 
     model_config = ConfigDict(
         json_schema_extra=with_immutability(
-            *_rules,
-            always_mutable=ALWAYS_MUTABLE,
-            mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
-            noun="application",
+            *_rules, always_mutable=ALWAYS_MUTABLE, mutable_while_suspended=MUTABLE_WHILE_SUSPENDED, noun="application"
         )
     )
     queue: DnsLabel | None = Field(

@@ -112,9 +112,7 @@ class SparkAppStatus(Status):
     progress_percent: Annotated[
         int | None,
         Field(
-            ge=0,
-            le=100,
-            description="Tasks done of the running jobs, as the driver reports them; 100 if it succeeded.",
+            ge=0, le=100, description="Tasks done of the running jobs, as the driver reports them; 100 if it succeeded."
         ),
     ] = None
     failures: FailureCounts = FailureCounts()
@@ -155,16 +153,10 @@ SPARKAPP = CustomResource(
             name="Attempt", type="integer", json_path=".status.attempt", description="The current attempt, from 1."
         ),
         PrinterColumn(
-            name="Executors",
-            type="integer",
-            json_path=".status.executors.running",
-            description="Executors that run.",
+            name="Executors", type="integer", json_path=".status.executors.running", description="Executors that run."
         ),
         PrinterColumn(
-            name="%",
-            type="integer",
-            json_path=".status.progressPercent",
-            description="Tasks done of the running jobs.",
+            name="%", type="integer", json_path=".status.progressPercent", description="Tasks done of the running jobs."
         ),
         PrinterColumn(
             name="UI", json_path=".status.driver.uiAddress", description="The address of Spark's UI.", priority=1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources import names
-from boathouse.resources.config import OperatorConfig, QueueConfig
+from boathouse.resources.config import OperatorConfig
 from boathouse.services.frame.kind import Body, Refusal, is_suspended, namespace_of
 
 _Place = tuple[str, str]
@@ -92,7 +92,6 @@ class Admission:
         return queue is not None and bisect.bisect_left(queue.places, _place(body)) < queue.cut
 
     def _extend(self, queue: _Queue) -> list[str]:
-        """Admit the next objects within the limits."""
         admitted = []
         while queue.cut < len(queue.places):
             key, weight = self._known[queue.places[queue.cut]]
@@ -110,28 +109,23 @@ def _place(body: Body) -> _Place:
 
 def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, priority_class: str) -> str | Refusal:
     """Return the name of the queue that an object belongs to, or why no queue accepts it."""
-    queue = config.queue_for(namespace, requested)
-    queue_names = sorted(queue_config.name for queue_config in config.queues)
-    if queue not in queue_names:
-        return Refusal(
-            reason=names.Reason.QUEUE_NOT_FOUND,
-            message=f'the queue "{queue}" does not exist: set spec.queue to one of {", ".join(queue_names)}, or add it '
-            "to the chart",
-        )
-    return _not_accepted(config.queue(queue), namespace, priority_class) or queue
-
-
-def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
+    name = config.queue_for(namespace, requested)
+    queue_names = sorted(queue.name for queue in config.queues)
+    if name not in queue_names:
+        known = ", ".join(queue_names)
+        message = f'the queue "{name}" does not exist: set spec.queue to one of {known}, or add it to the chart'
+        return Refusal(reason=names.Reason.QUEUE_NOT_FOUND, message=message)
+    queue = config.queue(name)
     if not queue.accepts_namespace(namespace):
         message = (
-            f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
-            "or have the namespace added to the queue in the chart"
+            f'the queue "{name}" does not accept the namespace {namespace}: set spec.queue to another, or have the '
+            "namespace added to the queue in the chart"
         )
-    elif not queue.accepts_priority_class(priority_class):
+        return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
+    if not queue.accepts_priority_class(priority_class):
         message = (
-            f'the queue "{queue.name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, '
-            f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
+            f'the queue "{name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, or '
+            f"spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
         )
-    else:
-        return None
-    return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
+        return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
+    return name

@@ -32,13 +32,7 @@ class Work(Protocol):
 
 
 class Controllers:
-    """Reconciles the objects of the added kinds while its queue and its loops run.
-
-    Attributes:
-        stores: The objects of each kind, by its name.
-        queue: Objects that are due.
-        loops: Run beside the queue.
-    """
+    """Reconciles the objects of the added kinds while its queue, with the objects that are due, and its loops run."""
 
     def __init__(self, context: reconciler.Context, settings: OperatorConfig, target: telemetry.Metrics) -> None:
         self.context = context
@@ -90,9 +84,6 @@ class LeaderServices:
     Attributes:
         saved: Parts whose state is saved across restarts, by names that never change.
         limited: Functions that return how often an operation was delayed by a namespace's limit.
-        signals: Whether the policies get the measurements of nodes that they use.
-        clusters: Hadoop clusters, for the kinds that use them.
-        applications: Applications of Hadoop clusters that jobs have submitted.
     """
 
     settings: OperatorConfig
@@ -114,12 +105,8 @@ class LeaderServices:
 class KindEntry:
     """A kind that the operator reconciles.
 
-    Attributes:
-        pod_labels: The labels and annotations of pods that it reads, in addition to those that the operator always
-            reads.
-        pod_containers: The containers of its pods that it reads the statuses of.
-        scales: Whether its objects are clusters that policies may resize.
-        add: Adds the kind to a leader.
+    `pod_labels` are the labels and annotations of pods that it reads beside those that the operator always reads, and
+    `pod_containers` the containers whose statuses it reads. If it `scales`, policies may resize its objects.
     """
 
     pod_labels: frozenset[str] = frozenset()

@@ -27,10 +27,7 @@ class KindDefinition:
     """The constants of a kind.
 
     Attributes:
-        resource: The API resource of its objects.
         noun: Its name in messages, such as "job".
-        phases: All phases of `status.phase`.
-        terminal_phases: The phases of `status.phase` that an object does not leave.
         urgent_fields: Fields of the status that are written at once, in addition to the phase and the conditions.
         phase_events: Event reasons of phases for which the reason is not the name of the phase.
         annotations: Annotations of its objects that it reads.

@@ -6,7 +6,6 @@ So the room that the scheduler finds or reserves is the room that a pod takes, a
 reaches the scheduler.
 """
 
-import dataclasses
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol, TypedDict
@@ -113,39 +112,9 @@ def endpoint_volumes() -> list[Manifest]:
     ]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Template:
-    """Every field of a spec that is for its pods as it is."""
-
-    image_pull_secrets: tuple[str, ...] = ()
-    service_account: str = ""
-    env_from: tuple[pod_fields.EnvFrom, ...] = ()
-    pod: pod_fields.PodTemplate = dataclasses.field(default_factory=pod_fields.PodTemplate)
-
-    @property
-    def priority_class(self) -> str:
-        """The PriorityClass of the pods; empty for the cluster's default."""
-        return self.pod.priority_class_name or ""
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The labels of the pods; those of Boathouse win."""
-        return (self.pod.metadata.labels if self.pod.metadata else None) or {}
-
-
-def template(spec: pod_fields.TemplateFields) -> Template:
-    """Return the template that a spec describes."""
-    return Template(
-        image_pull_secrets=tuple(secret.name for secret in spec.image_pull_secrets or ()),
-        service_account=spec.service_account_name or "",
-        env_from=tuple(spec.env_from or ()),
-        pod=spec.pod_template or pod_fields.PodTemplate(),
-    )
-
-
 def pod(
     metadata: Manifest,
-    fields: Template,
+    fields: pod_fields.TemplateFields,
     *,
     user_id: int,
     containers: Sequence[Manifest],
@@ -154,19 +123,22 @@ def pod(
     patience_s: int,
     node_selector: Mapping[str, str],
     image_pull_secrets: Iterable[str] = (),
+    account: str | None = None,
     node: str | None = None,
     more: Mapping[str, Any] | None = None,
     is_protected: bool = False,
 ) -> Manifest:
     """Return a pod with the fields of a spec; those of Boathouse win.
 
-    `fields` are those of the spec, whose `envFrom` is for containers and init containers. For `patience_s` the pod
-    stays on a node that does not respond, instead of Kubernetes' 300 s. `more` has fields of its spec in addition to,
-    or in place of, those that all pods have. With `is_protected` autoscalers leave its node alone, unless annotations
-    of the spec say otherwise: for pods whose end costs more than an idle node. Executors and transient nodes are
-    replaced.
+    `fields` are those of the spec, whose `envFrom` is for containers and init containers. `account` replaces its
+    service account. For `patience_s` the pod stays on a node that does not respond, instead of Kubernetes' 300 s.
+    `more` has fields of the pod's spec in addition to, or in place of, those that all pods have. With `is_protected`
+    autoscalers leave its node alone, unless annotations of the spec say otherwise: for pods whose end costs more than
+    an idle node. Executors and transient nodes are replaced.
     """
-    own, secrets = fields.pod.metadata or pod_fields.Metadata(), (*image_pull_secrets, *fields.image_pull_secrets)
+    template = fields.pod_template or pod_fields.PodTemplate()
+    own = template.metadata or pod_fields.Metadata()
+    secrets = (*image_pull_secrets, *(secret.name for secret in fields.image_pull_secrets or ()))
     user = dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"), user_id)
     patience = {"operator": "Exists", "effect": "NoExecute", "tolerationSeconds": patience_s}
     spec = {
@@ -174,30 +146,27 @@ def pod(
         "restartPolicy": "Never",
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 30,
-        "securityContext": {"runAsNonRoot": True, **user, **_RESTRICTED, **as_json(fields.pod.security_context)},
+        "securityContext": {"runAsNonRoot": True, **user, **_RESTRICTED, **as_json(template.security_context)},
         "containers": list(containers),
         "volumes": list(volumes),
         "tolerations": [*map(as_json, tolerations), *({"key": taint, **patience} for taint in _UNREACHABLE)],
         "nodeSelector": dict(sorted(node_selector.items())),
         "automountServiceAccountToken": False,
         "imagePullSecrets": [{"name": name} for name in dict.fromkeys(secrets)],
-        "serviceAccountName": fields.service_account,
-        "affinity": as_json(fields.pod.affinity),
-        "priorityClassName": fields.pod.priority_class_name,
+        "serviceAccountName": fields.service_account_name if account is None else account,
+        "affinity": as_json(template.affinity),
+        "priorityClassName": template.priority_class_name,
         "nodeName": node,
         **(more or {}),
     }
     if fields.env_from:
         for container in (*spec["containers"], *spec.get("initContainers", ())):
             container["envFrom"] = [*map(as_json, fields.env_from)]
+    protected = _PROTECTED if is_protected else {}
     metadata = {
         **metadata,
         "labels": {**(own.labels or {}), **metadata["labels"]},
-        "annotations": {
-            **(_PROTECTED if is_protected else {}),
-            **(own.annotations or {}),
-            **metadata.get("annotations", {}),
-        },
+        "annotations": {**protected, **(own.annotations or {}), **metadata.get("annotations", {})},
     }
     present = {name: value for name, value in spec.items() if value not in (None, "", [], {})}
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": present}

@@ -8,7 +8,7 @@ as compressed JSON, which takes about a tenth of the memory.
 
 import dataclasses
 import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any, Final
 
 import msgspec
@@ -25,14 +25,8 @@ _FASTEST: Final = 1
 """The compression level. The default takes twice the time, and saves 6 % of the size of a suspended MRJob."""
 
 METADATA_FIELDS: Final = (
-    "name",
-    "namespace",
-    "uid",
-    "resourceVersion",
-    "generation",
-    "creationTimestamp",
-    "deletionTimestamp",
-    "finalizers",
+    *("name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp"),
+    *("deletionTimestamp", "finalizers"),
 )
 """The metadata that is used. Fields that a tenant may write without bounds (labels, `managedFields`) are dropped."""
 LONGEST_ANNOTATION: Final = 128
@@ -120,10 +114,9 @@ class ObjectStore:
         if len(self._gone) > _REMEMBERED:
             del self._gone[next(iter(self._gone))]
         entry = self._entries.get(key)
-        if entry is None or entry.uid != uid:
-            return
-        self._forget(key)
-        self._on_change(key)
+        if entry is not None and entry.uid == uid:
+            self._forget(key)
+            self._on_change(key)
 
     def put(self, body: Body, began: int | None = None) -> bool:
         """Store the body if it is newer than the stored version; returns whether it is. Responses may arrive late.
@@ -143,7 +136,8 @@ class ObjectStore:
                 return False
             if entry.uid != uid or went_back:
                 self._forget(key)
-        self._admit(self._store(key, uid, version, reduced(body, self.kind.annotations)))
+        for admitted in self._store(key, uid, version, reduced(body, self.kind.annotations)):
+            self._on_change(admitted)
         return True
 
     def _store(self, key: str, uid: ObjectUid, version: int, body: Body) -> Sequence[str]:
@@ -200,20 +194,12 @@ class ObjectStore:
     def _forget(self, key: str) -> None:
         entry = self._entries.pop(key)
         self._keys.pop(entry.uid, None)
-        self._admit(self._admission.remove(key, entry.body))
-
-    def _admit(self, keys: Iterable[str]) -> None:
-        for key in keys:
-            self._on_change(key)
+        for admitted in self._admission.remove(key, entry.body):
+            self._on_change(admitted)
 
 
 class Resync:
-    """Lists the objects of a kind.
-
-    Attributes:
-        objects: The store to compare with.
-        listed: Whether all objects were listed since this process became the leader.
-    """
+    """Lists the objects of a kind. `listed`: it has listed all since this process became the leader."""
 
     def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
         self._api = api
@@ -235,9 +221,8 @@ class Resync:
     async def _list(self, namespace: str | None) -> AsyncIterator[dict[str, Any]]:
         token = ""
         while True:
-            page = await self._api.list_page(
-                self.objects.kind.resource, namespace, limit=RESYNC_PAGE, continue_token=token
-            )
+            resource = self.objects.kind.resource
+            page = await self._api.list_page(resource, namespace, limit=RESYNC_PAGE, continue_token=token)
             token = page.continue_token
             for body in page.items:
                 yield body

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.pod_life import ObservedPod, PodLife
 from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import framework, model
 from boathouse_task import contract
@@ -19,20 +19,8 @@ LENT_MILLI: Final = 2
 """The CPU request of a suspended task is at most this, as kubelets report it."""
 
 
-class PolicyPod(Protocol):
-    """A pod as policies know it. It is a value that compares by its parts."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def uid(self) -> str:
-        """Its UID."""
-
-    @property
-    def node(self) -> str | None:
-        """Its node."""
+class PolicyPod(ObservedPod, Protocol):
+    """A pod as policies know it."""
 
     @property
     def state(self) -> PodLife:
@@ -53,13 +41,7 @@ class PolicyPod(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """How a task ended.
-
-    Attributes:
-        duration_s: Its run time, if it succeeded.
-        counters: Its counters, if it succeeded.
-        reason: Why it failed; empty if it succeeded.
-    """
+    """How a task ended: run time and counters if it succeeded, else the reason why it failed."""
 
     duration_s: float = 0.0
     counters: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -132,12 +114,9 @@ class PodEvents(Generic[P]):
         return published is not None and published.uid == pod.uid
 
     def update(self, pods: Iterable[P]) -> list[P]:
-        """Publish what changed since the last call.
+        """Publish what changed since the last call; return the pods about which nothing was published before.
 
         Pods without a node are ignored.
-
-        Returns:
-            The pods about which nothing was published before.
         """
         placed = [pod for pod in pods if pod.node is not None]
         here = {pod.uid for pod in placed}

@@ -7,11 +7,12 @@ it for `ENDED_GRACE_S`, in which the second watch may deliver its end.
 
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 from boathouse.cluster import store, wire
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.pod_life import ObservedPod
 
 ENDED_GRACE_S: Final = 2.0
 """How long the index waits for the end of a pod that left the first watch."""
@@ -19,32 +20,14 @@ ENDED_GRACE_S: Final = 2.0
 Later = Callable[[float, Callable[[], None]], object]
 
 
-class KnownPod(Protocol):
-    """A pod as a kind reads it. It is a value that compares by its parts."""
-
-    @property
-    def name(self) -> str:
-        """Its name."""
-
-    @property
-    def uid(self) -> str:
-        """Its UID."""
-
-    @property
-    def node(self) -> str | None:
-        """Its node; None before it has one."""
-
-
-P = TypeVar("P", bound=KnownPod)
+P = TypeVar("P", bound=ObservedPod)
 
 
 @dataclasses.dataclass(slots=True)
 class _Entry(Generic[P]):
-    """A pod, with its last versions in both watches.
+    """A pod, with its last versions (revision and pod) in both watches.
 
     Attributes:
-        running: Revision and pod of the first watch.
-        ended: Revision and pod of the second watch.
         left: The version that left the first watch, while its end may still arrive from the second.
     """
 

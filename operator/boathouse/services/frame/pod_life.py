@@ -55,17 +55,25 @@ class Problem:
     message: str
 
 
-class PlacedPod(Protocol):
-    """A pod as a kind reads it: a dataclass with the field `node_gone`."""
+class ObservedPod(Protocol):
+    """A pod as a kind reads it: a dataclass, that compares by its parts, with the field `node_gone` or `problem`."""
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def uid(self) -> str:
+        """Its UID."""
 
     @property
     def node(self) -> str | None:
         """Its node; None before it has one."""
 
 
-P = TypeVar("P", bound=PlacedPod)
+P = TypeVar("P", bound=ObservedPod)
 
 
 def with_node(pod: P, nodes: Container[str]) -> P:

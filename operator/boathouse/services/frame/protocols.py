@@ -36,12 +36,7 @@ M = TypeVar("M", bound=Memory[Any])
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Life:
-    """Creation time, time to live and finalizer of an object.
-
-    Attributes:
-        ttl_s: Time to live after its end; None: unlimited.
-        wants_finalizer: Whether it must be cleaned up before its deletion.
-    """
+    """Creation time, time to live after its end (None: unlimited) and finalizer for a clean-up of an object."""
 
     created_s: float
     ttl_s: float | None
@@ -70,11 +65,7 @@ class Desired(Generic[S]):
 
 
 class Kind(Protocol[O, S, V, M]):
-    """A kind of custom resource: `O` is its object, `S` a state, `V` an observation, `M` the memory of an object.
-
-    Attributes:
-        status_format: Converts a state into a status.
-    """
+    """A kind of custom resource: `O` is its object, `S` a state, `V` an observation, `M` the memory of an object."""
 
     @property
     def definition(self) -> KindDefinition:

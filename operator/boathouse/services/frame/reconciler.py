@@ -35,11 +35,7 @@ CONFLICTS_AT_ONCE: Final = 1
 
 
 class ObjectMetrics:
-    """Metrics of the objects of one kind; the number in each phase is read at scrape.
-
-    Attributes:
-        phases: The phase of each object by its key.
-    """
+    """Metrics of the objects of one kind; the number in each phase is read at scrape from `phases`, by key."""
 
     def __init__(self, kind: KindDefinition, target: registry.CollectorRegistry, scrape: metrics.ScrapeGauges) -> None:
         self._kind = kind
@@ -71,13 +67,9 @@ class ObjectMetrics:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Services of the reconcilers of all kinds.
+    """Services of the reconcilers of all kinds, with the clocks of epoch seconds and monotonic seconds.
 
-    Attributes:
-        statuses: Limits the rate of a namespace's status writes.
-        may_lead: Returns whether this process is still the leader; called before every write.
-        now: Returns epoch seconds.
-        monotonic: Returns monotonic seconds.
+    `may_lead` returns whether this process is still the leader. It is called before every write.
     """
 
     api: client.ApiClient
@@ -93,11 +85,7 @@ class Reconciler(Generic[O, S, V, M]):
     """Reconciles the objects of one kind, one at a time."""
 
     def __init__(
-        self,
-        kind: Kind[O, S, V, M],
-        context: Context,
-        objects: object_store.ObjectStore,
-        counts: ObjectMetrics,
+        self, kind: Kind[O, S, V, M], context: Context, objects: object_store.ObjectStore, counts: ObjectMetrics
     ) -> None:
         self._kind, self._context, self._objects, self._metrics = kind, context, objects, counts
         self._resource = kind.definition.resource
@@ -121,10 +109,10 @@ class Reconciler(Generic[O, S, V, M]):
             errors.ClusterError: A request failed; retry later.
             NotLeading: Another process is the leader (`writes`).
         """
-        body = self._objects.get(key)
+        body, definition = self._objects.get(key), self._kind.definition
         if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
             self._forget(key)
-        if body is None or (is_deleted(body) and not self._kind.definition.has_finalizer(body)):
+        if body is None or (is_deleted(body) and not definition.has_finalizer(body)):
             self._forget(key)
             return None
         try:
@@ -132,8 +120,8 @@ class Reconciler(Generic[O, S, V, M]):
         except (errors.Conflict, errors.NotFound) as error:
             return await self._retry(key, body, error)
         except (errors.Forbidden, errors.Invalid) as error:  # a quota or a policy, which users can correct
-            note = f"the API server refuses a write for this {self._kind.definition.noun}, which is retried: "
-            self._events.publish(key, body["metadata"]["uid"], "WriteRefused", note + error.message)
+            note = f"the API server refuses a write for this {definition.noun}, which is retried: {error.message}"
+            self._events.publish(key, body["metadata"]["uid"], "WriteRefused", note)
             raise
         except (errors.ClusterError, writes.NotLeading, TimeoutError, OSError):
             raise
@@ -217,11 +205,8 @@ class Reconciler(Generic[O, S, V, M]):
 
     async def _carry_out(self, key: str, body: Body, obj: O, memory: M) -> float | None:
         wants_finalizer, stored = self._kind.life(obj).wants_finalizer, self._objects.get(key)
-        if (
-            stored is not None
-            and not is_deleted(stored)
-            and wants_finalizer != self._kind.definition.has_finalizer(stored)
-        ):
+        has_finalizer = stored is not None and self._kind.definition.has_finalizer(stored)
+        if stored is not None and not is_deleted(stored) and wants_finalizer != has_finalizer:
             await self._writes.finalizer(stored, present=wants_finalizer)  # before a pod writes anything
         desired = self._kind.plan(await self._kind.observe(obj, memory), memory)
         again = await self._run(desired.before_status)
@@ -249,19 +234,11 @@ class Reconciler(Generic[O, S, V, M]):
         return [wait_s for wait_s in due_s if wait_s is not None]
 
     def _report(self, key: str, uid: ObjectUid, obj: O, before: S, after: S) -> None:
-        """Count the phase of an object; log and publish it if it changed."""
         self._metrics.phases[key] = after.phase
         if after.phase == before.phase:
             return
-        _log.info(
-            "phase",
-            kind=self._resource.kind,
-            object=key,
-            uid=uid,
-            phase=after.phase,
-            before=before.phase,
-            reason=after.reason,
-        )
+        change = {"phase": after.phase, "before": before.phase, "reason": after.reason}
+        _log.info("phase", kind=self._resource.kind, object=key, uid=uid, **change)
         if self._has_ended(after):
             end_s, created_s = after.completion_s, self._kind.life(obj).created_s
             self._metrics.ended(after.phase, None if end_s is None else end_s - created_s)
@@ -286,9 +263,9 @@ class Reconciler(Generic[O, S, V, M]):
     async def _release(self, key: str, why: str = "") -> None:
         """Remove the finalizer of a deleted object; `why` is the cause if its clean-up failed."""
         body = self._objects.get(key)
+        if body is not None and why:
+            self._events.not_cleaned_up(key, body["metadata"]["uid"], why)
         if body is not None:
-            if why:
-                self._events.not_cleaned_up(key, body["metadata"]["uid"], why)
             await self._writes.finalizer(body, present=False)
         self._forget(key)
 

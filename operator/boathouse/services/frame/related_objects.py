@@ -7,7 +7,7 @@ import asyncio
 import dataclasses
 import weakref
 from collections.abc import Awaitable, Callable, Hashable, Sequence
-from typing import Any, ClassVar, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from boathouse import fair
 from boathouse.cluster import catalogue, client, errors, wire
@@ -46,24 +46,11 @@ _END: Final = "/"  # no key contains it
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Answer(Generic[V]):
-    """An answer of the API server.
-
-    Attributes:
-        value: What it says.
-        ttl_s: How long it is cached.
-        size_bytes: Memory of the value, where it is large.
-    """
+    """An answer of the API server, which is cached for `ttl_s`; with the memory of its value, where that is large."""
 
     value: V
     ttl_s: float
     size_bytes: int = 0
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Entry(Generic[V]):
-    value: V
-    until_s: float
-    cost_bytes: int
 
 
 class Answers(Generic[V]):
@@ -72,7 +59,7 @@ class Answers(Generic[V]):
     def __init__(self, monotonic: Callable[[], float], max_bytes: int) -> None:
         self._monotonic = monotonic
         self._max_bytes = max_bytes
-        self._kept: dict[str, dict[Hashable, _Entry[V]]] = {}
+        self._kept: dict[str, dict[Hashable, tuple[float, Answer[V]]]] = {}
         self._used_bytes: dict[str, int] = {}
         self._reading: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()
 
@@ -89,8 +76,8 @@ class Answers(Generic[V]):
         """
         lock = self._reading.setdefault((namespace, key), asyncio.Lock())
         async with lock:
-            cached = self._kept.get(namespace, {}).get(key)
-            if cached is not None and self._monotonic() <= cached.until_s:
+            until_s, cached = self._kept.get(namespace, {}).get(key, (0.0, None))
+            if cached is not None and self._monotonic() <= until_s:
                 return cached.value
             self._drop(namespace, key)
             answer = await read()
@@ -107,16 +94,15 @@ class Answers(Generic[V]):
         while self.used_bytes + cost_bytes > self._max_bytes:
             largest = max(self._used_bytes, key=self._used_bytes.__getitem__)
             self._drop(largest, next(iter(self._kept[largest])))
-        entry = _Entry(answer.value, self._monotonic() + answer.ttl_s, cost_bytes)
-        self._kept.setdefault(namespace, {})[key] = entry
+        self._kept.setdefault(namespace, {})[key] = (self._monotonic() + answer.ttl_s, answer)
         self._used_bytes[namespace] = self._used_bytes.get(namespace, 0) + cost_bytes
 
     def _drop(self, namespace: str, key: Hashable) -> None:
         of_namespace = self._kept.get(namespace, {})
-        entry = of_namespace.pop(key, None)
-        if entry is None:
+        if key not in of_namespace:
             return
-        self._used_bytes[namespace] -= entry.cost_bytes
+        _, answer = of_namespace.pop(key)
+        self._used_bytes[namespace] -= ENTRY_BYTES + answer.size_bytes
         if not of_namespace:
             del self._kept[namespace], self._used_bytes[namespace]
 
@@ -135,14 +121,8 @@ class _ConfigMap:
     is_read: bool = True
 
 
-class StartingPod(Protocol):
-    """A pod as a kind reads it: a dataclass with the field `problem`."""
-
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-    @property
-    def uid(self) -> str:
-        """Its UID."""
+class StartingPod(pod_life.ObservedPod, Protocol):
+    """A pod that may not start."""
 
     @property
     def state(self) -> PodLife:
@@ -172,22 +152,23 @@ class RelatedObjects:
         self._config_maps: Answers[_ConfigMap] = Answers(monotonic, MAX_KEYS_BYTES)
         self._budgets = fair.Buckets(rate_per_s=READ_BYTES_PER_S, burst=READ_BURST_BYTES, clock=monotonic)
 
+    async def _find(self, resource: catalogue.Resource[V], name: str, namespace: str | None = None) -> V | None:
+        try:
+            return await self._api.get(resource, name, namespace)
+        except errors.NotFound:
+            return None
+
     async def is_terminating(self, namespace: str) -> bool:
         """Return whether the namespace is being deleted, so that no pod can be created in it."""
-        try:
-            return (await self._api.get(catalogue.NAMESPACES, namespace)).metadata.deletion_timestamp is not None
-        except errors.NotFound:
-            return False
+        found = await self._find(catalogue.NAMESPACES, namespace)
+        return found is not None and found.metadata.deletion_timestamp is not None
 
     async def uid(self, resource: catalogue.Resource[wire.Manifest], namespace: str, name: str) -> str | None:
         """Return the UID of an object of a kind; None if there is none of this name."""
 
         async def read() -> Answer[str | None]:
-            try:
-                uid = (await self._api.get(resource, name, namespace))["metadata"]["uid"]
-            except errors.NotFound:
-                uid = None
-            return Answer(value=uid, ttl_s=UID_TTL_S)
+            found = await self._find(resource, name, namespace)
+            return Answer(value=None if found is None else found["metadata"]["uid"], ttl_s=UID_TTL_S)
 
         return await self._uids.get(namespace, (resource.plural, name), read)
 
@@ -198,11 +179,8 @@ class RelatedObjects:
         """
 
         async def read() -> Answer[int]:
-            try:
-                value = (await self._api.get(catalogue.PRIORITY_CLASSES, name)).get("value", 0)
-            except errors.NotFound:
-                value = 0
-            return Answer(value=value, ttl_s=TTL_S)
+            found = await self._find(catalogue.PRIORITY_CLASSES, name)
+            return Answer(value=0 if found is None else found.get("value", 0), ttl_s=TTL_S)
 
         return await self._priorities.get("", name, read) if name else 0
 
@@ -211,12 +189,10 @@ class RelatedObjects:
 
         async def read() -> Answer[bool]:
             try:
-                await self._api.get(catalogue.SERVICE_ACCOUNTS, name, namespace)
-            except errors.NotFound:
-                return Answer(value=False, ttl_s=ABSENT_TTL_S)
+                exists = await self._find(catalogue.SERVICE_ACCOUNTS, name, namespace) is not None
             except errors.Forbidden:
-                pass
-            return Answer(value=True, ttl_s=TTL_S)
+                exists = True
+            return Answer(value=exists, ttl_s=TTL_S if exists else ABSENT_TTL_S)
 
         return await self._accounts.get(namespace, name, read)
 
@@ -258,22 +234,17 @@ class RelatedObjects:
         A pod that mounts a missing one would be pending without a reason. This can happen only in a namespace that has
         read too much: the ConfigMaps that are not read are taken to have all keys.
         """
-        config_maps = {
-            name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)
-        }
-        keys = {
-            name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in config_maps.items()
-        }
-        return [_missing_key(name, key, config_maps[name], keys[name]) for name, key in wanted]
+        found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
+        keys = {name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in found.items()}
+        return [_missing_key(name, key, found[name], keys[name]) for name, key in wanted]
 
     async def _config_map(self, namespace: str, name: str) -> _ConfigMap:
         async def read() -> Answer[_ConfigMap]:
             if self._budgets.level(namespace) <= 0:
                 return Answer(value=_ConfigMap(is_read=False), ttl_s=NO_CONFIG_MAP_TTL_S)
             self._budgets.charge(namespace, LEAST_READ_BYTES)
-            try:
-                body = await self._api.get(catalogue.CONFIG_MAPS, name, namespace)
-            except errors.NotFound:
+            body = await self._find(catalogue.CONFIG_MAPS, name, namespace)
+            if body is None:
                 return Answer(value=_ConfigMap(), ttl_s=NO_CONFIG_MAP_TTL_S)
             data = {**(body.get("data") or {}), **(body.get("binaryData") or {})}
             self._budgets.charge(namespace, sum(len(key) + len(value) for key, value in data.items()))
@@ -284,11 +255,9 @@ class RelatedObjects:
 
 
 def _missing_key(name: str, key: str, config_map: _ConfigMap, keys: frozenset[str]) -> str:
-    if not config_map.is_read:
-        return ""
-    if config_map.keys is None:
+    if config_map.is_read and config_map.keys is None:
         return _no_config_map(name)
-    return "" if key in keys else f'ConfigMap "{name}" has no key "{key}"'
+    return f'ConfigMap "{name}" has no key "{key}"' if config_map.is_read and key not in keys else ""
 
 
 def _no_config_map(name: str) -> str:

@@ -14,6 +14,7 @@ from boathouse.resources import base, statuses
 from boathouse.resources.statuses import Part
 
 S = TypeVar("S", bound=Part)
+A = TypeVar("A", bound=statuses.Status)
 T = TypeVar("T")
 _Place = tuple[int | str, ...]
 _ROUNDS: Final = 20
@@ -42,7 +43,9 @@ class StatusCodec(Generic[S]):
                 return self._adapter.validate_python(rest)
             except pydantic.ValidationError as error:
                 rest = rest if attempt else copy.deepcopy(rest)
-                for place in _last_first({_place(rest, detail["loc"]) for detail in error.errors(include_url=False)}):
+                places = {_place(rest, detail["loc"]) for detail in error.errors(include_url=False)}
+                # list elements from the end, so that removing one does not move the others
+                for place in sorted(places, key=lambda place: -place[-1] if isinstance(place[-1], int) else 0):
                     _remove(rest, place)
         return self._model()
 
@@ -89,11 +92,6 @@ def _place(data: Mapping[str, Any], loc: _Place) -> _Place:
     if field in _BY_PART:
         return loc
     return loc[:2] if isinstance(data.get(str(field)), list) else loc[:1]
-
-
-def _last_first(places: set[_Place]) -> list[_Place]:
-    """Return the paths with list elements from the end, so that removing one does not move the others."""
-    return sorted(places, key=lambda place: -place[-1] if isinstance(place[-1], int) else 0)
 
 
 def _remove(data: dict[str, Any], place: _Place) -> None:
@@ -145,6 +143,17 @@ class ConditionTable:
         own = [self._by_type[name] for name in self._order if name in self._by_type]
         others = [condition for name, condition in self._by_type.items() if name not in self._order]
         return (*own, *others[: MAX_CONDITIONS - len(own)])
+
+
+def with_conditions(
+    state: A, now_s: float, order: Iterable[str], changes: Iterable[tuple[str, bool | None, str, str]], **fields: Any
+) -> A:
+    """Return a status with other fields, then with conditions: type, whether it holds, reason and message of each."""
+    state = dataclasses.replace(state, **fields)
+    table = ConditionTable(state.conditions, state.observed_generation, now_s, order=order)
+    for change in changes:
+        table.set(*change)
+    return dataclasses.replace(state, conditions=table.conditions)
 
 
 def printable(text: str, limit: int) -> str:

@@ -39,7 +39,6 @@ class Memory(Generic[S]):
     Attributes:
         written: The status that was last written, without null, as the API server keeps it.
         written_s: Time of that write, by the writer's clock.
-        was_message: Whether that write changed only messages.
         message_delay_s: Seconds until messages that changed may be written; infinity if none did.
         revision: The resource version of the last reconcile.
     """
@@ -117,7 +116,8 @@ class StatusWriter(Generic[S]):
             return None
         urgent = _urgent(self._writes.kind, wire) != _urgent(self._writes.kind, memory.written)
         is_message = not urgent and _without_messages(wire) == _without_messages(memory.written)
-        wait_s = 0.0 if urgent else self._due_s(memory, is_message=is_message) - self._clock()
+        distance_s = MESSAGE_DISTANCE_S if is_message and memory.was_message else STATUS_DISTANCE_S
+        wait_s = 0.0 if urgent else memory.written_s + distance_s - self._clock()
         if wait_s <= 0:
             wait_s = self._share.take(key, is_urgent=urgent)
         if wait_s > 0 and is_message:
@@ -128,10 +128,6 @@ class StatusWriter(Generic[S]):
         memory.state, memory.written = await self.patch(key, memory.uid, memory.state)
         memory.written_s, memory.was_message = self._clock(), is_message
         return None
-
-    def _due_s(self, memory: Memory[S], *, is_message: bool) -> float:
-        distance_s = MESSAGE_DISTANCE_S if is_message and memory.was_message else STATUS_DISTANCE_S
-        return memory.written_s + distance_s
 
     async def patch(self, key: str, uid: ObjectUid, state: S) -> tuple[S, Mapping[str, Any]]:
         """Write the status of a state; returns the state and the status that were written.
@@ -157,22 +153,15 @@ class StatusWriter(Generic[S]):
         return state, stripped(wire)
 
 
+def _conditions(wire: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    return [condition for condition in wire.get("conditions") or () if isinstance(condition, Mapping)]
+
+
 def _without_messages(wire: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return a status without the messages of its conditions."""
-    conditions = [condition for condition in wire.get("conditions") or () if isinstance(condition, Mapping)]
-    return {
-        **wire,
-        "conditions": [
-            {name: value for name, value in condition.items() if name != "message"} for condition in conditions
-        ],
-    }
+    return {**wire, "conditions": [{**condition, "message": None} for condition in _conditions(wire)]}
 
 
 def _urgent(kind: KindDefinition, wire: Mapping[str, Any]) -> tuple[Any, ...]:
     """Return the parts of a status whose change is written at once: the phase, the conditions, the urgent fields."""
-    conditions = [condition for condition in wire.get("conditions") or () if isinstance(condition, Mapping)]
-    return (
-        wire.get("phase"),
-        *map(wire.get, kind.urgent_fields),
-        [(condition.get("type"), condition.get("status"), condition.get("reason")) for condition in conditions],
-    )
+    parts = [tuple(map(condition.get, ("type", "status", "reason"))) for condition in _conditions(wire)]
+    return (wire.get("phase"), *map(wire.get, kind.urgent_fields), parts)

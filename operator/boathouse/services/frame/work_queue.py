@@ -84,8 +84,7 @@ class WorkQueue:
 
     def add(self, key: str, after_s: float = 0.0) -> None:
         """Reconcile the key in `after_s` seconds or sooner."""
-        now = asyncio.get_running_loop().time()
-        due = now + after_s
+        due = asyncio.get_running_loop().time() + after_s
         if key in self._busy:
             waiting = self._busy[key]
             self._busy[key] = due if waiting is None else min(waiting, due)
@@ -118,8 +117,7 @@ class WorkQueue:
             if again_s is not None:
                 self.add(key, max(again_s, self._delay_s(key)))
             if marked is not None:
-                now = asyncio.get_running_loop().time()
-                self.add(key, max(0.0, marked - now, self._delay_s(key)))
+                self.add(key, max(marked - asyncio.get_running_loop().time(), self._delay_s(key)))
 
     def _delay_s(self, key: str) -> float:
         return max(0.0, self._not_before.get(key, 0.0) - asyncio.get_running_loop().time())

@@ -5,7 +5,7 @@ Every write first checks that this process is the leader, and has the UID of its
 
 import contextlib
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from boathouse import failpoints
@@ -15,6 +15,7 @@ from boathouse.resources import names
 from boathouse.resources.names import Reason
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
+from boathouse.services.frame.pod_life import Problem
 from boathouse.telemetry import logs
 
 _LONGEST_NOTE: Final = 1000
@@ -60,12 +61,7 @@ class NotLeading(Exception):  # noqa: N818 - a state, after which the process en
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Writes:
-    """Writes to the API server, each between two failpoints.
-
-    Attributes:
-        objects: Stores the responses.
-        may_lead: Returns whether this process is still the leader.
-    """
+    """Writes to the API server, each between two failpoints. `objects` stores the responses."""
 
     kind: KindDefinition
     api: client.ApiClient
@@ -73,11 +69,7 @@ class Writes:
     may_lead: Callable[[], bool]
 
     def check_lead(self) -> None:
-        """Raise an error unless this process is the leader.
-
-        Raises:
-            NotLeading: Another process is the leader.
-        """
+        """Raise `NotLeading` unless this process is the leader."""
         if not self.may_lead():
             raise NotLeading
 
@@ -88,7 +80,7 @@ class Writes:
             errors.Conflict: The object was changed since.
         """
         metadata = body["metadata"]
-        with self._write("status"):
+        with self.attempt("status"):
             answer = await self.api.patch_status(
                 self.kind.resource,
                 metadata["name"],
@@ -102,19 +94,16 @@ class Writes:
     async def delete(self, namespace: str, pods: Iterable[tuple[str, str]]) -> None:
         """Delete pods of an object by name and UID."""
         for name, uid in pods:
-            with contextlib.suppress(*_GONE), self._write("delete-pod"):
+            with contextlib.suppress(*_GONE), self.attempt("delete-pod"):
                 await self.api.delete(catalogue.PODS, name, namespace, uid=uid)
 
     async def ensure(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
     ) -> wire.Manifest | None:
-        """Create an object of an object of the kind, unless it exists.
+        """Create an object of an object of the kind, unless it exists; return one of this name that belongs to another.
 
         The manifest has its namespace. It is its owner's or, without one, that of its label `job-uid`. `what` is the
         name of its failpoints.
-
-        Returns:
-            An object of this name that belongs to another; None if there is none.
         """
         existing = await self._create(resource, manifest, what)
         return None if existing is None or _belongs(existing, manifest) else existing
@@ -128,7 +117,7 @@ class Writes:
             return existing
         if existing["spec"] != manifest["spec"]:
             metadata = existing["metadata"]
-            with self._write(what):
+            with self.attempt(what):
                 await self.api.patch(
                     resource, metadata["name"], {"spec": manifest["spec"]}, metadata["namespace"], uid=metadata["uid"]
                 )
@@ -142,7 +131,7 @@ class Writes:
         except errors.NotFound:
             return
         if _belongs(existing, manifest):
-            with contextlib.suppress(*_GONE), self._write(what):
+            with contextlib.suppress(*_GONE), self.attempt(what):
                 await self.api.delete(
                     resource, metadata["name"], metadata["namespace"], uid=existing["metadata"]["uid"]
                 )
@@ -150,9 +139,8 @@ class Writes:
     async def _create(
         self, resource: catalogue.Resource[wire.Manifest], manifest: wire.Manifest, what: str
     ) -> wire.Manifest | None:
-        """Create an object; returns the one that exists already."""
         metadata = manifest["metadata"]
-        with self._write(what):
+        with self.attempt(what):
             try:
                 await self.api.create(resource, manifest, metadata["namespace"])
             except errors.AlreadyExists:
@@ -167,36 +155,50 @@ class Writes:
         """
         metadata, own = body["metadata"], names.FINALIZER
         others = [finalizer for finalizer in metadata.get("finalizers") or () if finalizer != own]
-        patch = {
-            "finalizers": [*others, own] if present else others,
-            "resourceVersion": metadata["resourceVersion"],
-        }
-        with self._write("finalizer"):
-            answer = await self.api.patch(
-                self.kind.resource, metadata["name"], {"metadata": patch}, metadata["namespace"]
-            )
+        finalizers, version = [*others, own] if present else others, metadata["resourceVersion"]
+        patch = {"metadata": {"finalizers": finalizers, "resourceVersion": version}}
+        with self.attempt("finalizer"):
+            answer = await self.api.patch(self.kind.resource, metadata["name"], patch, metadata["namespace"])
         self.objects.put(answer)
 
     async def expire(self, namespace: str, name: str, uid: ObjectUid) -> None:
         """Delete a finished object; the garbage collector deletes what it owns."""
-        with contextlib.suppress(*_GONE), self._write("expire"):
+        with contextlib.suppress(*_GONE), self.attempt("expire"):
             await self.api.delete(self.kind.resource, name, namespace, uid=uid, propagation="Background")
             _log.info("deleted a finished object", kind=self.kind.resource.kind, object=f"{namespace}/{name}")
 
     @contextlib.contextmanager
-    def _write(self, name: str) -> Iterator[None]:
-        """Run a write between two failpoints. The second applies only after success."""
+    def attempt(self, name: str) -> Iterator[None]:
+        """Run a write of the leader between two failpoints. The second applies only after success.
+
+        Raises:
+            NotLeading: Another process is the leader.
+        """
         self.check_lead()
         failpoints.hit(f"before-{self.kind.resource.kind.lower()}.{name}")
         yield
         failpoints.hit(f"after-{self.kind.resource.kind.lower()}.{name}")
 
 
+async def problem_of(write: Awaitable[wire.Manifest | None], *, refused: str, taken: str, noun: str) -> Problem | None:
+    """Await a write of an object; return why there is no such object, or None.
+
+    `refused` is the reason if a quota or a policy refuses it, `taken` that if another object has its name.
+    """
+    try:
+        existing = await write
+    except (errors.Forbidden, errors.Invalid) as error:
+        return Problem(reason=refused, message=error.message)
+    if existing is None:
+        return None
+    kind, name = existing.get("kind", "object"), existing["metadata"]["name"]
+    message = f'there is a {kind} "{name}" that does not belong to this {noun}: delete it'
+    return Problem(reason=taken, message=message)
+
+
 def _belongs(existing: wire.Manifest, manifest: wire.Manifest) -> bool:
-    """Return whether an object belongs to the same object as a manifest."""
-    return _owner(existing) == _owner(manifest) and (
-        _owner(manifest) != "" or _label(existing) == _label(manifest) != ""
-    )
+    owner, label = _owner(manifest), _label(manifest)
+    return _owner(existing) == owner and (owner != "" or _label(existing) == label != "")
 
 
 def _owner(manifest: wire.Manifest) -> str:

@@ -41,13 +41,9 @@ class Counter(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSample:
-    """CPU seconds that a node and its pods have used. Pods are in arrays, which take a tenth of a dictionary's memory.
+    """CPU seconds that a node and its pods have used.
 
-    Attributes:
-        cpu: The node's.
-        pods: A hash of each pod's name.
-        pods_cpu_s: The pods' CPU seconds, in the order of `pods`.
-        pods_at_ms: When the pods were measured.
+    Pods are in arrays, which take a tenth of a dictionary's memory: a hash of each name, its CPU seconds, its time.
     """
 
     cpu: Counter
@@ -58,11 +54,9 @@ class NodeSample:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DiskSample:
-    """What the root control group of a node has read and written, and how long its tasks waited.
+    """Bytes that the root control group of a node has read and written, and how long its tasks waited.
 
-    Attributes:
-        disk_bytes: Bytes read and written on all disks; None if cAdvisor does not know them.
-        waited_s: Seconds in which a task waited for a resource (PSI), by the resource; without unknown ones.
+    Without what cAdvisor does not know. The waits (PSI) are seconds in which a task waited for a resource.
     """
 
     disk_bytes: Counter | None
@@ -76,14 +70,14 @@ def node_usage(body: bytes) -> NodeSample | None:
     cpu = None if match is None else _counter(*match.groups())
     if cpu is None:
         return None
-    pods, seconds, times = array.array("q"), array.array("d"), array.array("q")
-    for labels, value, at_ms in _POD.findall(body, *_block(body, _POD_CPU))[:MOST_PODS]:
-        sample = _counter(value, at_ms)
-        if sample is not None:
-            pods.append(hash(labels))
-            seconds.append(sample.value)
-            times.append(sample.at_ms)
-    return NodeSample(cpu=cpu, pods=pods, pods_cpu_s=seconds, pods_at_ms=times)
+    found = _POD.findall(body, *_block(body, _POD_CPU))[:MOST_PODS]
+    pods = [(hash(labels), pod) for labels, *numbers in found if (pod := _counter(*numbers)) is not None]
+    return NodeSample(
+        cpu=cpu,
+        pods=array.array("q", (name for name, _ in pods)),
+        pods_cpu_s=array.array("d", (pod.value for _, pod in pods)),
+        pods_at_ms=array.array("q", (pod.at_ms for _, pod in pods)),
+    )
 
 
 def cadvisor_usage(body: bytes) -> DiskSample | None:
@@ -94,10 +88,11 @@ def cadvisor_usage(body: bytes) -> DiskSample | None:
         for line, sample in _of_root(body, f"container_fs_{way}_bytes_total")
         if not _STACKED_DISK.search(line)
     ]
-    waited_s = {}
-    for resource in PRESSURES:
-        for _, sample in _of_root(body, f"container_pressure_{resource}_waiting_seconds_total"):
-            waited_s[resource] = sample
+    waited_s = {
+        resource: sample
+        for resource in PRESSURES
+        for _, sample in _of_root(body, f"container_pressure_{resource}_waiting_seconds_total")
+    }
     if not disks and not waited_s:
         return None
     total = sum(sample.value for sample in disks)
@@ -179,16 +174,18 @@ class Rates:
 
     def disks(self, node: str, sample: DiskSample) -> Mapping[str, float]:
         """Return disk bytes a second, and the shares of time in which tasks waited, since the last sample."""
-        last, usage = self._disks.get(node), {}
+        last = self._disks.get(node)
         self._disks[node] = sample
         if last is None:
             return {}
-        if last.disk_bytes is not None and sample.disk_bytes is not None:
-            usage["disk_bytes_per_s"] = _rate(last.disk_bytes, sample.disk_bytes)
-        for resource, waited_s in sample.waited_s.items():
-            if (before := last.waited_s.get(resource)) is not None and (share := _rate(before, waited_s)) is not None:
-                usage[f"{resource}_pressure"] = min(share, 1.0)
-        return {name: value for name, value in usage.items() if value is not None}
+        before, after = last.disk_bytes, sample.disk_bytes
+        rate = None if before is None or after is None else _rate(before, after)
+        pressures = {
+            f"{resource}_pressure": min(share, 1.0)
+            for resource, waited_s in sample.waited_s.items()
+            if resource in last.waited_s and (share := _rate(last.waited_s[resource], waited_s)) is not None
+        }
+        return pressures if rate is None else {"disk_bytes_per_s": rate, **pressures}
 
     def forget(self, node: str) -> None:
         """Drop the samples of a node."""

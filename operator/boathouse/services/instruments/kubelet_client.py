@@ -49,11 +49,7 @@ class Result(enum.StrEnum):
 
 
 class ReadError(Exception):
-    """A kubelet could not be read.
-
-    Attributes:
-        result: The kind of failure.
-    """
+    """A kubelet could not be read."""
 
     def __init__(self, result: Result, message: str) -> None:
         super().__init__(message)

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from boathouse.resources.names import Reason
+from boathouse.services.frame.pod_life import Problem
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -25,19 +26,6 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Problem:
-    """Why policies decide without measurements.
-
-    Attributes:
-        reason: That of the condition `SignalsAvailable`.
-        message: What is wrong and what to do.
-    """
-
-    reason: str
-    message: str
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SignalStatus:
     """How many nodes are measured.
 
@@ -45,8 +33,6 @@ class SignalStatus:
         nodes: Nodes by state; `stale` if they were measured too long ago, or not yet.
         failures: Nodes whose last read failed, by result; `UNCHANGED` if it had no new measurement.
         error: Why no kubelet can be read, such as a token that was refused.
-        is_needed: Whether the profile uses measurements.
-        is_enabled: Whether kubelets are read.
     """
 
     nodes: Mapping[str, int]
@@ -60,10 +46,8 @@ class SignalStatus:
         if not self.is_needed:
             return None
         if not self.is_enabled:
-            return Problem(
-                reason=Reason.KUBELETS_NOT_READ,
-                message="tasks are placed by requests, because no kubelet is read: set signals.kubelets.enabled",
-            )
+            message = "tasks are placed by requests, because no kubelet is read: set signals.kubelets.enabled"
+            return Problem(reason=Reason.KUBELETS_NOT_READ, message=message)
         total, failed = sum(self.nodes.values()), sum(self.failures.values())
         if self.nodes.get("fresh", 0) >= _ENOUGH * total or not (failed or self.error):
             return None
@@ -81,11 +65,7 @@ class SignalStatus:
 
 
 class Signals:
-    """Whether the policies get the measurements of nodes that they use.
-
-    Attributes:
-        problem: Why they decide without measurements, or None.
-    """
+    """The problem if the policies do not get the measurements of nodes that they use, or None."""
 
     def __init__(self) -> None:
         self.problem: Problem | None = None

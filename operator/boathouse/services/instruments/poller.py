@@ -10,13 +10,14 @@ import dataclasses
 import math
 import time
 from collections.abc import Callable, Mapping
-from typing import Final, Protocol
+from typing import Final
 
 from boathouse.cluster import errors, retries, store, wire
 from boathouse.services.instruments import counters
 from boathouse.services.instruments.counters import Rates
-from boathouse.services.instruments.kubelet_client import ReadError, Result, is_readable
-from boathouse.services.instruments.missing import STATES, UNCHANGED, SignalStatus
+from boathouse.services.instruments.kubelet_client import KubeletClient, ReadError, Result, is_readable
+from boathouse.services.instruments.missing import STATES, UNCHANGED, Signals, SignalStatus
+from boathouse.services.instruments.tokens import MetricsToken
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
@@ -28,6 +29,7 @@ CADVISOR_BYTES: Final = 8 * 1024 * 1024
 READS_A_S: Final = 50
 MOST_IN_A_ROUND: Final = 3 * READS_A_S
 AT_ONCE: Final = 32
+ROUND_S: Final = 1.0
 STALE_AFTER: Final = 4
 """Intervals without a measurement after which a node's last one is stale."""
 LOG_EVERY_S: Final = 10.0
@@ -37,54 +39,11 @@ _BACKOFF: Final = retries.Backoff(base_s=15.0, cap_s=300.0)
 Publish = Callable[[str, Mapping[str, float]], None]
 
 
-class Kubelets(Protocol):
-    """Reads kubelets: `KubeletClient` implements it."""
-
-    def refresh(self, nodes: int) -> None:
-        """Use the current authorities for so many nodes."""
-        ...
-
-    async def get(self, address: str, port: int, path: str, *, token: str, limit_bytes: int) -> bytes:
-        """Return an answer."""
-        ...
-
-
-class Token(Protocol):
-    """A token for kubelets: `MetricsToken` implements it."""
-
-    async def current(self) -> str:
-        """Return the token."""
-        ...
-
-    def reject(self) -> None:
-        """Renew it."""
-        ...
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """How nodes are read.
-
-    Attributes:
-        interval_s: Seconds between two reads of a node; more in a cluster with more nodes than can be read in it.
-        port: The kubelets' port; 0 for the port that the node reports.
-        cadvisor: Whether disks and pressure are read.
-    """
-
-    interval_s: float
-    port: int
-    cadvisor: bool
-
-
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Node:
-    """A node whose kubelet is read.
+    """A node whose kubelet is read, when it is due, and how its last reads ended.
 
     Attributes:
-        due_s: When it is read next.
-        since_s: When it was first seen.
-        failures: Reads in a row that failed.
-        result: How the last read ended; None before the first one.
         measured_s: When it was measured last; None if its last measurement is not in use.
     """
 
@@ -99,25 +58,29 @@ class _Node:
 class Poller:
     """Measures nodes.
 
-    `publish` receives a node's name and usage, which is empty if its last measurement is stale.
+    `publish` receives a node's name and usage, which is empty if its last measurement is stale. A node is read every
+    `interval_s` seconds, or less often in a cluster with more nodes than can be read in it, at `port`, or with 0 at the
+    port that the node reports. With `cadvisor` disks and pressure are read.
     """
 
     def __init__(
         self,
-        kubelets: Kubelets,
-        token: Token,
+        kubelets: KubeletClient,
+        token: MetricsToken,
         rates: Rates,
         publish: Publish,
-        options: Options,
+        signals: Signals,
         *,
+        interval_s: float,
+        port: int,
+        cadvisor: bool,
         count: Callable[[Result, float], None],
         monotonic: Callable[[], float] = time.monotonic,
         jitter: retries.Jitter = retries.JITTER,
     ) -> None:
         self._kubelets, self._token, self._rates, self._publish = kubelets, token, rates, publish
-        self._options = options
-        self._count = count
-        self._monotonic, self._jitter = monotonic, jitter
+        self._interval_s, self._port, self._cadvisor = interval_s, port, cadvisor
+        self._signals, self._count, self._monotonic, self._jitter = signals, count, monotonic, jitter
         self._nodes: dict[str, _Node] = {}
         self._round_s = monotonic()
         self._error = ""
@@ -126,7 +89,7 @@ class Poller:
     @property
     def interval_s(self) -> float:
         """Seconds between two reads of a node."""
-        return max(self._options.interval_s, len(self._nodes) / READS_A_S)
+        return max(self._interval_s, len(self._nodes) / READS_A_S)
 
     def on_node(self, change: store.Change[wire.NodeView]) -> None:
         """Follow the nodes."""
@@ -137,8 +100,21 @@ class Poller:
             node.view = change.new
         else:
             now_s = self._monotonic()
-            due_s = now_s + self._jitter.uniform(0, self._options.interval_s)
+            due_s = now_s + self._jitter.uniform(0, self._interval_s)
             self._nodes[change.key] = _Node(view=change.new, due_s=due_s, since_s=now_s)
+
+    async def run(self) -> None:
+        """Read kubelets until cancelled; then close the connections."""
+        try:
+            await retries.Loop("kubelets", self._round, every_s=ROUND_S).run()
+        finally:
+            self._kubelets.close()
+
+    async def _round(self) -> None:
+        try:
+            await self.run_once()
+        finally:
+            self._signals.update(self.status())
 
     async def run_once(self) -> None:
         """Read the nodes that are due.
@@ -206,24 +182,20 @@ class Poller:
             node.due_s = now_s + max(backoff_s, self.interval_s * self._jitter.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _measure(self, name: str, view: wire.NodeView, token: str) -> Mapping[str, float] | None:
-        """Return what a node uses; None if its kubelet has not measured it again.
-
-        Raises:
-            ReadError: The kubelet could not be read.
-        """
+        """Return what a node uses; None if its kubelet has not measured it again."""
         body = await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES)
         sample = counters.node_usage(body)
         if sample is None:
             raise ReadError(Result.MALFORMED, f"{RESOURCE_PATH} has no valid node_cpu_usage_seconds_total")
         usage = self._rates.cpu(name, sample)
-        if not self._options.cadvisor:
+        if not self._cadvisor:
             return usage
         disks = counters.cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
         more = self._rates.disks(name, disks) if disks is not None else {}
         return None if usage is None else {**usage, **more}
 
     async def _get(self, view: wire.NodeView, path: str, token: str, limit_bytes: int) -> bytes:
-        address, port = view.internal_ip, self._options.port or view.status.daemon_endpoints.kubelet_endpoint.port
+        address, port = view.internal_ip, self._port or view.status.daemon_endpoints.kubelet_endpoint.port
         if not is_readable(address) or not 0 < port < 2**16:
             raise ReadError(Result.NO_ADDRESS, f"the node reports the address {address!r} and the kubelet port {port}")
         return await self._kubelets.get(address, port, path, token=token, limit_bytes=limit_bytes)
@@ -239,7 +211,6 @@ class Poller:
             self._token.reject()
 
     def _drop_stale(self) -> None:
-        """Publish an empty usage of nodes that were measured too long ago."""
         oldest_s = self._monotonic() - STALE_AFTER * self.interval_s
         for name, node in self._nodes.items():
             if node.measured_s is not None and node.measured_s < oldest_s:

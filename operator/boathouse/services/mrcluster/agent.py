@@ -17,8 +17,8 @@ either: the agent waits for this answer alone, and only until its request times 
 import dataclasses
 import random
 import time
-from collections.abc import Callable, Iterable, Sequence
-from typing import Final, NewType, Protocol
+from collections.abc import Callable, Sequence
+from typing import Final
 
 import msgspec
 from aiohttp import web
@@ -26,8 +26,8 @@ from msgspec.structs import replace
 
 from boathouse.cluster import server_time
 from boathouse.resources.mrcluster.names import Role
-from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.hadoop import Applications
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.model import ClusterState
@@ -47,8 +47,6 @@ from boathouse_task.cluster_contract import (
     Version,
 )
 
-Arrival = NewType("Arrival", float)
-"""When the request of a report arrived, in seconds of the clock of ages."""
 _NUMBER_BITS: Final = 62
 _log = logs.get(__name__)
 _LARGEST_EPOCH: Final = 2**62
@@ -63,7 +61,6 @@ class _NameNode:
         reported_start_s: When it started, by its node's clock.
         started_s: When it started, as far as that can be right: after the last report of its predecessor, and before
             its own first one.
-        seen_s: When its last report arrived.
     """
 
     reported_start_s: int
@@ -76,7 +73,7 @@ class _Received:
     """A cluster's last report, and when the responses were made that its next report may follow."""
 
     report: AgentReport
-    arrival: Arrival
+    arrival: float
     answers: dict[int, float]
     name_node: _NameNode | None
 
@@ -106,11 +103,11 @@ class Reports:
         received = self._received.get(uid)
         return self._monotonic() - received.arrival if received else None
 
-    def arrive(self) -> Arrival:
-        """Return the time of a report's request, for `take`."""
-        return Arrival(self._monotonic())
+    def arrive(self) -> float:
+        """Return the time of a report's request, for `take`, in seconds of the clock of ages."""
+        return self._monotonic()
 
-    def take(self, uid: ObjectUid, report: AgentReport, arrival: Arrival) -> float | None:
+    def take(self, uid: ObjectUid, report: AgentReport, arrival: float) -> float | None:
         """Keep a report in the place of the cluster's last, with the start of the NameNode as far as it can be right.
 
         Returns:
@@ -169,12 +166,10 @@ class Written:
     """A status that was written.
 
     Attributes:
-        leaving: The nodes that are drained.
-        revision: The resource version.
         since: The resource version since which this leader has ordered these hosts to leave.
     """
 
-    leaving: tuple[LeavingNode, ...]
+    state: ClusterState
     revision: int
     since: int
 
@@ -193,21 +188,14 @@ class OrderBook:
         self._raised: dict[ObjectUid, int] = {}
 
     def publish(self, uid: ObjectUid, state: ClusterState, revision: int) -> None:
-        """Order what a status demands.
-
-        The state is that of the status as it was written, not as it is planned. `revision` is the resource version of
-        the object with this status.
-        """
+        """Order what a status demands: as it was written, with this resource version, not as it is planned."""
         former = self._written.get(uid)
-        is_same = former is not None and _hosts(former.leaving) == _hosts(state.leaving)
+        is_same = former is not None and former.state.leaving_hosts == state.leaving_hosts
         since = former.since if former is not None and is_same else revision
-        self._written[uid] = Written(leaving=state.leaving, revision=revision, since=since)
+        self._written[uid] = Written(state=state, revision=revision, since=since)
 
     def holds(self, uid: ObjectUid, held: Version) -> bool:
-        """Return whether an agent holds orders to drain the nodes of the written status.
-
-        `held` is the version of the orders that the agent holds.
-        """
+        """Return whether an agent with orders of this version holds those to drain the nodes of the written status."""
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None:
             return False
@@ -219,10 +207,7 @@ class OrderBook:
         self._raised.pop(uid, None)
 
     def answer(self, uid: ObjectUid, held: Version, *, number: int, next_s: float) -> AgentOrders:
-        """Return the response to a report.
-
-        `held` is the version of the orders that the agent holds, `number` that of the response.
-        """
+        """Return the response with this number to an agent that holds orders of a version."""
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None or not self._may_lead():
             return AgentOrders(next_s=next_s, number=number)
@@ -246,10 +231,6 @@ class OrderBook:
         return Version(raised, revision)
 
 
-def _hosts(leaving: Iterable[LeavingNode]) -> frozenset[str]:
-    return frozenset(node.host for node in leaving)
-
-
 def leaving(written: Written) -> list[Leaving]:
     """Return the nodes that the agent shall drain.
 
@@ -261,15 +242,8 @@ def leaving(written: Written) -> list[Leaving]:
             timeout_s=NO_TIMEOUT if node.deadline_s is None else round(node.deadline_s - node.since_s),
             stores=model.role_of(node.host) is Role.CORE,
         )
-        for node in written.leaving[:MOST_LEAVING]
+        for node in written.state.leaving[:MOST_LEAVING]
     ]
-
-
-class Pods(Protocol):
-    """The pods of clusters; `PodIndex` implements it."""
-
-    def find(self, uid: ObjectUid, pod_name: str) -> NodePod | None:
-        """Return one pod of a cluster."""
 
 
 class AgentRoutes:
@@ -278,18 +252,17 @@ class AgentRoutes:
     def __init__(
         self,
         *,
-        pods: Pods,
+        pods: PodIndex[NodePod],
         namespace_of: Callable[[ObjectUid], str | None],
         reports: Reports,
         orders: OrderBook,
         applications: Applications,
         now: Callable[[], float] = server_time.SERVER_TIME.now_s,
-        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._pods, self._namespace_of = pods, namespace_of
         self._reports, self._orders, self._applications = reports, orders, applications
         self._now = now
-        self._limits = Limits(monotonic)
+        self._limits = Limits(time.monotonic)
 
     def find(self, object_uid: str, caller: Caller) -> NodePod | None:
         """Return the pod if it is the live master of a cluster: no other pod of a cluster may report."""
@@ -320,7 +293,7 @@ class AgentRoutes:
         began_s = self._reports.take(uid, report, arrival)
         if report.yarn is not None and began_s is not None:
             at_s = self._now()
-            rm_started_s = at_s - report.yarn.up_s
-            self._applications.answered(uid, at_s=at_s, began_s=began_s, rm_started_s=rm_started_s, found=report.tags)
+            started_s = at_s - report.yarn.up_s
+            self._applications.answered(uid, at_s=at_s, began_s=began_s, rm_started_s=started_s, found=report.tags)
         next_s = max(DEFAULT_DISTANCE_S, self._limits.report_distance_s)
         return self._orders.answer(uid, report.version, number=self._reports.number(uid), next_s=next_s)

@@ -5,7 +5,7 @@ Tenants choose the names and the number of clusters, so only a bounded number ha
 
 import dataclasses
 import typing
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 import prometheus_client as prometheus
@@ -20,14 +20,12 @@ from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.telemetry import metrics
 
 _CLUSTER: Final = ("namespace", "cluster")
-_OUTCOMES: Final = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
+_OUTCOMES: Final[Mapping[str, str]] = {Leave.DRAINED: "drained", Leave.TIMED_OUT: "timed_out"}
 _UNDONE: Final = "undone"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Known:
-    """A cluster and its last state."""
-
     labels: tuple[str, str]
     state: ClusterState
 
@@ -42,7 +40,6 @@ class ClusterMetrics:
         report_age_s: Callable[[ObjectUid], float | None],
     ) -> None:
         self._known: metrics.BoundedSeries[ObjectUid, _Known] = metrics.BoundedSeries()
-        self._report_age_s = report_age_s
         self._resizes = prometheus.Counter(
             "boathouse_mrcluster_resizes",
             "Changes of the number of nodes that clusters shall have",
@@ -57,7 +54,27 @@ class ClusterMetrics:
                 self._resizes.labels(policy, direction)
         for outcome in (*_OUTCOMES.values(), _UNDONE):
             self._drains.labels(outcome)
-        self._add(scrape)
+        for name, documentation, labels, read in (
+            ("nodes", "Nodes of clusters by role and state", (*_CLUSTER, "role", "state"), self._nodes),
+            ("load_ratio", "Running and pending containers per slot (F)", _CLUSTER, self._each(_load)),
+            ("slots", "Map tasks that can run at the same time", _CLUSTER, self._each(lambda _, state: state.slots)),
+            ("hdfs_bytes", "Capacity and use of HDFS", (*_CLUSTER, "state"), self._hdfs_bytes),
+            ("missing_blocks", "Blocks of HDFS without a replica", _CLUSTER, self._each(_missing_blocks)),
+            (
+                "report_age_seconds",
+                "Time since the last report of the agent",
+                _CLUSTER,
+                self._each(lambda uid, _: report_age_s(uid)),
+            ),
+            (
+                "unlisted",
+                f"Clusters without series: beyond {metrics.IN_NAMESPACE} of a namespace, or {metrics.IN_ALL} in all",
+                (),
+                self._unlisted,
+            ),
+        ):
+            full_name = f"boathouse_mrcluster_{name}"
+            scrape.add(metrics.Gauge(name=full_name, documentation=documentation, labels=labels, read=read))
 
     def changed(self, cluster: Cluster, before: ClusterState, after: ClusterState) -> None:
         """Count what a reconcile changed."""
@@ -67,31 +84,11 @@ class ClusterMetrics:
             self._resizes.labels(cluster.spec.resizing.policy, "grow" if change > 0 else "shrink").inc()
         for node in before.leaving:
             if node.host not in after.leaving_hosts:
-                ended = Leave(node.reason) if node.reason in {*_OUTCOMES} else None
-                self._drains.labels(_OUTCOMES[ended] if ended else _UNDONE).inc()
+                self._drains.labels(_OUTCOMES.get(node.reason, _UNDONE)).inc()
 
     def forget(self, uid: ObjectUid) -> None:
         """Drop a deleted cluster."""
         self._known.drop(uid)
-
-    def _add(self, scrape: metrics.ScrapeGauges) -> None:
-        for name, documentation, labels, read in (
-            ("nodes", "Nodes of clusters by role and state", (*_CLUSTER, "role", "state"), self._nodes),
-            ("load_ratio", "Running and pending containers per slot (F)", _CLUSTER, self._load),
-            ("slots", "Map tasks that can run at the same time", _CLUSTER, self._slots),
-            ("hdfs_bytes", "Capacity and use of HDFS", (*_CLUSTER, "state"), self._hdfs_bytes),
-            ("missing_blocks", "Blocks of HDFS without a replica", _CLUSTER, self._missing_blocks),
-            ("report_age_seconds", "Time since the last report of the agent", _CLUSTER, self._report_ages),
-            (
-                "unlisted",
-                f"Clusters without series: beyond {metrics.IN_NAMESPACE} of a namespace, or {metrics.IN_ALL} in all",
-                (),
-                self._unlisted,
-            ),
-        ):
-            scrape.add(
-                metrics.Gauge(name=f"boathouse_mrcluster_{name}", documentation=documentation, labels=labels, read=read)
-            )
 
     def _unlisted(self) -> metrics.Reading:
         return {(): float(self._known.unlisted())}
@@ -104,40 +101,29 @@ class ClusterMetrics:
             for state in wire.NodeCounts.model_fields
         }
 
-    def _load(self) -> metrics.Reading:
-        return {
-            cluster.labels: cluster.state.load_percent / 100
-            for _, cluster in self._known.listed()
-            if cluster.state.load_percent is not None
-        }
-
-    def _slots(self) -> metrics.Reading:
-        return {
-            cluster.labels: float(cluster.state.slots)
-            for _, cluster in self._known.listed()
-            if cluster.state.slots is not None
-        }
-
     def _hdfs_bytes(self) -> metrics.Reading:
+        clusters = ((cluster.labels, cluster.state.hdfs) for _, cluster in self._known.listed())
         return {
             (*labels, state): float(amount)
-            for labels, hdfs in self._hdfs()
+            for labels, hdfs in clusters
+            if hdfs is not None
             for state, amount in (("capacity", hdfs.capacity_bytes), ("used", hdfs.used_bytes))
         }
 
-    def _missing_blocks(self) -> metrics.Reading:
-        return {labels: float(hdfs.missing_blocks) for labels, hdfs in self._hdfs()}
+    def _each(self, value: Callable[[ObjectUid, ClusterState], float | None]) -> Callable[[], metrics.Reading]:
+        def read() -> metrics.Reading:
+            values = ((cluster.labels, value(uid, cluster.state)) for uid, cluster in self._known.listed())
+            return {labels: float(number) for labels, number in values if number is not None}
 
-    def _hdfs(self) -> Iterator[tuple[tuple[str, str], wire.HdfsUsage]]:
-        return (
-            (cluster.labels, cluster.state.hdfs)
-            for _, cluster in self._known.listed()
-            if cluster.state.hdfs is not None
-        )
+        return read
 
-    def _report_ages(self) -> metrics.Reading:
-        ages = ((cluster.labels, self._report_age_s(uid)) for uid, cluster in self._known.listed())
-        return {labels: age_s for labels, age_s in ages if age_s is not None}
+
+def _load(_uid: ObjectUid, state: ClusterState) -> float | None:
+    return None if state.load_percent is None else state.load_percent / 100
+
+
+def _missing_blocks(_uid: ObjectUid, state: ClusterState) -> float | None:
+    return None if state.hdfs is None else state.hdfs.missing_blocks
 
 
 def _counts(state: ClusterState) -> Iterator[tuple[Role, wire.NodeCounts]]:

@@ -15,10 +15,9 @@ from boathouse.services.mrcluster.sizes import Memory
 
 _CONF: Final = "conf"
 _DATA: Final = "data"
-_TMP: Final = "tmp"
+TMP: Final = "tmp"
 REFRESH: Final = "refresh"
-_REFRESH_LIMIT_MIB: Final = 256
-_REFRESH_HEAP_MIB: Final = 64
+_REFRESH: Final = Memory(limit_mib=256, heap_mib=64)
 _PARALLEL_FROM_MIB: Final = 2048
 """From this memory on a JVM uses its default collector, which has threads of its own."""
 
@@ -44,23 +43,8 @@ def data_volume(cluster: Cluster, host: str) -> Manifest:
 
 
 def empty_volume(name: str, size: str | int | None = None) -> Manifest:
-    """Return a folder that lives as long as the pod."""
+    """Return a folder that lives as long as the pod. That of temporary files has a part for each container."""
     return {"name": name, "emptyDir": {} if size is None else {"sizeLimit": str(size)}}
-
-
-def tmp_volume() -> Manifest:
-    """Return the volume with a temporary folder for each container."""
-    return empty_volume(_TMP)
-
-
-def hadoop_mounts(container: str) -> list[Manifest]:
-    """Return the mounts of every container with Hadoop: its settings, a name for its user, a temporary folder."""
-    return [
-        {"name": _CONF, "mountPath": daemons.CONF_FOLDER, "readOnly": True},
-        {"name": _CONF, "mountPath": "/etc/passwd", "subPath": files.USERS_FILE, "readOnly": True},
-        {"name": _CONF, "mountPath": "/etc/group", "subPath": files.GROUPS_FILE, "readOnly": True},
-        {"name": _TMP, "mountPath": "/tmp", "subPath": container},  # noqa: S108 - inside the pod
-    ]
 
 
 def data_mount(path: str) -> Manifest:
@@ -86,11 +70,8 @@ def daemon(
 
     A daemon has no liveness probe: a long garbage collection is no failure, and a JVM that fails ends.
     """
-    options = _options(cluster, heap_mib=size.heap_mib, limit_mib=size.limit_mib)
-    container = _container(cluster, program.container, [*env_of(cluster, host, options), *manifests.variables(env)])
-    container["command"] = ["sh", f"{daemons.CONF_FOLDER}/start.sh", program.java_class]
-    container["resources"] = _memory(size.limit_mib, size.limit_mib)
-    container["volumeMounts"] += mounts
+    command = ("start.sh", program.java_class)
+    container = _container(cluster, host, program.container, command, size, env=env, mounts=mounts)
     if program.port:
         container["ports"] = [{"name": program.container, "containerPort": program.port, "protocol": "TCP"}]
         container["readinessProbe"] = {"tcpSocket": {"port": program.port}, "periodSeconds": 5}
@@ -99,30 +80,11 @@ def daemon(
 
 def refresh(cluster: Cluster, label: str) -> Manifest:
     """Return the container that carries out the agent's requests with the commands of the cluster's image."""
-    options = _options(cluster, heap_mib=_REFRESH_HEAP_MIB, limit_mib=_REFRESH_LIMIT_MIB)
-    env = env_of(cluster, model.MASTER, [*options, "-XX:TieredStopAtLevel=1"])
-    container = _container(cluster, REFRESH, env)
-    container["command"] = ["sh", f"{daemons.CONF_FOLDER}/refresh.sh", daemons.REFRESH_FOLDER, label]
-    container["resources"] = _memory(sizes.REFRESH_MIB, _REFRESH_LIMIT_MIB)
-    container["volumeMounts"].append(mount("refresh", daemons.REFRESH_FOLDER))
+    command, mounts = ("refresh.sh", daemons.REFRESH_FOLDER, label), [mount("refresh", daemons.REFRESH_FOLDER)]
+    options = ["-XX:TieredStopAtLevel=1"]
+    container = _container(cluster, model.MASTER, REFRESH, command, _REFRESH, options=options, mounts=mounts)
+    container["resources"]["requests"]["memory"] = f"{sizes.REFRESH_MIB}Mi"
     return container
-
-
-def env_of(cluster: Cluster, host: str, options: Sequence[str]) -> list[Manifest]:
-    """Return the variables of a container with Hadoop: a default, the user's, then ours, so that ours win."""
-    names = Names(cluster)
-    ours = (
-        ("JAVA_HOME", cluster.spec.java_home),
-        ("HADOOP_CONF_DIR", daemons.CONF_FOLDER),
-        ("HADOOP_USER_NAME", hadoop.USER),
-        ("BOATHOUSE_CLASSPATH", cluster.spec.classpath),
-        ("BOATHOUSE_JAVA_OPTS", " ".join(options)),
-        (daemons.FQDN_ENV, names.fqdn(host)),
-        ("BOATHOUSE_MASTER", names.fqdn(model.MASTER)),
-    )
-    user = map(manifests.as_json, cluster.spec.env or ())
-    address = manifests.field_variables(("BOATHOUSE_POD_IP", "status.podIP"))
-    return [*manifests.variables([hadoop.ARENAS]), *user, *manifests.variables(ours), *address]
 
 
 def with_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> list[Manifest]:
@@ -148,33 +110,66 @@ def with_storage(container: Manifest, cluster: Cluster, least_bytes: int = 0) ->
         resources["limits"]["ephemeral-storage"] = quantity.format_bytes(limit)
 
 
-def _container(cluster: Cluster, name: str, env: list[Manifest]) -> Manifest:
-    return {
-        "name": name,
-        "image": cluster.image,
-        "imagePullPolicy": cluster.spec.image_pull_policy,
-        "command": [],
-        "env": env,
-        "resources": {},
-        "securityContext": manifests.container_security(),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": hadoop_mounts(name),
-    }
+def _container(
+    cluster: Cluster,
+    host: str,
+    name: str,
+    command: Sequence[str],
+    size: Memory,
+    *,
+    options: Sequence[str] = (),
+    env: Sequence[tuple[str, str]] = (),
+    mounts: Sequence[Manifest] = (),
+) -> Manifest:
+    """Return a container with Hadoop, with its settings, a name for its user, and a temporary folder.
 
-
-def _options(cluster: Cluster, *, heap_mib: int, limit_mib: int) -> list[str]:
-    """Return the options of a JVM. It forgets addresses soon: a master that starts again has another one."""
-    return [
-        f"-Xmx{heap_mib}m",
-        *(["-XX:+UseSerialGC"] if limit_mib < _PARALLEL_FROM_MIB else []),
+    Its variables are a default, the user's, then ours, so that ours win. The JVM forgets addresses soon: a master that
+    starts again has another one.
+    """
+    names, script = Names(cluster), f"{daemons.CONF_FOLDER}/{command[0]}"
+    java_options = [
+        f"-Xmx{size.heap_mib}m",
+        *(["-XX:+UseSerialGC"] if size.limit_mib < _PARALLEL_FROM_MIB else []),
         "-XX:+ExitOnOutOfMemoryError",
         "-XX:-UsePerfData",
         *(["-Djava.net.preferIPv4Stack=true"] if cluster.defaults.prefer_ipv4 else []),
         "-Dsun.net.inetaddr.ttl=5",
         "-Dsun.net.inetaddr.negative.ttl=1",
         files.ADD_OPENS,
+        *options,
     ]
-
-
-def _memory(request_mib: int, limit_mib: int) -> Manifest:
-    return {"requests": {"memory": f"{request_mib}Mi"}, "limits": {"memory": f"{limit_mib}Mi"}}
+    ours = {
+        "JAVA_HOME": cluster.spec.java_home,
+        "HADOOP_CONF_DIR": daemons.CONF_FOLDER,
+        "HADOOP_USER_NAME": hadoop.USER,
+        "BOATHOUSE_CLASSPATH": cluster.spec.classpath,
+        "BOATHOUSE_JAVA_OPTS": " ".join(java_options),
+        daemons.FQDN_ENV: names.fqdn(host),
+        "BOATHOUSE_MASTER": names.fqdn(model.MASTER),
+    }
+    return {
+        "name": name,
+        "image": cluster.image,
+        "imagePullPolicy": cluster.spec.image_pull_policy,
+        "command": ["sh", script, *command[1:]],
+        "env": [
+            *manifests.variables([hadoop.ARENAS]),
+            *map(manifests.as_json, cluster.spec.env or ()),
+            *manifests.variables(ours.items()),
+            *manifests.field_variables(("BOATHOUSE_POD_IP", "status.podIP")),
+            *manifests.variables(env),
+        ],
+        "resources": {
+            "requests": {"memory": f"{size.limit_mib}Mi"},
+            "limits": {"memory": f"{size.limit_mib}Mi"},
+        },
+        "securityContext": manifests.container_security(),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [
+            {"name": _CONF, "mountPath": daemons.CONF_FOLDER, "readOnly": True},
+            {"name": _CONF, "mountPath": "/etc/passwd", "subPath": files.USERS_FILE, "readOnly": True},
+            {"name": _CONF, "mountPath": "/etc/group", "subPath": files.GROUPS_FILE, "readOnly": True},
+            {"name": TMP, "mountPath": "/tmp", "subPath": name},  # noqa: S108 - inside the pod
+            *mounts,
+        ],
+    }

@@ -97,12 +97,7 @@ def from_env(variable: str, default: str = "") -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Daemon:
-    """A daemon, which has a container of its own.
-
-    Attributes:
-        container: Name of the container.
-        port: The port that is open when it is ready; 0: none.
-    """
+    """A daemon, which has a container of its own. Its port is open when it is ready; 0: none."""
 
     container: str
     java_class: str

@@ -25,7 +25,6 @@ SCRIPTS: Final = {
 }
 """The texts of the scripts by name."""
 _CAPACITY_PREFIX: Final = "yarn.scheduler.capacity."
-_CALCULATOR: Final = "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator"
 _ANY: Final = "0.0.0.0"  # noqa: S104 - inside the pod
 _LEAST_BLOCK_BYTES: Final = 1024**2
 _SAFE_MODE_BYTES: Final = 100 * 1024**2
@@ -60,28 +59,25 @@ _IN_PODS: Final = (
 """Fields of the spec for pods: a change of them rolls the nodes."""
 
 
-def capacity_scheduler() -> dict[str, str]:
-    """Return the settings that Boathouse sets.
+_CAPACITY: Final = {
+    "maximum-am-resource-percent": "0.5",
+    "node-locality-delay": "40",
+    "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+    "root.queues": "default",
+    "root.default.capacity": "100",
+    "root.accessible-node-labels": TRANSIENT_LABEL,
+    f"root.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+    "root.default.accessible-node-labels": TRANSIENT_LABEL,
+    f"root.default.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+}
+CAPACITY_SCHEDULER: Final = {f"{_CAPACITY_PREFIX}{key}": value for key, value in _CAPACITY.items()}
+"""The settings that Boathouse sets.
 
-    With the default of 10 % for ApplicationMasters, jobs of a small cluster wait for their ApplicationMaster, and their
-    tasks do not count as load. Slots are memory: with the CPU too, a node of one CPU would have one slot.
-    """
-    settings = {
-        "maximum-am-resource-percent": "0.5",
-        "node-locality-delay": "40",
-        "resource-calculator": _CALCULATOR,
-        "root.queues": "default",
-        "root.default.capacity": "100",
-    }
-    for queue in ("root", "root.default"):
-        settings[f"{queue}.accessible-node-labels"] = TRANSIENT_LABEL
-        settings[f"{queue}.accessible-node-labels.{TRANSIENT_LABEL}.capacity"] = "100"
-    return {f"{_CAPACITY_PREFIX}{key}": value for key, value in settings.items()}
-
-
-def capacity_defaults() -> dict[str, str]:
-    """Return settings that users may change."""
-    return {f"{_CAPACITY_PREFIX}am.allow-non-exclusive-allocation": "false"}
+With the default of 10 % for ApplicationMasters, jobs of a small cluster wait for their ApplicationMaster, and their
+tasks do not count as load. Slots are memory: with the CPU too, a node of one CPU would have one slot.
+"""
+CAPACITY_DEFAULTS: Final = {f"{_CAPACITY_PREFIX}am.allow-non-exclusive-allocation": "false"}
+"""Settings that users may change."""
 
 
 def core_site(cluster: Cluster) -> dict[str, str]:
@@ -96,11 +92,6 @@ def core_site(cluster: Cluster) -> dict[str, str]:
         "hadoop.security.token.service.use_ip": "false",
         "hadoop.tmp.dir": "/tmp/hadoop",  # noqa: S108 - inside the pod
     }
-
-
-def hdfs_site(cluster: Cluster) -> dict[str, str]:
-    """Return the settings that Boathouse sets."""
-    return _name_node(cluster) | _data_node()
 
 
 def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
@@ -126,8 +117,10 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def _name_node(cluster: Cluster) -> dict[str, str]:
-    """Nothing here depends on the number of nodes, so that a cluster that grows need not restart.
+def hdfs_site(cluster: Cluster) -> dict[str, str]:
+    """Return the settings that Boathouse sets.
+
+    Nothing here depends on the number of nodes, so that a cluster that grows need not restart.
 
     No file may have more replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no
     core node could be decommissioned while the file exists.
@@ -151,11 +144,6 @@ def _name_node(cluster: Cluster) -> dict[str, str]:
         "dfs.webhdfs.enabled": "true",
         "dfs.permissions.enabled": "true",
         "dfs.cluster.administrators": hadoop.USER,
-    }
-
-
-def _data_node() -> dict[str, str]:
-    return {
         "dfs.datanode.data.dir": f"file://{daemons.BLOCKS_FOLDER}/data",
         "dfs.datanode.address": f"{_ANY}:{daemons.DATA_NODE_PORT}",
         "dfs.datanode.http.address": f"{_ANY}:{daemons.DATA_NODE_HTTP_PORT}",
@@ -164,11 +152,6 @@ def _data_node() -> dict[str, str]:
         "dfs.datanode.use.datanode.hostname": "true",
         "dfs.client.use.datanode.hostname": "true",
     }
-
-
-def yarn_site(cluster: Cluster) -> dict[str, str]:
-    """Return the settings that Boathouse sets."""
-    return _resource_manager(cluster) | _node_manager() | _labels()
 
 
 def yarn_defaults(cluster: Cluster) -> dict[str, str]:
@@ -197,8 +180,15 @@ def yarn_defaults(cluster: Cluster) -> dict[str, str]:
     }
 
 
-def _resource_manager(cluster: Cluster) -> dict[str, str]:
-    """A small unit of allocation keeps the memory of a node in line with the number of its slots."""
+def yarn_site(cluster: Cluster) -> dict[str, str]:
+    """Return the settings that Boathouse sets.
+
+    A small unit of allocation keeps the memory of a node in line with the number of its slots. A NodeManager has its
+    DataNode's name, so that YARN finds the node of a block; and a fixed port. Sizes and names differ between pods: they
+    are variables of the container. Transient nodes have a label that is not exclusive: YARN places containers of
+    unlabelled requests there, but no ApplicationMasters.
+    """
+    fqdn, memory = daemons.from_env(daemons.FQDN_ENV, "localhost"), sizes.of(cluster)
     scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
     store = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
     return {
@@ -211,18 +201,8 @@ def _resource_manager(cluster: Cluster) -> dict[str, str]:
         "yarn.resourcemanager.fs.state-store.uri": f"file://{daemons.RM_STATE_FOLDER}",
         "yarn.resourcemanager.nodes.exclude-path": daemons.YARN_EXCLUDE,
         "yarn.scheduler.minimum-allocation-mb": str(sizes.UNIT_MB),
-        "yarn.scheduler.maximum-allocation-mb": str(sizes.of(cluster).largest_mb),
+        "yarn.scheduler.maximum-allocation-mb": str(max(memory.core_mb, memory.transient_mb)),
         "yarn.log-aggregation-enable": "true",
-    }
-
-
-def _node_manager() -> dict[str, str]:
-    """A NodeManager has its DataNode's name, so that YARN finds the node of a block; and a fixed port.
-
-    Sizes and names differ between pods: they are variables of the container.
-    """
-    fqdn = daemons.from_env(daemons.FQDN_ENV, "localhost")
-    return {
         "yarn.nodemanager.hostname": fqdn,
         "yarn.nodemanager.bind-host": _ANY,
         "yarn.nodemanager.address": f"{fqdn}:{daemons.NODE_MANAGER_PORT}",
@@ -238,15 +218,6 @@ def _node_manager() -> dict[str, str]:
         "yarn.nodemanager.vmem-check-enabled": "false",
         "yarn.nodemanager.pmem-check-enabled": "true",
         "yarn.nodemanager.disk-health-checker.max-disk-utilization-per-disk-percentage": "90",
-    }
-
-
-def _labels() -> dict[str, str]:
-    """Transient nodes have a label that is not exclusive.
-
-    YARN places containers of unlabelled requests there, but no ApplicationMasters.
-    """
-    return {
         "yarn.node-labels.enabled": "true",
         "yarn.node-labels.configuration-type": "distributed",
         "yarn.node-labels.fs-store.root-dir": f"file://{daemons.RM_STATE_FOLDER}/labels",
@@ -256,7 +227,6 @@ def _labels() -> dict[str, str]:
 
 
 def _classpath(cluster: Cluster) -> str:
-    """Return the classpath of the containers of jobs."""
     return ",".join((daemons.CONF_FOLDER, *cluster.spec.classpath.split(":")))
 
 
@@ -304,7 +274,6 @@ class Rendered:
     """The configuration of a cluster.
 
     Attributes:
-        files: Texts by name.
         digest: Of the files, and of the fields for pods. The settings of the operator are not in it, so that a new
             version of the operator restarts no cluster if its files are the same.
         overridden: Keys of the user that are ignored, sorted.
@@ -316,17 +285,14 @@ class Rendered:
 
 
 def render(cluster: Cluster) -> Rendered:
-    """Return the files of a cluster.
-
-    Raises:
-        ValueError: The daemons need more memory.
-    """
+    """Return the files of a cluster."""
+    user, (uid, gid) = hadoop.USER, user_ids(cluster)  # Hadoop does not start without a name for its user
     files = {
         **{name: _xml(settings) for name, settings in _sites(cluster).items()},
         "log4j.properties": _LOG4J,
         **SCRIPTS,
-        USERS_FILE: _passwd(cluster),
-        GROUPS_FILE: _group(cluster),
+        USERS_FILE: f"root:x:0:0:root:/root:/bin/sh\n{user}:x:{uid}:{gid}:{user}:/tmp:/bin/sh\n",
+        GROUPS_FILE: f"root:x:0:\n{user}:x:{gid}:\n",
     }
     spec = cluster.spec
     maps = (spec.hadoop_settings, spec.hdfs.settings, spec.yarn.settings, spec.mapreduce.settings)
@@ -345,7 +311,7 @@ def _sites(cluster: Cluster) -> dict[str, _Settings]:
     yarn = {key: value for key, value in (spec.yarn.settings or {}).items() if key not in scheduling}
     return sites | {
         "yarn-site.xml": _merged(yarn_defaults(cluster), yarn, yarn_site(cluster)),
-        "capacity-scheduler.xml": _merged(capacity_defaults(), scheduling, capacity_scheduler()),
+        "capacity-scheduler.xml": _merged(CAPACITY_DEFAULTS, scheduling, CAPACITY_SCHEDULER),
         "mapred-site.xml": _merged(mapred_defaults(cluster), spec.mapreduce.settings, mapred_site(cluster)),
     }
 
@@ -368,16 +334,6 @@ def user_ids(cluster: Cluster) -> tuple[int, int]:
     template = cluster.spec.pod_template
     security = template.security_context if template else None
     return (security and security.run_as_user) or USER_ID, (security and security.run_as_group) or USER_ID
-
-
-def _passwd(cluster: Cluster) -> str:
-    """Hadoop does not start without a name for its user."""
-    uid, gid = user_ids(cluster)
-    return f"root:x:0:0:root:/root:/bin/sh\n{hadoop.USER}:x:{uid}:{gid}:{hadoop.USER}:/tmp:/bin/sh\n"
-
-
-def _group(cluster: Cluster) -> str:
-    return f"root:x:0:\n{hadoop.USER}:x:{user_ids(cluster)[1]}:\n"
 
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:

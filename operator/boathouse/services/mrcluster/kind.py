@@ -9,8 +9,6 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse import failpoints
-from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, Role
 from boathouse.resources.names import Reason
@@ -35,7 +33,7 @@ from boathouse.services.frame.kind import (
     refusing,
     revision,
 )
-from boathouse.services.frame.pod_life import Problem
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.mrcluster import (
     cluster_metrics,
@@ -53,15 +51,7 @@ from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState, Names
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning import conditions, planner, sizing
-from boathouse.services.mrcluster.planning.observation import (
-    ClaimFacts,
-    Draft,
-    Marks,
-    NodePod,
-    Observation,
-    Plan,
-    Wanted,
-)
+from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan
 from boathouse.services.mrcluster.pods import PodSettings
 from boathouse_policies import model as policy
 from boathouse_task.cluster_contract import AgentReport
@@ -90,7 +80,7 @@ class _Submission:
     """What the scheduler is given. Submissions compare by value."""
 
     pods: NodePods
-    wanted: Sequence[Wanted]
+    wanted: Sequence[str]
     unplaced: Sequence[NodePod]
     priority: int
 
@@ -100,16 +90,11 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
     """The data about a cluster that this process keeps beyond its status.
 
     Attributes:
-        marks: What the last plan returned.
-        rendered: The settings of the cluster, as it was last.
         digests: Of the settings that pods had.
         ensured: The digest whose ConfigMap exists; empty before that is known.
         network: The `networkPolicy` that was applied, with the Service.
-        applied_s: When it was.
         claimed: Hosts whose claims this process has created or found.
-        obstacle: Why something that pods need cannot be created.
         held: Hosts that shall have a pod and have not been submitted yet.
-        submitted: What the scheduler was given last, and when.
         reported: The last report that the policies know.
     """
 
@@ -127,30 +112,27 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
 
 
 class MRClusterKind:
-    """Implements `protocols.Kind` for MRClusters.
-
-    Attributes:
-        pods: The nodes of all clusters.
-        reports: What agents said last.
-        orders: What agents are ordered.
-        scaling: Connects clusters with the policy that resizes them.
-        network: Tells whether the network enforces NetworkPolicies.
-    """
+    """Implements `protocols.Kind` for MRClusters, with the nodes of all clusters and their agents."""
 
     definition: ClassVar[KindDefinition] = MRCLUSTER
     status_format: ClassVar[status_writer.StatusFormat[ClusterState]] = model
+    remember: ClassVar[type[ClusterMemory]] = ClusterMemory
+    refuse = staticmethod(conditions.refused)
 
-    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later, defaults: HadoopDefaults) -> None:
-        self._context, self._settings, self._defaults = leader.controllers.context, leader.settings, defaults
+    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
+        self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self._clusters, self._applications, self._bundles = leader.clusters, leader.applications, leader.bundles
-        self._pod_settings = _pod_settings(leader.settings)
+        self._pod_settings = PodSettings(
+            progress_url=f"https://{leader.settings.progress_service}.{leader.settings.namespace}.svc",
+            agent_image=leader.settings.task.image,
+            agent_image_pull_policy=leader.settings.task.image_pull_policy,
+            image_pull_secrets=tuple(leader.settings.task.image_pull_secrets),
+        )
         self.pods = pod_index.PodIndex(pods.node_pod, self._mark, later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
-            leader.applications,
-            epoch=lambda: self._scheduler.pod_writer.epoch,
-            may_lead=self._context.may_lead,
+            leader.applications, epoch=lambda: self._scheduler.pod_writer.epoch, may_lead=self._context.may_lead
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
@@ -163,12 +145,11 @@ class MRClusterKind:
     @refusing
     def parse(self, body: Body) -> Cluster | Refusal:
         """Return the cluster, or why it cannot run."""
-        cluster = model.from_resource(body, self._settings, self._defaults)
+        cluster = model.from_resource(body, self._settings)
         if isinstance(cluster, Refusal):
             return cluster
         if not self._pod_settings.agent_image:
-            message = "no image of the agent: set the chart's task image"
-            return Refusal(reason=Reason.INVALID_SPEC, message=message)
+            return Refusal(reason=Reason.INVALID_SPEC, message="no image of the agent: set the chart's task image")
         sizes.check(cluster)
         return cluster
 
@@ -179,14 +160,6 @@ class MRClusterKind:
     def load(self, status: Mapping[str, Any], _cluster: Cluster | None) -> ClusterState:
         """Return the state that a status describes."""
         return model.from_status(status)
-
-    def remember(self, uid: ObjectUid, state: ClusterState, written: Mapping[str, Any]) -> ClusterMemory:
-        """Return the memory of a cluster whose status was read."""
-        return ClusterMemory(uid, state, written)
-
-    def refuse(self, state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
-        """Return the state of a cluster that cannot run."""
-        return conditions.refused(state, refusal, generation, now_s)
 
     def note(self, cluster: Cluster, state: ClusterState) -> str:
         """Return the text of the event about the phase."""
@@ -212,31 +185,32 @@ class MRClusterKind:
 
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
-        rendered = _rendered(cluster, memory)
-        nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(cluster.uid)]
+        rendered, uid, names = _rendered(cluster, memory), cluster.uid, Names(cluster)
+        nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
-        diagnosis = self._scheduler.diagnosis(policy.JobId(cluster.uid))
+        diagnosis, report = self._scheduler.diagnosis(policy.JobId(uid)), self.reports.last(uid)
         why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
-        report = self.reports.last(cluster.uid)
-        observation = Observation(
+        creating = (names.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
+        return Observation(
             cluster=cluster,
             state=memory.state,
             now_s=self._context.now(),
             nodes=nodes,
             report=report,
-            report_age_s=self.reports.age_s(cluster.uid),
-            taken=self._in_progress(cluster) | memory.held,
-            target=self.scaling.target(cluster.uid),
-            is_ordered=report is not None and self.orders.holds(cluster.uid, report.version),
+            report_age_s=self.reports.age_s(uid),
+            taken=frozenset(filter(None, creating)) | memory.held,
+            lost_claims=self._lost_claims(cluster, memory.state, nodes),
+            target=self.scaling.target(uid),
+            is_ordered=report is not None and self.orders.holds(uid, report.version),
             diagnosis=memory.obstacle or why,
             unreachable=memory.obstacle if not memory.network else None,
             digest=rendered.digest,
             overridden=rendered.overridden,
-            users=self._clusters.users(cluster.uid),
-            probe=self.network.finding(cluster.uid),
+            sizes=sizes.of(cluster) if cluster.spec.compute else NO_SIZES,
+            users=self._clusters.users(uid),
+            probe=self.network.finding(uid),
             marks=memory.marks,
         )
-        return _with_sizes(dataclasses.replace(observation, claims=self._claims(observation)))
 
     def plan(self, observation: Observation, memory: ClusterMemory) -> protocols.Desired[ClusterState]:
         """Return the desired state of a cluster, with the effects of the frame's order."""
@@ -252,23 +226,16 @@ class MRClusterKind:
             recheck_at_s=plan.requeue_s,
         )
 
-    # Observing
-
-    def _in_progress(self, cluster: Cluster) -> frozenset[str]:
-        """Return the hosts whose pods may still be created."""
-        names, tasks = Names(cluster), self._scheduler.creating(policy.JobId(cluster.uid))
-        return frozenset(host for task in tasks if (host := names.host(task.partition("/")[2])))
-
-    def _claims(self, observation: Observation) -> dict[str, ClaimFacts]:
-        """Return the facts of the claims of hosts that have no Kubernetes node."""
-        cluster, state = observation.cluster, self._scheduler.state
-        hosts = [host for host in observation.state.wanted_hosts if objects.has_claim(cluster, host)]
-        claims = {
-            host: objects.claim_facts(state.volumes.storage, state.pods.nodes.values(), _claim_key(cluster, host))
-            for host in hosts
-            if observation.is_unplaced(host)
-        }
-        return {host: facts for host, facts in claims.items() if facts is not None}
+    def _lost_claims(self, cluster: Cluster, state: ClusterState, nodes: Sequence[NodePod]) -> Sequence[str]:
+        seen, names = self._scheduler.state, Names(cluster)
+        placed = {pod.host for pod in nodes if pod.life is not PodLife.UNPLACED}
+        return [
+            host
+            for host in state.wanted_hosts
+            if host not in placed
+            and objects.has_claim(cluster, host)
+            and objects.is_lost(seen.volumes.storage, seen.pods.nodes.values(), names.claim_key(host))
+        ]
 
     def _canaries(self) -> dict[ObjectUid, str]:
         """Return the addresses of masters whose agents listen on the ports for the test of the network."""
@@ -296,16 +263,15 @@ class MRClusterKind:
     async def _publish(
         self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
     ) -> None:
-        """Tell people, policies and other kinds what has become of the cluster."""
         cluster = observation.cluster
+        key = f"{cluster.namespace}/{cluster.name}"
         for event in plan.events:
-            key = f"{cluster.namespace}/{cluster.name}"
             self._events.publish(key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
         self._metrics.changed(cluster, before, plan.state)
         self._clusters.put(conditions.cluster_facts(observation, plan.state))
         if _is_written(memory):
             self.scaling.use(cluster.uid, plan.consumed)
-        sized = sizing.for_policy(observation, Draft(state=plan.state, marks=plan.marks))
+        sized = sizing.for_policy(observation, Plan(state=plan.state, marks=plan.marks))
         if sized is None or observation.report is not memory.reported:
             memory.reported = observation.report
             master = observation.pod(model.MASTER)
@@ -313,15 +279,12 @@ class MRClusterKind:
             self.scaling.report(cluster.uid, sized, master=task, node=master.node if master else None)
 
     async def _order(self, observation: Observation, writes: Writes) -> None:
-        """Have the agent carry out what the written status says of nodes that leave."""
         cluster = observation.cluster
         body = writes.objects.get(f"{cluster.namespace}/{cluster.name}")
         if body is None or body["metadata"]["uid"] != cluster.uid:
             return
-        writes.check_lead()
-        failpoints.hit("before-mrcluster.orders")
-        self.orders.publish(cluster.uid, model.from_status(body.get("status")), revision(body))
-        failpoints.hit("after-mrcluster.orders")
+        with writes.attempt("orders"):
+            self.orders.publish(cluster.uid, model.from_status(body.get("status")), revision(body))
 
     async def _withdraw(self, _memory: ClusterMemory, _plan: Plan, observation: Observation, _writes: Writes) -> None:
         self._scheduler.withdraw(policy.JobId(observation.cluster.uid))
@@ -329,8 +292,8 @@ class MRClusterKind:
     async def _go_on(self, memory: ClusterMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
         """Create what the nodes need, and have those scheduled that the written status has."""
         written, former = model.from_status(memory.written), memory.obstacle
-        memory.held = frozenset(node.host for node in plan.submit)
-        due = [node for node in planner.wanted(written, observation) if node in plan.submit]
+        memory.held = frozenset(plan.submit)
+        due = [host for host in planner.wanted(written, observation) if host in memory.held]
         wanted = await self._prepare(memory, due, observation, writes)
         unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
         submission = _Submission(
@@ -345,14 +308,14 @@ class MRClusterKind:
             priority=await self._related.priority(observation.cluster.priority_class),
         )
         self._submit(memory, submission, observation, writes)
-        memory.held -= {node.host for node in wanted}
+        memory.held -= set(wanted)
         if memory.obstacle is None:
             return None
         return OBSTACLE_REQUEUE_S if former and former.reason == memory.obstacle.reason else 0.0
 
     async def _prepare(
-        self, memory: ClusterMemory, wanted: Sequence[Wanted], observation: Observation, writes: Writes
-    ) -> Sequence[Wanted]:
+        self, memory: ClusterMemory, wanted: Sequence[str], observation: Observation, writes: Writes
+    ) -> Sequence[str]:
         """Create what hosts need; returns those that have it."""
         cluster, rendered = observation.cluster, _rendered(observation.cluster, memory)
         memory.obstacle, now_s = None, observation.now_s
@@ -367,11 +330,11 @@ class MRClusterKind:
             memory.ensured = "" if memory.obstacle else rendered.digest
         if memory.obstacle is not None:
             return []
-        return [node for node in wanted if await self._has_claim(memory, cluster, node.host, writes)]
+        return [host for host in wanted if await self._has_claim(memory, cluster, host, writes)]
 
     async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""
-        exists = _claim_key(cluster, host) in self._scheduler.state.volumes.storage.claims
+        exists = Names(cluster).claim_key(host) in self._scheduler.state.volumes.storage.claims
         if not objects.has_claim(cluster, host) or (exists and host in memory.claimed):
             return True
         problem = await objects.ensure_claim(cluster, host, writes)
@@ -381,36 +344,24 @@ class MRClusterKind:
         return problem is None
 
     def _submit(self, memory: ClusterMemory, submission: _Submission, observation: Observation, writes: Writes) -> None:
-        """Submit the nodes to the scheduler and the policies, if that is news."""
         now_s, uid = self._context.monotonic(), observation.cluster.uid
         is_pending = bool(submission.wanted or submission.unplaced)
         if not is_submission_due(memory.submitted, submission, now_s, is_pending=is_pending):
             return
         nodes = placement.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
-        writes.check_lead()
-        failpoints.hit("before-mrcluster.submit")
-        self.scaling.submit(uid, nodes.submission(sizing.policy_constants(observation)))
-        if nodes.tasks:
-            placement.submit(self._scheduler, nodes)
-        else:
-            self._scheduler.withdraw(nodes.job.id)
-        failpoints.hit("after-mrcluster.submit")
+        with writes.attempt("submit"):
+            self.scaling.submit(uid, nodes.submission(sizing.policy_constants(observation)))
+            if nodes.tasks:
+                placement.submit(self._scheduler, nodes)
+            else:
+                self._scheduler.withdraw(nodes.job.id)
         memory.submitted = submission, now_s
 
 
 def _rendered(cluster: Cluster, memory: ClusterMemory) -> Rendered:
-    """Return the settings of a cluster, which are rendered only if it has changed."""
     if memory.rendered is None or memory.rendered[0] != cluster:
         memory.rendered = cluster, files.render(cluster)
     return memory.rendered[1]
-
-
-def _with_sizes(observation: Observation) -> Observation:
-    """Return an observation with the sizes of YARN's nodes and containers; a cluster without YARN has none."""
-    if not observation.cluster.spec.compute:
-        return observation
-    yarn = sizes.of(observation.cluster)
-    return dataclasses.replace(observation, slot_mb=yarn.map_mb, core_mb=yarn.core_mb, transient_mb=yarn.transient_mb)
 
 
 def _is_written(memory: ClusterMemory) -> bool:
@@ -419,18 +370,5 @@ def _is_written(memory: ClusterMemory) -> bool:
     return all(status.get(field) == memory.written.get(field) for field in model.URGENT_FIELDS)
 
 
-def _claim_key(cluster: Cluster, host: str) -> str:
-    return f"{cluster.namespace}/{Names(cluster).claim(host)}"
-
-
 def _ready(counts: wire.NodeCounts | None) -> str:
     return f"{counts.ready} of {counts.wanted}" if counts else "0"
-
-
-def _pod_settings(settings: OperatorConfig) -> PodSettings:
-    return PodSettings(
-        progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
-        agent_image=settings.task.image,
-        agent_image_pull_policy=settings.task.image_pull_policy,
-        image_pull_secrets=tuple(settings.task.image_pull_secrets),
-    )

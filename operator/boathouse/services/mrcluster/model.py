@@ -14,16 +14,17 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from boathouse.resources import base, names, quantity, statuses
+from boathouse.resources import quantity
 from boathouse.resources.config import HadoopDefaults, OperatorConfig
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
-from boathouse.resources.mrcluster.status import LeavingNode, MRCluster, MRClusterStatus
+from boathouse.resources.mrcluster.status import MRCluster, MRClusterStatus
 from boathouse.services import hadoop
-from boathouse.services.frame import admission, status_codec
-from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
+from boathouse.services.frame import status_codec
+from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.status_codec import StatusCodec
 
@@ -48,34 +49,16 @@ class Requests:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
-    """A valid MRCluster.
+class Cluster(Applicant):
+    """A valid MRCluster."""
 
-    Attributes:
-        replication: Copies of each block of new files.
-        deleting_since_s: When it was deleted; it stays until its finalizers are gone.
-    """
-
-    uid: ObjectUid
-    name: str
-    namespace: str
-    created_s: float
-    generation: int
     spec: MRClusterSpec
-    queue: str
-    image: str
     master: Requests
     core: Requests
     transient: Requests
     replication: int
     defaults: HadoopDefaults
     operator_namespace: str
-    deleting_since_s: float | None = None
-
-    @property
-    def priority_class(self) -> str:
-        """Return the PriorityClass of its pods; empty for the default of Kubernetes."""
-        return _priority_class(self.spec)
 
     @property
     def most_core_nodes(self) -> int:
@@ -84,48 +67,23 @@ class Cluster:
 
 
 @refusing
-def from_resource(body: Body, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
+def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
     """Return the cluster that a custom resource describes, or why it cannot run."""
     spec = MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-    return _cluster(body, spec, config, defaults)
-
-
-def _cluster(body: Body, spec: MRClusterSpec, config: OperatorConfig, defaults: HadoopDefaults) -> Cluster | Refusal:
-    metadata = body["metadata"]
-    queue = admission.admitting(
-        config, metadata["namespace"], requested=spec.queue, priority_class=_priority_class(spec)
-    )
-    if isinstance(queue, Refusal):
-        return queue
-    image = spec.image or defaults.image
-    if not image:
-        return Refusal(
-            reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's Hadoop image"
-        )
-    for amount in (
-        spec.master.volume.size,
-        spec.core.volume.size,
-        spec.core.scratch,
-        spec.transient.scratch,
-        spec.hdfs.block_size,
-    ):
+    fields = applicant(body, spec, config, config.hadoop.image, "Hadoop")
+    if isinstance(fields, Refusal):
+        return fields
+    sizes = (spec.master.volume.size, spec.core.volume.size, spec.core.scratch, spec.transient.scratch)
+    for amount in (*sizes, spec.hdfs.block_size):
         quantity.units(amount)
     return Cluster(
-        uid=ObjectUid(metadata["uid"]),
-        name=metadata["name"],
-        namespace=metadata["namespace"],
-        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
-        generation=metadata.get("generation", 1),
-        spec=spec,
-        queue=queue,
-        image=image,
+        **fields,
         master=_requests(spec.master.resources),
         core=_requests(spec.core.resources),
         transient=_requests(spec.transient.resources),
         replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
-        defaults=defaults,
+        defaults=config.hadoop,
         operator_namespace=config.namespace,
-        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
     )
 
 
@@ -137,10 +95,6 @@ def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
 
 def _requests(resources: MasterResources | NodeResources) -> Requests:
     return Requests(cpu_milli=quantity.milli(resources.cpu), memory_bytes=quantity.units(resources.memory))
-
-
-def _priority_class(spec: MRClusterSpec) -> str:
-    return (spec.pod_template and spec.pod_template.priority_class_name) or ""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -167,6 +121,10 @@ class Names:
         """Return the name of the PersistentVolumeClaim of the master or of a core node."""
         return self._derived(host)
 
+    def claim_key(self, host: str) -> str:
+        """Return namespace and name of a claim, `NAMESPACE/NAME`."""
+        return f"{self.cluster.namespace}/{self.claim(host)}"
+
     def config_map(self, digest: str) -> str:
         """Return the name of the ConfigMap with the settings of a digest."""
         return self._derived(f"conf-{digest[:_DIGEST]}")
@@ -175,9 +133,14 @@ class Names:
         """Return the name of a NetworkPolicy, for the part `cluster` or `clients` of the senders."""
         return self._derived(part)
 
+    @property
+    def domain(self) -> str:
+        """Return the domain of all hosts."""
+        return f"{self.service}.{self.cluster.namespace}.svc"
+
     def fqdn(self, host: str) -> str:
         """Return the name by which all pods resolve a host; their search path completes it."""
-        return f"{host}.{self.service}.{self.cluster.namespace}.svc"
+        return f"{host}.{self.domain}"
 
     def _derived(self, suffix: str) -> str:
         return derived_name(self.cluster.name, self.cluster.uid, suffix)
@@ -216,11 +179,9 @@ class ClusterState(MRClusterStatus):
     """A cluster's status.
 
     Attributes:
-        cluster_id: The ID of its HDFS; empty until the NameNode reported it.
         first_core_nodes: 0 until the first pod is submitted.
         replication: By the spec that the state follows; 0 before the first plan.
         next_transient: More than all that were ever used.
-        leaving: In the order in which they began to leave, at most `MAX_LEAVING`.
         load_percent: With the fields below a figure reported by the cluster's image, None without a recent report.
     """
 
@@ -251,16 +212,20 @@ def from_status(status: Mapping[str, Any] | None) -> ClusterState:
     """Return the state that a status holds; what another version wrote and this one cannot read is left out."""
     read = _CODEC.read(status)
     leaving = tuple(node for node in read.leaving if role_of(node.host) is not None)
-    unused = max((read.next_transient, *(number + 1 for number in _used(read.wanted_transient, leaving))))
-    return dataclasses.replace(read, leaving=leaving, next_transient=unused)
+    left = (number_of(node.host) for node in leaving if role_of(node.host) is Role.TRANSIENT)
+    used = (number + 1 for number in (*read.wanted_transient, *left))  # whatever the counter says
+    return dataclasses.replace(read, leaving=leaving, next_transient=max((read.next_transient, *used)))
 
 
 def to_status(state: ClusterState) -> dict[str, Any]:
     """Return the status as JSON, every field present, so that a merge patch clears what is gone."""
-    size = state.size and dataclasses.replace(
-        state.size, reason=status_codec.printable(state.size.reason, wire.MAX_SIZE_REASON)
+    size, printable = state.size, status_codec.printable
+    if size is not None:
+        size = dataclasses.replace(size, reason=printable(size.reason, wire.MAX_SIZE_REASON))
+    short = tuple(
+        condition.model_copy(update={"message": printable(condition.message, wire.MAX_MESSAGE)})
+        for condition in state.conditions
     )
-    short = tuple(map(_short, state.conditions))
     return _CODEC.write(dataclasses.replace(state, conditions=short, size=size, sizes=state.sizes[-wire.MAX_SIZES :]))
 
 
@@ -272,14 +237,3 @@ def without_free_parts(state: ClusterState) -> ClusterState:
 def without_figures(state: ClusterState) -> ClusterState:
     """Return the state without the figures of the cluster's image, as when its last report is old."""
     return dataclasses.replace(state, load_percent=None, slots=None, containers=None, applications=None, hdfs=None)
-
-
-def _used(wanted: tuple[int, ...], leaving: tuple[LeavingNode, ...]) -> tuple[int, ...]:
-    """Return numbers of transient nodes that must not be used again, whatever the counter says."""
-    left = (number_of(node.host) for node in leaving if role_of(node.host) is Role.TRANSIENT)
-    return (*wanted, *left)
-
-
-def _short(condition: base.Condition) -> base.Condition:
-    message = status_codec.printable(condition.message, wire.MAX_MESSAGE)
-    return condition if message == condition.message else condition.model_copy(update={"message": message})

@@ -32,8 +32,6 @@ _BLOCKED: Final = frozenset({errno.ECONNREFUSED, errno.ECONNRESET, errno.EHOSTUN
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Result:
-    """What the probe of an address has shown."""
-
     address: str
     at_s: float
     finding: Reason

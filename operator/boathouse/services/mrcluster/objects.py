@@ -5,9 +5,9 @@ need the object, and no others.
 """
 
 from collections.abc import Awaitable, Collection, Iterable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from boathouse.cluster import catalogue, errors, wire
+from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.mrcluster import names as cluster_names
 from boathouse.resources.mrcluster.names import Reason, Role
@@ -16,11 +16,10 @@ from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.writes import Writes, problem_of
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, role_of
-from boathouse.services.mrcluster.planning.observation import ClaimFacts
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
@@ -84,39 +83,22 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     if cluster.spec.network_policy == "None":
         return []
     first, last = daemons.APPLICATION_MASTER_PORTS
-    clients = [*({"port": port, "protocol": "TCP"} for port in daemons.CLIENT_PORTS)]
-    clients.append({"port": first, "endPort": last, "protocol": "TCP"})
-    itself = {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}
-    rules: list[list[Manifest]] = [
-        [{"from": [{"podSelector": itself}]}],
-        [
-            {"from": [{"podSelector": _clients(cluster)}], "ports": clients},
-            {"from": [_operator(cluster)], "ports": [{"port": daemons.CONTROL_PORT, "protocol": "TCP"}]},
-        ],
-    ]
-    return [_network_policy(cluster, part, ingress) for part, ingress in zip(_POLICIES, rules, strict=True)]
-
-
-def removed_policies(cluster: Cluster) -> Sequence[Manifest]:
-    """Return the NetworkPolicies that a cluster with another `networkPolicy` had, and this one has not."""
-    kept = {policy["metadata"]["name"] for policy in network_policies(cluster)}
-    policies = [_network_policy(cluster, part, []) for part in _POLICIES]
-    return [policy for policy in policies if policy["metadata"]["name"] not in kept]
-
-
-def _clients(cluster: Cluster) -> Manifest:
-    """Return the selector of pods of the cluster's namespace that may be clients; an empty one selects all."""
-    if cluster.spec.network_policy == "Namespace":
-        return {}
-    return {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
-
-
-def _operator(cluster: Cluster) -> Manifest:
-    """Return the peer that is the operator."""
-    return {
+    ports: list[Manifest] = [{"port": port, "protocol": "TCP"} for port in daemons.CLIENT_PORTS]
+    ports.append({"port": first, "endPort": last, "protocol": "TCP"})
+    by_type = {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
+    clients = {} if cluster.spec.network_policy == "Namespace" else by_type  # an empty selector selects all pods
+    operator = {
         "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.operator_namespace}},
         "podSelector": {"matchLabels": {names.APP_NAME: names.MANAGER, names.APP_COMPONENT: "operator"}},
     }
+    ingress: dict[str, list[Manifest]] = {
+        "cluster": [{"from": [{"podSelector": {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}}}]}],
+        "clients": [
+            {"from": [{"podSelector": clients}], "ports": ports},
+            {"from": [operator], "ports": [{"port": daemons.CONTROL_PORT, "protocol": "TCP"}]},
+        ],
+    }
+    return [_network_policy(cluster, part, ingress[part]) for part in _POLICIES]
 
 
 def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Manifest:
@@ -149,7 +131,7 @@ def has_claim(cluster: Cluster, host: str) -> bool:
     return data_volume is not None and not data_volume.empty_dir
 
 
-def claim(cluster: Cluster, host: str) -> dict[str, Any]:
+def claim(cluster: Cluster, host: str) -> Manifest:
     """Return the manifest of a host's claim; with `dataPolicy: Retain` it outlives the cluster.
 
     Raises:
@@ -158,30 +140,31 @@ def claim(cluster: Cluster, host: str) -> dict[str, Any]:
     data_volume = volume(cluster, host)
     if data_volume is None or data_volume.empty_dir:
         raise ValueError(f"{host} of the cluster {cluster.name} has no claim")
-    owned = cluster.spec.data_policy == "Delete"
-    described = metadata(cluster, Names(cluster).claim(host), owned=owned)
-    spec: dict[str, Any] = {
-        "accessModes": ["ReadWriteOnce"],
-        "resources": {"requests": {"storage": quantity.format_bytes(quantity.units(data_volume.size))}},
+    size, storage_class = quantity.format_bytes(quantity.units(data_volume.size)), data_volume.storage_class_name
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": metadata(cluster, Names(cluster).claim(host), owned=cluster.spec.data_policy == "Delete"),
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": size}},
+            **({} if storage_class is None else {"storageClassName": storage_class}),
+        },
     }
-    if data_volume.storage_class_name is not None:
-        spec["storageClassName"] = data_volume.storage_class_name
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": described, "spec": spec}
 
 
-def claim_facts(objects: rules.Storage, nodes: Iterable[model.Node], claim: str) -> ClaimFacts | None:
-    """Return the facts of a claim (namespace/name); None if it does not exist.
+def is_lost(storage: rules.Storage, nodes: Iterable[model.Node], claim: str) -> bool:
+    """Return whether no pod can ever mount a claim (namespace/name): its volume was on a node that does not exist.
 
-    A volume is tied if its node affinity names nodes, as that of a local volume does.
+    A volume is tied to nodes if its node affinity names them, as that of a local volume does.
     """
-    claim_view = objects.claims.get(claim)
-    if claim_view is None:
-        return None
-    volume = objects.volumes.get(claim_view.spec.volume_name) if claim_view.is_bound else None
+    claim_view = storage.claims.get(claim)
+    if claim_view is None or not claim_view.is_bound:
+        return False
+    volume = storage.volumes.get(claim_view.spec.volume_name)
     affinity = volume.spec.node_affinity if volume else None
-    if volume is None or affinity is None or affinity.required is None:
-        return ClaimFacts(is_bound=claim_view.is_bound)
-    return ClaimFacts(is_bound=True, is_tied=True, node_exists=any(rules.reaches(volume, node) for node in nodes))
+    is_tied = affinity is not None and affinity.required is not None
+    return volume is not None and is_tied and not any(rules.reaches(volume, node) for node in nodes)
 
 
 async def ensure_settings(cluster: Cluster, rendered: Rendered, writes: Writes) -> Problem | None:
@@ -196,12 +179,15 @@ async def ensure_claim(cluster: Cluster, host: str, writes: Writes) -> Problem |
 
 async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
     """Make the NetworkPolicies those of the spec, and create the Service; returns why they are not, or None."""
-    for policy in network_policies(cluster):
+    policies = {policy["metadata"]["name"]: policy for policy in network_policies(cluster)}
+    for policy in policies.values():
         problem = await _checked(writes.apply(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY))
         if problem is not None:
             return problem
-    for policy in removed_policies(cluster):
-        await writes.remove(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY)
+    for part in _POLICIES:
+        former = _network_policy(cluster, part, [])  # of a cluster with another `networkPolicy`
+        if former["metadata"]["name"] not in policies:
+            await writes.remove(catalogue.NETWORK_POLICIES, former, _NETWORK_POLICY)
     return await _checked(writes.ensure(catalogue.SERVICES, service(cluster), "service"))
 
 
@@ -213,14 +199,4 @@ async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Wr
 
 
 async def _checked(write: Awaitable[wire.Manifest | None]) -> Problem | None:
-    try:
-        existing = await write
-    except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy
-        return Problem(reason=Reason.WRITE_REFUSED, message=error.message)
-    return None if existing is None else _taken(existing)
-
-
-def _taken(existing: wire.Manifest) -> Problem:
-    kind, name = existing.get("kind", "object"), existing["metadata"]["name"]
-    message = f'there is a {kind} "{name}" that does not belong to this cluster: delete it'
-    return Problem(reason=Reason.NAME_TAKEN, message=message)
+    return await problem_of(write, refused=Reason.WRITE_REFUSED, taken=Reason.NAME_TAKEN, noun="cluster")

@@ -16,7 +16,7 @@ from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrcluster import objects, pods
 from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, host_of, number_of, role_of
-from boathouse.services.mrcluster.planning.observation import NodePod, Wanted
+from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse.services.mrcluster.pods import PodSettings
 from boathouse.services.mrcluster.scaling import Submission
 from boathouse_policies import koala, model
@@ -28,14 +28,14 @@ _ROLES: Final = (Role.MASTER, Role.CORE, Role.TRANSIENT)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodePods:
-    """Builds the pod of each host of a cluster.
+    """Builds the pods of a cluster's hosts. Running nodes take no orders: they are never suspended or started twice.
 
     Attributes:
-        rendered: The cluster's settings.
-        settings: Settings of the operator.
         may_format: Whether the written status never had an ID of HDFS: only then is an empty volume formatted.
     """
 
+    resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRCLUSTERS
+    control: ClassVar[None] = None
     cluster: Cluster
     rendered: Rendered
     settings: PodSettings
@@ -45,33 +45,16 @@ class NodePods:
         """Return the scheduler's name of a host's pod, `NAMESPACE/PODNAME`."""
         return model.TaskId(f"{self.cluster.namespace}/{Names(self.cluster).pod(host)}")
 
-    def build(self, host: str) -> dict[str, Any]:
-        """Return the manifest of a host's pod, without a node.
+    def host(self, task: model.TaskId) -> str:
+        """Return the host of a task; empty if no host has it."""
+        return Names(self.cluster).host(task.partition("/")[2]) or ""
 
-        Raises:
-            ValueError: No host has this name, or its daemons need more memory.
-        """
-        match role_of(host):
-            case Role.MASTER:
-                return pods.master_pod(self.cluster, self.rendered, self.settings, may_format=self.may_format)
-            case Role.CORE | Role.TRANSIENT as role:
-                return pods.worker_pod(self.cluster, host, role, self.rendered)
-            case _:
-                raise ValueError(f'"{host}" is not the name of a host of a cluster')
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class NodeFactory:
-    """Builds the pods of submitted nodes. Running nodes take no orders: they are never suspended or started twice.
-
-    Attributes:
-        hosts: Hosts by task.
-    """
-
-    resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRCLUSTERS
-    control: ClassVar[None] = None
-    pods: NodePods
-    hosts: Mapping[model.TaskId, str]
+    def manifest(self, host: str) -> dict[str, Any]:
+        """Return the manifest of a host's pod, without a node and without the leader's epoch."""
+        role = _role(host)
+        if role is Role.MASTER:
+            return pods.master_pod(self.cluster, self.rendered, self.settings, may_format=self.may_format)
+        return pods.worker_pod(self.cluster, host, role, self.rendered)
 
     def build(
         self,
@@ -80,12 +63,8 @@ class NodeFactory:
         node: model.NodeName | None,
         _expected: model.Resources | None = None,
     ) -> dict[str, Any]:
-        """Return the pod's manifest, without the leader's epoch; its size is that of the spec.
-
-        Raises:
-            ValueError: The daemons need more memory.
-        """
-        manifest = self.pods.build(self.hosts[task])
+        """Return the manifest of a task's pod; its size is that of the spec."""
+        manifest = self.manifest(self.host(task))
         if node is not None:
             manifest["spec"]["nodeName"] = node
         return manifest
@@ -99,21 +78,20 @@ class Nodes:
         roles: The class of each role that the cluster can have, without claims.
         classes: Those of the tasks, in the order in which they are served: master, core, transient.
         tasks: Hosts that have no node: those without a pod, and pods without a node.
-        factory: Builds their pods.
     """
 
     job: model.Job
     roles: Mapping[Role, model.TaskClass]
     classes: tuple[model.TaskClass, ...]
     tasks: tuple[model.Task, ...]
-    factory: NodeFactory
+    factory: NodePods
 
     def submission(self, constants: koala.Config) -> Submission:
         """Return the cluster as the policies know it."""
         stores = constants.policy is koala.Policy.GGDP or Role.TRANSIENT not in self.roles
         counts = {task_class.id: 0 for task_class in self.roles.values()}
-        for host in self.factory.hosts.values():
-            counts[self.roles[_role(host)].id] += 1
+        for task in self.tasks:
+            counts[self.roles[_role(self.factory.host(task.id))].id] += 1
         return Submission(
             job=self.job,
             classes=tuple(self.roles.values()),
@@ -123,34 +101,27 @@ class Nodes:
         )
 
 
-def of(pods: NodePods, wanted: Iterable[Wanted], nodes: Iterable[NodePod] = (), *, priority: int = 0) -> Nodes:
+def of(pods: NodePods, wanted: Iterable[str], nodes: Iterable[NodePod] = (), *, priority: int = 0) -> Nodes:
     """Return a cluster's nodes for the scheduler.
 
     `wanted` hosts shall have a pod and have none. Pods without a node must be submitted, too: they wait for a binding.
-
-    Raises:
-        ValueError: The daemons need more memory.
     """
     cluster = pods.cluster
     roles = {role: _class(pods, role) for role in _ROLES if cluster.spec.compute or role is not Role.TRANSIENT}
-    unplaced = {pod.host: pod.uid for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}
-    hosts = sorted({node.host for node in wanted} | unplaced.keys(), key=_order)
+    unplaced = {pod.host: model.PodUid(pod.uid) for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}
+    hosts = sorted({*wanted, *unplaced}, key=lambda host: (_ROLES.index(_role(host)), number_of(host)))
     classes = {host: _with_claim(cluster, roles[_role(host)], host) for host in hosts}
-    tasks = tuple(
-        model.Task(
-            id=pods.task(host),
-            task_class=classes[host].id,
-            index=number_of(host),
-            pod_uid=model.PodUid(unplaced[host]) if host in unplaced else None,
-        )
-        for host in hosts
-    )
     return Nodes(
-        job=_job(cluster, priority),
+        job=cluster.job(priority, weight=cluster.spec.weight),
         roles=roles,
         classes=tuple({task_class.id: task_class for task_class in classes.values()}.values()),
-        tasks=tasks,
-        factory=NodeFactory(pods=pods, hosts={pods.task(host): host for host in hosts}),
+        tasks=tuple(
+            model.Task(
+                id=pods.task(host), task_class=classes[host].id, index=number_of(host), pod_uid=unplaced.get(host)
+            )
+            for host in hosts
+        ),
+        factory=pods,
     )
 
 
@@ -165,21 +136,8 @@ def submit(target: scheduler.Scheduler, nodes: Nodes) -> None:
         target.submit(nodes.job, nodes.classes, nodes.tasks, nodes.factory)
 
 
-def _job(cluster: Cluster, priority: int) -> model.Job:
-    return model.Job(
-        id=model.JobId(cluster.uid),
-        queue=model.QueueName(cluster.queue),
-        submitted_s=cluster.created_s,
-        name=f"{cluster.namespace}/{cluster.name}",
-        namespace=model.NamespaceName(cluster.namespace),
-        priority=priority,
-        priority_class=cluster.priority_class,
-        weight=cluster.spec.weight,
-    )
-
-
 def _class(pods: NodePods, role: Role) -> model.TaskClass:
-    class_fields = manifests.pod_class(pods.build(host_of(role, 0)), own_labels={LABEL_HOST})
+    class_fields = manifests.pod_class(pods.manifest(host_of(role, 0)), own_labels={LABEL_HOST})
     class_fields["constraints"] = dataclasses.replace(class_fields["constraints"], claims=())
     return model.TaskClass(
         id=model.ClassId(f"{pods.cluster.uid}/{role}"),
@@ -193,25 +151,12 @@ def _class(pods: NodePods, role: Role) -> model.TaskClass:
 def _with_claim(cluster: Cluster, role_class: model.TaskClass, host: str) -> model.TaskClass:
     if not objects.has_claim(cluster, host):
         return role_class
-    claim = f"{cluster.namespace}/{Names(cluster).claim(host)}"
-    return dataclasses.replace(
-        role_class,
-        id=model.ClassId(f"{cluster.uid}/{host}"),
-        constraints=dataclasses.replace(role_class.constraints, claims=(claim,)),
-    )
+    constraints = dataclasses.replace(role_class.constraints, claims=(Names(cluster).claim_key(host),))
+    return dataclasses.replace(role_class, id=model.ClassId(f"{cluster.uid}/{host}"), constraints=constraints)
 
 
 def _role(host: str) -> Role:
-    """Return the role of a host.
-
-    Raises:
-        ValueError: No host has this name.
-    """
     role = role_of(host)
     if role is None:
         raise ValueError(f'"{host}" is not the name of a host of a cluster')
     return role
-
-
-def _order(host: str) -> tuple[int, int]:
-    return _ROLES.index(_role(host)), number_of(host)

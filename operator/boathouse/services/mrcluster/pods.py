@@ -23,7 +23,7 @@ from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrcluster import containers, daemons, model, objects, sizes
 from boathouse.services.mrcluster.containers import REFRESH
 from boathouse.services.mrcluster.files import USER_ID, Rendered
-from boathouse.services.mrcluster.model import Cluster, Names, Requests
+from boathouse.services.mrcluster.model import Cluster, Names
 from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse_task import cluster_contract, contract
 
@@ -48,18 +48,11 @@ _REFUSAL: Final = re.compile(
 )
 CRASHING: Final = "CrashLoopBackOff"
 _MAX_LOG: Final = 400
-_MAX_RESTARTS: Final = 1_000_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """Settings of the operator for the pods of clusters.
-
-    Attributes:
-        progress_url: URL of the progress endpoint for pods.
-        agent_image: The task image.
-        image_pull_secrets: Of the task image.
-    """
+    """Settings of the operator for the pods of clusters: the progress endpoint, the task image and its pull secrets."""
 
     progress_url: str
     agent_image: str
@@ -71,9 +64,19 @@ def _pod(
     cluster: Cluster, host: str, role: Role, rendered: Rendered, containers: list[Manifest], volumes: list[Manifest]
 ) -> Manifest:
     """Return a pod without a node, with the fields of the spec for pods. Its containers are those with Hadoop."""
+    metadata = objects.metadata(cluster, Names(cluster).pod(host)) | {
+        "annotations": {ANNOTATION_SETTINGS: rendered.digest}
+    }
+    metadata["labels"] |= {
+        names.APP_COMPONENT: role.value,
+        names.LABEL_QUEUE: cluster.queue,
+        names.LABEL_TASK_TYPE: role.value,
+        LABEL_HOST: host,
+        **({names.LABEL_APART: cluster.uid} if role is Role.CORE else {}),
+    }
     manifest = manifests.pod(
-        _metadata(cluster, host, role, rendered),
-        manifests.template(cluster.spec),
+        metadata,
+        cluster.spec,
         user_id=USER_ID,
         containers=containers,
         volumes=volumes,
@@ -98,19 +101,6 @@ def _pod(
     return manifest
 
 
-def _metadata(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Manifest:
-    metadata = objects.metadata(cluster, Names(cluster).pod(host))
-    metadata["labels"] |= {
-        names.APP_COMPONENT: role.value,
-        names.LABEL_QUEUE: cluster.queue,
-        names.LABEL_TASK_TYPE: role.value,
-        LABEL_HOST: host,
-        **({names.LABEL_APART: cluster.uid} if role is Role.CORE else {}),
-    }
-    metadata["annotations"] = {ANNOTATION_SETTINGS: rendered.digest}
-    return metadata
-
-
 def _apart(affinity: Manifest, cluster: Cluster) -> Manifest:
     """Return the affinity with what the label `apart` means to Boathouse, in words that cluster autoscalers know."""
     anti = affinity.get("podAntiAffinity", {})
@@ -132,9 +122,6 @@ def master_pod(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, m
     """Return the manifest, without a node.
 
     With `may_format` the status has never had an ID of HDFS: only then is an empty volume formatted.
-
-    Raises:
-        ValueError: The daemons need more memory.
     """
     heaps = sizes.heaps(cluster, Role.MASTER)
     hadoop = [
@@ -143,7 +130,15 @@ def master_pod(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, m
     ]
     containers.with_storage(hadoop[0], cluster)
     hadoop.append(containers.refresh(cluster, cluster_contract.TRANSIENT_LABEL))
-    manifest = _pod(cluster, model.MASTER, Role.MASTER, rendered, hadoop, _master_volumes(cluster, rendered))
+    volumes = [
+        containers.conf_volume(cluster, rendered),
+        containers.data_volume(cluster, model.MASTER),
+        containers.empty_volume(containers.TMP),
+        containers.empty_volume("checkpoint"),
+        containers.empty_volume("refresh", quantity.format_bytes(_REFRESH_BYTES)),
+        *manifests.endpoint_volumes(),
+    ]
+    manifest = _pod(cluster, model.MASTER, Role.MASTER, rendered, hadoop, volumes)
     spec = manifest["spec"]
     spec["containers"].append(_agent(cluster, settings))  # after the template: the user's variables are not for it
     weights = [*([_DAEMON_SHARE] * len(heaps.daemons)), _SMALL_SHARE, _SMALL_SHARE]
@@ -156,29 +151,22 @@ def master_pod(cluster: Cluster, rendered: Rendered, settings: PodSettings, *, m
 
 
 def _parts(cluster: Cluster, daemon: daemons.Daemon, *, may_format: bool) -> Manifest:
-    """Return the variables and mounts of a daemon."""
     match daemon:
         case daemons.NAME_NODE:
+            folder = daemons.NAME_MOUNT
             env = [
                 ("BOATHOUSE_CLUSTER_ID", cluster_id(cluster)),
                 ("BOATHOUSE_NAME_FOLDER", daemons.NAME_FOLDER),
                 ("BOATHOUSE_EXCLUDE_FILE", daemons.HDFS_EXCLUDE),
                 *([("BOATHOUSE_FORMAT", "1")] if may_format else []),
             ]
-            return {
-                "env": env,
-                "mounts": [containers.data_mount(path) for path in (daemons.NAME_MOUNT, daemons.AGENT_FOLDER)],
-            }
         case daemons.RESOURCE_MANAGER:
-            env = [("BOATHOUSE_EXCLUDE_FILE", daemons.YARN_EXCLUDE)]
-            return {
-                "env": env,
-                "mounts": [containers.data_mount(path) for path in (daemons.RM_STATE_FOLDER, daemons.AGENT_FOLDER)],
-            }
+            folder, env = daemons.RM_STATE_FOLDER, [("BOATHOUSE_EXCLUDE_FILE", daemons.YARN_EXCLUDE)]
         case daemons.CHECKPOINT:
             return {"mounts": [containers.mount("checkpoint", daemons.CHECKPOINT_FOLDER)]}
         case _:
             return {}
+    return {"env": env, "mounts": [containers.data_mount(folder), containers.data_mount(daemons.AGENT_FOLDER)]}
 
 
 def cluster_id(cluster: Cluster) -> str:
@@ -187,12 +175,11 @@ def cluster_id(cluster: Cluster) -> str:
 
 
 def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
-    service = f"{Names(cluster).service}.{cluster.namespace}.svc"
     spec = cluster_contract.AgentSpec(
         namespace=cluster.namespace,
         cluster_uid=cluster.uid,
         progress_url=settings.progress_url,
-        domain=service,
+        domain=Names(cluster).domain,
         has_compute=cluster.spec.compute,
         name_node_port=daemons.NAME_NODE_HTTP_PORT,
         resource_manager_port=daemons.RESOURCE_MANAGER_HTTP_PORT,
@@ -230,57 +217,31 @@ def _agent(cluster: Cluster, settings: PodSettings) -> Manifest:
     }
 
 
-def _master_volumes(cluster: Cluster, rendered: Rendered) -> list[Manifest]:
-    return [
-        containers.conf_volume(cluster, rendered),
-        containers.data_volume(cluster, model.MASTER),
-        containers.tmp_volume(),
-        containers.empty_volume("checkpoint"),
-        containers.empty_volume("refresh", quantity.format_bytes(_REFRESH_BYTES)),
-        *manifests.endpoint_volumes(),
-    ]
-
-
 def worker_pod(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Manifest:
-    """Return the manifest, without a node.
-
-    Raises:
-        ValueError: The daemons need more memory.
-    """
-    heaps = sizes.heaps(cluster, role)
-    requests = cluster.transient if role is Role.TRANSIENT else cluster.core
+    """Return the manifest, without a node."""
+    heaps, spec = sizes.heaps(cluster, role), cluster.spec
+    is_transient = role is Role.TRANSIENT
+    requests = cluster.transient if is_transient else cluster.core
+    scratch_bytes = quantity.units((spec.transient if is_transient else spec.core).scratch) if spec.compute else 0
+    offer = [  # from which the settings of a NodeManager say what it offers
+        (daemons.YARN_MEMORY_ENV, str(heaps.yarn_mb)),
+        (daemons.YARN_VCORES_ENV, str(-(-requests.cpu_milli // 1000))),
+        *([(daemons.LABELS_ENV, "config")] if is_transient else []),
+    ]
     hadoop = []
     for daemon, size in heaps.daemons.items():
         env, mounts = [], [containers.data_mount(daemons.BLOCKS_FOLDER)]
         if daemon is daemons.NODE_MANAGER:
-            env, mounts = _offer(role, requests, heaps.yarn_mb), [containers.mount(_LOCAL, daemons.LOCAL_FOLDER)]
+            env, mounts = offer, [containers.mount(_LOCAL, daemons.LOCAL_FOLDER)]
         hadoop.append(containers.daemon(cluster, host, daemon, size, env=env, mounts=mounts))
-    containers.with_storage(hadoop[0], cluster, _scratch_bytes(cluster, role))
+    containers.with_storage(hadoop[0], cluster, scratch_bytes)
     containers.with_cpu(hadoop, requests, [_CPU_WEIGHTS[daemon] for daemon in heaps.daemons])
-    return _pod(cluster, host, role, rendered, hadoop, _worker_volumes(cluster, host, role, rendered))
-
-
-def _offer(role: Role, requests: Requests, yarn_mb: int) -> list[tuple[str, str]]:
-    """Return the variables of a NodeManager from which its settings say what it offers."""
-    return [
-        (daemons.YARN_MEMORY_ENV, str(yarn_mb)),
-        (daemons.YARN_VCORES_ENV, str(-(-requests.cpu_milli // 1000))),
-        *([(daemons.LABELS_ENV, "config")] if role is Role.TRANSIENT else []),
-    ]
-
-
-def _worker_volumes(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> list[Manifest]:
-    data = [containers.data_volume(cluster, host)] if role is Role.CORE else []
-    scratch = quantity.format_bytes(_scratch_bytes(cluster, role))
-    local = [containers.empty_volume(_LOCAL, scratch)] if cluster.spec.compute else []
-    return [containers.conf_volume(cluster, rendered), containers.tmp_volume(), *data, *local]
-
-
-def _scratch_bytes(cluster: Cluster, role: Role) -> int:
-    if not cluster.spec.compute:
-        return 0
-    node = cluster.spec.transient if role is Role.TRANSIENT else cluster.spec.core
-    return quantity.units(node.scratch)
+    volumes = [containers.conf_volume(cluster, rendered), containers.empty_volume(containers.TMP)]
+    if role is Role.CORE:
+        volumes.append(containers.data_volume(cluster, host))
+    if spec.compute:
+        volumes.append(containers.empty_volume(_LOCAL, quantity.format_bytes(scratch_bytes)))
+    return _pod(cluster, host, role, rendered, hadoop, volumes)
 
 
 def node_pod(pod: facts.PodFacts) -> NodePod | None:
@@ -292,7 +253,7 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
         return None
     statuses = pod.status.container_statuses
     has_started = any(status.state.running or status.state.terminated for status in statuses)
-    life, created = pod_life.life_by_phase(pod, has_started=has_started), pod.metadata.creation_timestamp
+    life = pod_life.life_by_phase(pod, has_started=has_started)
     return NodePod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
@@ -304,24 +265,19 @@ def node_pod(pod: facts.PodFacts) -> NodePod | None:
         life=life,
         is_ready=life is PodLife.RUNNING and all(status.ready for status in statuses),
         settings=pod.metadata.annotations.get(ANNOTATION_SETTINGS, ""),
-        created_s=created.timestamp() if created else 0.0,
-        placed_s=pod_life.placed_s(pod) if pod.node_name else None,
         deleting_since_s=pod_life.deleting_since_s(pod),
         problem=_problem(pod) if life.is_live else None,
-        restarts=min(_MAX_RESTARTS, sum(status.restart_count for status in statuses)),
         resources=pod.resources,
     )
 
 
 def _problem(pod: facts.PodFacts) -> Problem | None:
     """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
-    refusal = _refusal(pod_life.container(pod, daemons.NAME_NODE.container))
     problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
-    return refusal or next(filter(None, problems), None)
+    return _refusal(pod_life.container(pod, daemons.NAME_NODE.container)) or next(filter(None, problems), None)
 
 
 def _crash(status: wire.ContainerStatus) -> Problem | None:
-    """Return how a container ends that ends again and again."""
     waiting, ended = status.state.waiting, status.last_state.terminated
     if waiting is None or waiting.reason != CRASHING or ended is None:
         return None

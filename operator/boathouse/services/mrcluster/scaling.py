@@ -21,12 +21,9 @@ AT_MAXIMUM: Final = "AtMaximum"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A cluster as the policies know it.
+    """A cluster as the policies know it, with how many tasks of each class are not placed.
 
-    Attributes:
-        worker: The class of the nodes that it grows by.
-        tasks: How many tasks of each class are not placed.
-        constants: Of its policy.
+    `worker` is the class of the nodes that it grows by.
     """
 
     job: model.Job
@@ -67,14 +64,10 @@ class Scaling:
 
     def submit(self, uid: ObjectUid, submission: Submission) -> None:
         """Publish a cluster if it is new or has changed."""
-        entry = self._entries.get(uid)
+        entry, job = self._entries.get(uid), submission.job
         if entry is not None and entry.submission == submission:
             return
-        if entry is None:
-            self._entries[uid] = _Entry(submission)
-        else:
-            entry.submission = submission
-        job = submission.job
+        self._entries.setdefault(uid, _Entry(submission)).submission = submission
         if self._koala is not None:
             self._koala.terms[job.id] = koala.Terms(config=submission.constants, worker=submission.worker)
         self._publisher.submitted(job, submission.classes, submission.tasks)
@@ -90,8 +83,11 @@ class Scaling:
             self._publish_load(entry, master, entry.load)
             return
         entry.target = None
-        if former is not None:  # else idle nodes would be set apart for it, and nodes asked back
-            self._publish_load(entry, master, _at_rest(former))
+        if former is not None:
+            # it takes part in no offer, and gives nothing back: else idle nodes would be set apart for it
+            kept, nodes = former.transient_nodes, former.nodes
+            at_rest = dataclasses.replace(former, most_nodes=nodes, least_transient_nodes=kept)
+            self._publish_load(entry, master, at_rest)
 
     def _publish_load(self, entry: _Entry, master: model.TaskId, load: koala.Cluster) -> None:
         progress = model.Progress(
@@ -141,8 +137,3 @@ class Scaling:
         entry = self._entries.pop(uid, None)
         if entry is not None:
             self._publisher.ended(entry.submission.job.id, succeeded=succeeded)
-
-
-def _at_rest(load: koala.Cluster) -> koala.Cluster:
-    """Return a cluster that takes part in no offer, and gives nothing back."""
-    return dataclasses.replace(load, most_nodes=load.nodes, least_transient_nodes=load.transient_nodes)

@@ -1,4 +1,7 @@
-"""How pods divide their memory, and sizes of YARN's nodes and containers that fit one another. Pure."""
+"""How pods divide their memory, and sizes of YARN's nodes and containers that fit one another. Pure.
+
+All functions raise a ValueError that says what to change if the daemons need more memory than a pod has.
+"""
 
 import dataclasses
 from collections.abc import Mapping
@@ -28,12 +31,7 @@ _MAP_MB: Final = 512
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Memory:
-    """Memory of a daemon in MiB.
-
-    Attributes:
-        limit_mib: Request and limit of its container.
-        heap_mib: Of its JVM.
-    """
+    """Memory of a daemon in MiB: request and limit of its container, and the heap of its JVM."""
 
     limit_mib: int
     heap_mib: int
@@ -41,11 +39,9 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Heaps:
-    """The memory of a pod.
+    """The memory of a pod by daemon, in the order of the containers.
 
-    Attributes:
-        daemons: By daemon, in the order of the containers.
-        yarn_mb: What a NodeManager offers to containers of applications; 0 without one.
+    `yarn_mb` is what a NodeManager offers to containers of applications; 0 without one.
     """
 
     daemons: Mapping[Daemon, Memory]
@@ -113,13 +109,9 @@ def _single(limit_mib: int) -> Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Memory in MiB.
+    """Memory in MiB that nodes offer to YARN, also if the cluster has none yet, and of its containers.
 
-    Attributes:
-        core_mb: What a core node offers.
-        transient_mb: What a transient node offers, also if the cluster has none yet.
-        am_mb: Size of an ApplicationMaster.
-        map_mb: Size of a map task, which is a slot; by default every node has room for one.
+    The size of a map task is a slot. By default every node has room for one.
     """
 
     core_mb: int
@@ -127,18 +119,9 @@ class Sizes:
     am_mb: int
     map_mb: int
 
-    @property
-    def largest_mb(self) -> int:
-        """Return what the largest node offers."""
-        return max(self.core_mb, self.transient_mb)
-
 
 def heaps(cluster: Cluster, role: Role) -> Heaps:
-    """Return how the pods of a role divide their memory.
-
-    Raises:
-        ValueError: The daemons need more.
-    """
+    """Return how the pods of a role divide their memory."""
     volume = cluster.spec.core.volume
     in_memory = role is Role.CORE and volume.empty_dir and volume.medium == "Memory"
     requests = {Role.MASTER: cluster.master, Role.CORE: cluster.core, Role.TRANSIENT: cluster.transient}[role]
@@ -151,11 +134,7 @@ def heaps(cluster: Cluster, role: Role) -> Heaps:
 
 
 def of(cluster: Cluster) -> Sizes:
-    """Return the sizes of a cluster with YARN: the user's, or defaults that fit.
-
-    Raises:
-        ValueError: The daemons need more, or a size is not a number.
-    """
+    """Return the sizes of a cluster with YARN: the user's, or defaults that fit."""
     core_mb = heaps(cluster, Role.CORE).yarn_mb
     transient_mb = heaps(cluster, Role.TRANSIENT).yarn_mb
     return Sizes(
@@ -170,9 +149,6 @@ def check(cluster: Cluster) -> None:
     """Refuse a cluster whose daemons or jobs have too little memory.
 
     An ApplicationMaster runs on a core node; a map needs room beside it, or on another node.
-
-    Raises:
-        ValueError: What to change.
     """
     heaps(cluster, Role.MASTER)
     heaps(cluster, Role.CORE)

@@ -13,7 +13,7 @@ from boathouse.services.mrcluster.kind import MRClusterKind
 
 def add(leader: LeaderServices) -> None:
     """Add the kind MRCluster with its routes and watches."""
-    kind = MRClusterKind(leader, asyncio.get_running_loop().call_later, leader.settings.hadoop)
+    kind = MRClusterKind(leader, asyncio.get_running_loop().call_later)
     leader.controllers.add(kind)
     leader.controllers.loops.append(kind.network.loop)
     scheduling = leader.scheduling

@@ -12,7 +12,6 @@ from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, R
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.status_codec import ConditionTable
-from boathouse.services.instruments import missing
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
@@ -110,7 +109,7 @@ def in_progress(
     return dataclasses.replace(state, reason=reason, conditions=conditions.conditions)
 
 
-def with_measurements(state: JobState, problem: missing.Problem | None, now_s: float) -> JobState:
+def with_measurements(state: JobState, problem: Problem | None, now_s: float) -> JobState:
     """Return the state with the condition `SignalsAvailable`, which a job has from its first problem on."""
     if state.finished or (problem is None and state.condition(ConditionType.SIGNALS_AVAILABLE) is None):
         return state

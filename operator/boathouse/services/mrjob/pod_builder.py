@@ -90,7 +90,7 @@ class PodBuilder:
         }
         return manifests.pod(
             metadata,
-            manifests.template(job.spec),
+            job.spec,
             user_id=_USER,
             containers=[self._container(task_type, resources)],
             volumes=self._volumes(task_type, resources),

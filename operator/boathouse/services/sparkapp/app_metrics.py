@@ -1,6 +1,6 @@
 """Count the attempts and the executors of SparkApps. No label holds an application's name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import prometheus_client as prometheus
 from prometheus_client import registry
@@ -21,7 +21,7 @@ class AppMetrics:
         self,
         target: registry.CollectorRegistry,
         scrape: metrics.ScrapeGauges,
-        executors: Callable[[], tuple[int, int]],
+        executors: Callable[[], Iterable[tuple[int, int]]],
     ) -> None:
         self._begun = prometheus.Counter(
             "boathouse_sparkapp_attempts", "Attempts of Spark applications that were begun", registry=target
@@ -40,7 +40,8 @@ class AppMetrics:
                 documentation="Executors of drivers by state",
                 labels=("state",),
                 read=lambda: {
-                    (state,): float(count) for state, count in zip(("pending", "running"), executors(), strict=True)
+                    ("pending",): float(sum(pending for pending, _ in executors())),
+                    ("running",): float(sum(running for _, running in executors())),
                 },
             )
         )

@@ -2,14 +2,14 @@
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final, Literal
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.resources.sparkapp.status import Attempt
+from boathouse.services.frame import status_codec
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.frame.status_codec import ConditionTable
 from boathouse.services.sparkapp.model import AppState
 from boathouse.services.sparkapp.observation import DriverPod, Observation
 
@@ -17,145 +17,128 @@ _NOT_REQUESTED: Final = (
     "the driver has requested no executors, so nothing is reserved for it any more: does the program create a "
     "SparkContext, and with the master that it is given?"
 )
+_Change = tuple[ConditionType, bool, str, str]
 
 
-def table(state: AppState, now_s: float) -> ConditionTable:
-    """Return the conditions of an application, to be changed."""
-    return ConditionTable(state.conditions, state.observed_generation, now_s, order=ConditionType)
+def _changed(state: AppState, now_s: float, *changes: _Change, **fields: Any) -> AppState:
+    return status_codec.with_conditions(state, now_s, ConditionType, changes, **fields)
 
 
-def _admit(state: AppState, conditions: ConditionTable) -> None:
-    conditions.set(ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}")
+def _admitted(state: AppState) -> _Change:
+    return ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {state.queue}"
 
 
 def refused(state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
     """Return the pending state of an invalid resource; the cause may be corrected in another object."""
     if state.is_finished:
         return state
-    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
-    conditions = table(state, now_s)
-    conditions.set(ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    return dataclasses.replace(state, conditions=conditions.conditions)
+    why = (ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return _changed(state, now_s, why, observed_generation=generation, reason=refusal.reason)
 
 
 def begun(state: AppState, now_s: float) -> AppState:
     """Return the state of an application whose next attempt may start."""
-    conditions = table(state, now_s)
-    _admit(state, conditions)
-    if state.condition(ConditionType.SUSPENDED) is not None:
-        conditions.set(ConditionType.SUSPENDED, False, names.Reason.RESUMED, "")
-    waits = f"attempt {state.attempt} has no node yet"
-    conditions.set(
-        ConditionType.SCHEDULED, False, names.Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet"
+    was_suspended = state.condition(ConditionType.SUSPENDED) is not None
+    evaluated, waits = "not evaluated by the scheduler yet", f"attempt {state.attempt} has no node yet"
+    return _changed(
+        state,
+        now_s,
+        _admitted(state),
+        *([(ConditionType.SUSPENDED, False, names.Reason.RESUMED, "")] if was_suspended else []),
+        (ConditionType.SCHEDULED, False, names.Reason.PENDING_EVALUATION, evaluated),
+        (ConditionType.RUNNING, False, Reason.DRIVER_STARTING, waits),
+        (ConditionType.EXECUTORS_READY, False, Reason.WAITING_FOR_EXECUTORS, waits),
     )
-    conditions.set(ConditionType.RUNNING, False, Reason.DRIVER_STARTING, waits)
-    conditions.set(ConditionType.EXECUTORS_READY, False, Reason.WAITING_FOR_EXECUTORS, waits)
-    return dataclasses.replace(state, conditions=conditions.conditions)
 
 
 def in_progress(observation: Observation, state: AppState, pod: DriverPod | None, *, has_requested: bool) -> AppState:
     """Return the state with the conditions of an attempt in progress."""
-    conditions, reason = table(state, observation.now_s), ""
-    if not state.holds(ConditionType.ADMITTED):
-        _admit(state, conditions)
+    changes, reason = [] if state.holds(ConditionType.ADMITTED) else [_admitted(state)], ""
     if pod is None or pod.state is PodLife.UNPLACED:
-        why = observation.obstacle or observation.diagnosis
-        if why is not None:
+        if why := observation.obstacle or observation.diagnosis:
             reason = why.reason
-            conditions.set(ConditionType.SCHEDULED, False, why.reason, why.message)
+            changes.append((ConditionType.SCHEDULED, False, reason, why.message))
     else:
-        conditions.set(ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}")
+        placed = f"the driver is on node {pod.node}"
+        changes.append((ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, placed))
     if pod is not None and pod.state is PodLife.RUNNING:
-        conditions.set(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}")
-        reason = _executors(observation, state, conditions, has_requested=has_requested)
-        _set_overridden(state, conditions, observation.report.overridden)
+        _, is_ready, why_not, _ = ready = _executors(observation, state, has_requested=has_requested)
+        reason = "" if is_ready else why_not
+        changes += [(ConditionType.RUNNING, True, Reason.DRIVER_RUNNING, f"attempt {state.attempt}"), ready]
+        changes += _overridden(state, observation.report.overridden)
     elif pod is not None and pod.problem is not None:
         reason = pod.problem.reason
-        conditions.set(ConditionType.RUNNING, False, pod.problem.reason, pod.problem.message)
-    return dataclasses.replace(state, reason=reason, conditions=conditions.conditions)
+        changes.append((ConditionType.RUNNING, False, reason, pod.problem.message))
+    return _changed(state, observation.now_s, *changes, reason=reason)
 
 
-def _executors(observation: Observation, state: AppState, conditions: ConditionTable, *, has_requested: bool) -> str:
-    """Set whether the minimum of executors runs, or has run; return the reason if it does not."""
+def _executors(observation: Observation, state: AppState, *, has_requested: bool) -> _Change:
     running, minimum = observation.executors.running, observation.app.minimum
     if running >= minimum or state.holds(ConditionType.EXECUTORS_READY):
-        conditions.set(ConditionType.EXECUTORS_READY, True, Reason.MINIMUM_RUNNING, f"at least {minimum}")
-        return ""
-    reason = Reason.WAITING_FOR_EXECUTORS if has_requested else Reason.NO_EXECUTORS_REQUESTED
-    message = f"{running} of {minimum} run" if has_requested else _NOT_REQUESTED
-    conditions.set(ConditionType.EXECUTORS_READY, False, reason, message)
-    return reason
+        return ConditionType.EXECUTORS_READY, True, Reason.MINIMUM_RUNNING, f"at least {minimum}"
+    if has_requested:
+        return ConditionType.EXECUTORS_READY, False, Reason.WAITING_FOR_EXECUTORS, f"{running} of {minimum} run"
+    return ConditionType.EXECUTORS_READY, False, Reason.NO_EXECUTORS_REQUESTED, _NOT_REQUESTED
 
 
-def _set_overridden(state: AppState, conditions: ConditionTable, keys: Sequence[str] | None) -> None:
+def _overridden(state: AppState, keys: Sequence[str] | None) -> list[_Change]:
     if keys:
         message = f"the program sets {', '.join(keys)} itself: set them in spec or spec.sparkConf instead"
-        conditions.set(ConditionType.CONFIG_OVERRIDDEN, True, Reason.PROPERTIES_CHANGED_IN_PROGRAM, message)
-    elif keys is not None and state.condition(ConditionType.CONFIG_OVERRIDDEN) is not None:
-        conditions.set(ConditionType.CONFIG_OVERRIDDEN, False, Reason.DRIVER_RUNNING, "")
+        return [(ConditionType.CONFIG_OVERRIDDEN, True, Reason.PROPERTIES_CHANGED_IN_PROGRAM, message)]
+    if keys is not None and state.condition(ConditionType.CONFIG_OVERRIDDEN) is not None:
+        return [(ConditionType.CONFIG_OVERRIDDEN, False, Reason.DRIVER_RUNNING, "")]
+    return []
 
 
 def restarting(state: AppState, ended: Attempt, now_s: float, wait_s: float) -> AppState:
     """Return the state between two attempts."""
-    conditions = table(state, now_s)
     why = f"attempt {ended.number} ended: {ended.reason or 'it succeeded'}; the next starts in {wait_s:.0f} s or later"
-    conditions.set(ConditionType.SCHEDULED, False, Reason.RESTARTING, why)
-    conditions.set(ConditionType.RUNNING, False, Reason.RESTARTING, ended.message or why)
-    conditions.set(ConditionType.EXECUTORS_READY, False, Reason.RESTARTING, "")
-    return dataclasses.replace(
+    return _changed(
         state,
+        now_s,
+        (ConditionType.SCHEDULED, False, Reason.RESTARTING, why),
+        (ConditionType.RUNNING, False, Reason.RESTARTING, ended.message or why),
+        (ConditionType.EXECUTORS_READY, False, Reason.RESTARTING, ""),
         phase="Restarting",
         reason=ended.reason or str(Reason.RESTARTING),
         failures=dataclasses.replace(state.failures, retry_s=now_s + wait_s),
-        conditions=conditions.conditions,
     )
 
 
-def suspended(state: AppState, now_s: float, *, live: int) -> AppState:
-    """Return the state of an application that may not run."""
-    conditions = table(state, now_s)
-    ending = "; its driver has not ended yet" if live else ""
-    _admit(state, conditions)
-    conditions.set(
-        ConditionType.SUSPENDED,
-        True,
-        names.Reason.SUSPENDED,
-        f"spec.suspend is true: set it to false to resume{ending}",
-    )
-    for condition_type in (ConditionType.SCHEDULED, ConditionType.RUNNING, ConditionType.EXECUTORS_READY):
-        conditions.set(condition_type, False, names.Reason.SUSPENDED, "")
-    return dataclasses.replace(
+def suspended(state: AppState, now_s: float, *, is_live: bool) -> AppState:
+    """Return the state of an application that may not run; `is_live`: a driver has not ended yet."""
+    ending = "; its driver has not ended yet" if is_live else ""
+    message = f"spec.suspend is true: set it to false to resume{ending}"
+    return _changed(
         state,
+        now_s,
+        _admitted(state),
+        (ConditionType.SUSPENDED, True, names.Reason.SUSPENDED, message),
+        (ConditionType.SCHEDULED, False, names.Reason.SUSPENDED, ""),
+        (ConditionType.RUNNING, False, names.Reason.SUSPENDED, ""),
+        (ConditionType.EXECUTORS_READY, False, names.Reason.SUSPENDED, ""),
         phase="Suspended",
         reason=str(names.Reason.SUSPENDED),
         start_s=None,
         failures=dataclasses.replace(state.failures, retry_s=None),
-        conditions=conditions.conditions,
     )
 
 
-def succeeded(state: AppState, now_s: float) -> AppState:
-    """Return the state of an application whose driver ended well."""
-    return _finished(state, now_s, "Succeeded", "", f"attempt {state.attempt} succeeded")
-
-
-def failed(state: AppState, now_s: float, reason: str, message: str) -> AppState:
-    """Return the state of an application that is not started again."""
-    return _finished(state, now_s, "Failed", reason, message)
-
-
-def _finished(state: AppState, now_s: float, phase: str, reason: str, message: str) -> AppState:
-    conditions, is_success = table(state, now_s), phase == "Succeeded"
-    why = str(names.Reason.SUCCEEDED) if is_success else reason
-    conditions.set(ConditionType.RUNNING, False, names.Reason.JOB_FINISHED, "")
-    conditions.set(ConditionType.EXECUTORS_READY, False, names.Reason.JOB_FINISHED, "")
-    conditions.set(ConditionType.SUCCEEDED, is_success, why, message)
-    conditions.set(ConditionType.FAILED, not is_success, why, "" if is_success else message)
-    return dataclasses.replace(
+def finished(
+    state: AppState, now_s: float, phase: Literal["Succeeded", "Failed"], reason: str, message: str
+) -> AppState:
+    """Return the last state of an application."""
+    is_success = phase == "Succeeded"
+    why = names.Reason.SUCCEEDED if is_success else reason
+    return _changed(
         state,
-        phase="Succeeded" if is_success else "Failed",
+        now_s,
+        (ConditionType.RUNNING, False, names.Reason.JOB_FINISHED, ""),
+        (ConditionType.EXECUTORS_READY, False, names.Reason.JOB_FINISHED, ""),
+        (ConditionType.SUCCEEDED, is_success, why, message),
+        (ConditionType.FAILED, not is_success, why, "" if is_success else message),
+        phase=phase,
         reason=reason,
         completion_s=now_s,
         failures=dataclasses.replace(state.failures, retry_s=None),
-        conditions=conditions.conditions,
     )

@@ -7,6 +7,7 @@ from boathouse.resources import names
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
 from boathouse.resources.sparkapp.status import Attempt
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.model import AppState
 from boathouse.services.sparkapp.observation import DriverPod, Observation
@@ -20,7 +21,6 @@ takes minutes to create its SparkContext."""
 PROMISE_S: Final = 600.0
 """How long after the start of its driver room is reserved for executors of the minimum that it has not requested yet,
 whatever the timeouts of the application: a driver may request one that fits nowhere, and then none any more."""
-_OUT_OF_MEMORY: Final = "OOMKilled"
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 
 
@@ -33,7 +33,7 @@ def ending_of_current(observation: Observation, state: AppState) -> Attempt | No
         return _infrastructure(observation, state, None, Reason.DRIVER_LOST, message) if was_there else None
     match pod.state:
         case PodLife.SUCCEEDED:
-            return _ended(observation, state, pod, cause=None)
+            return ended(observation, state, pod, cause=None)
         case PodLife.FAILED:
             return _failed(observation, state, pod)
         case PodLife.UNPLACED | PodLife.STARTING | PodLife.RUNNING:
@@ -52,47 +52,43 @@ def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
     return deleting_since_s + observation.app.spec.timeouts.driver_lost_seconds
 
 
-def counted(observation: Observation, state: AppState, ended: Attempt) -> AppState:
+def counted(observation: Observation, state: AppState, end: Attempt) -> AppState:
     """Return the state with an attempt that ended, and with its failure counted.
 
     The stages and tasks that the driver reported last, up to ten seconds before its end, are over.
     """
-    reset = (
-        ended.start_s is not None
-        and observation.now_s - ended.start_s >= observation.app.spec.restart_policy.reset_after_seconds
-    )
-    failures = wire.FailureCounts(retry_s=state.failures.retry_s) if reset else state.failures
-    others = (attempt for attempt in state.past_attempts if attempt.number != ended.number)
+    reset_s, minimum = observation.app.spec.restart_policy.reset_after_seconds, observation.app.minimum
+    is_reset = end.start_s is not None and observation.now_s - end.start_s >= reset_s
+    failures = wire.FailureCounts(retry_s=state.failures.retry_s) if is_reset else state.failures
+    others = (attempt for attempt in state.past_attempts if attempt.number != end.number)
     return dataclasses.replace(
         state,
-        executors=wire.ExecutorCounts(
-            minimum=observation.app.minimum, failed=state.executors.failed if state.executors else 0
-        ),
+        executors=wire.ExecutorCounts(minimum=minimum, failed=state.executors.failed if state.executors else 0),
         stages=None,
         tasks=None,
-        progress_percent=100 if ended.cause is None else None,
-        past_attempts=(*others, ended)[-wire.MAX_ATTEMPTS_KEPT :],
+        progress_percent=100 if end.cause is None else None,
+        past_attempts=(*others, end)[-wire.MAX_ATTEMPTS_KEPT :],
         failures=dataclasses.replace(
             failures,
-            application=failures.application + (ended.cause == "Application"),
-            infrastructure=failures.infrastructure + (ended.cause == "Infrastructure"),
+            application=failures.application + (end.cause == "Application"),
+            infrastructure=failures.infrastructure + (end.cause == "Infrastructure"),
         ),
     )
 
 
-def retry_after_s(observation: Observation, state: AppState, ended: Attempt) -> float | None:
+def retry_after_s(observation: Observation, state: AppState, end: Attempt) -> float | None:
     """Return how long to wait before the next attempt; None if there is none.
 
     An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
     """
     policy = observation.app.spec.restart_policy
-    if ended.cause is None:
+    if end.cause is None:
         return float(policy.on_failure_retry_interval) if policy.type == "Always" else None
-    if ended.cause == "Application":
+    if end.cause == "Application":
         failures, limit = state.failures.application, policy.on_failure_retries
     else:
         failures, limit = state.failures.infrastructure, policy.on_infrastructure_failure_retries
-    is_repeatable = ended.cause == "Infrastructure" and ended.start_s is None
+    is_repeatable = end.cause == "Infrastructure" and end.start_s is None
     if failures > limit or (policy.type == "Never" and not is_repeatable):
         return None
     doubled = policy.on_failure_retry_interval * 2.0 ** min(failures - 1, 30)
@@ -105,17 +101,21 @@ def _failed(observation: Observation, state: AppState, pod: DriverPod) -> Attemp
         return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
     if ending.is_infrastructure:
         return _infrastructure(observation, state, pod, ending.reason, ending.message)
-    reason = names.Reason.OOM_KILLED if ending.reason == _OUT_OF_MEMORY else Reason.APPLICATION_FAILED
-    message = ending.message or f"the driver ended with exit code {ending.exit_code}"
-    return _ended(
-        observation, state, pod, cause="Application", reason=reason, message=message, exit_code=ending.exit_code
+    return ended(
+        observation,
+        state,
+        pod,
+        cause="Application",
+        reason=names.Reason.OOM_KILLED if ending.reason == pod_life.OOM_KILLED else Reason.APPLICATION_FAILED,
+        message=ending.message or f"the driver ended with exit code {ending.exit_code}",
+        exit_code=ending.exit_code,
     )
 
 
 def _lost(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
     if pod.node_gone:
         return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
-    if pod.deleting_since_s is None or not is_over(observation, pod):
+    if not is_over(observation, pod):
         return None
     waited_s = observation.app.spec.timeouts.driver_lost_seconds
     message = f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
@@ -123,37 +123,30 @@ def _lost(observation: Observation, state: AppState, pod: DriverPod) -> Attempt 
 
 
 def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
-    timeouts = observation.app.spec.timeouts
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
     if pod.state is PodLife.STARTING:
-        return _not_started(observation, state, pod)
+        return _not_started(observation, state, pod, observation.now_s - pod.placed_s)
+    executors, minimum = observation.executors, observation.app.minimum
+    limit_s = observation.app.spec.timeouts.executor_start_seconds
     since_s = pod.started_s if pod.state is PodLife.RUNNING else None
-    is_late = since_s is not None and 0 < timeouts.executor_start_seconds <= observation.now_s - since_s
-    requested = observation.executors.pending + observation.executors.running > 0
-    if not is_late or not requested or observation.executors.running >= observation.app.minimum or _were_ready(state):
+    is_late = since_s is not None and 0 < limit_s <= observation.now_s - since_s
+    has_requested = executors.pending + executors.running > 0
+    was_ready = state.holds(ConditionType.EXECUTORS_READY)  # later losses of executors are the driver's to replace
+    if not is_late or not has_requested or executors.running >= minimum or was_ready:
         return None
-    message = (
-        f"{observation.executors.running} of {observation.app.minimum} executors run "
-        f"{timeouts.executor_start_seconds} s after the driver started (timeouts.executorStartSeconds)"
-    )
+    why = f"{limit_s} s after the driver started (timeouts.executorStartSeconds)"
+    message = f"{executors.running} of {minimum} executors run {why}"
     return _infrastructure(observation, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
 
 
-def _not_started(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
-    waited_s = observation.now_s - (pod.placed_s or observation.now_s)
-    problem = pod.problem
+def _not_started(observation: Observation, state: AppState, pod: DriverPod, waited_s: float) -> Attempt | None:
+    problem, missing_s = pod.problem, observation.app.defaults.missing_object_timeout_seconds
     if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
         message = f"{problem.message}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
-        return _ended(
-            observation, state, pod, cause="Application", reason=names.Reason.IMAGE_PULL_FAILED, message=message
-        )
-    if (
-        problem is not None
-        and problem.reason in _MISSING
-        and waited_s >= observation.app.defaults.missing_object_timeout_seconds
-    ):
-        return _ended(observation, state, pod, cause="Application", reason=problem.reason, message=problem.message)
+        return ended(observation, state, pod, cause="Application", reason=problem.reason, message=message)
+    if problem is not None and problem.reason in _MISSING and waited_s >= missing_s:
+        return ended(observation, state, pod, cause="Application", reason=problem.reason, message=problem.message)
     limit_s = observation.app.spec.timeouts.driver_start_seconds
     if not 0 < limit_s <= waited_s:
         return None
@@ -162,18 +155,13 @@ def _not_started(observation: Observation, state: AppState, pod: DriverPod) -> A
     return _infrastructure(observation, state, pod, Reason.DRIVER_START_TIMEOUT, message)
 
 
-def _were_ready(state: AppState) -> bool:
-    """Later losses of executors are the driver's to replace."""
-    return state.holds(ConditionType.EXECUTORS_READY)
-
-
 def _infrastructure(
     observation: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
 ) -> Attempt:
-    return _ended(observation, state, pod, cause="Infrastructure", reason=reason, message=message)
+    return ended(observation, state, pod, cause="Infrastructure", reason=reason, message=message)
 
 
-def _ended(
+def ended(
     observation: Observation,
     state: AppState,
     pod: DriverPod | None,
@@ -183,6 +171,7 @@ def _ended(
     message: str = "",
     exit_code: int | None = None,
 ) -> Attempt:
+    """Return the end of an attempt, by default its success."""
     ended_s = pod.ended_s if pod else None
     return Attempt(
         number=state.attempt,

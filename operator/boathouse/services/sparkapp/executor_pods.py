@@ -17,7 +17,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import Later
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp import pod_reader
-from boathouse.services.sparkapp.pod_reader import AppPod
+from boathouse.services.sparkapp.observation import AppPod
 
 LABEL_ROLE: Final = "spark-role"
 """Set by Spark on all pods of an application."""
@@ -35,25 +35,14 @@ class _Executor:
 
 @dataclasses.dataclass(slots=True)
 class _Children:
-    """The executors of a driver.
+    """The executors of a driver by name, and how many of them run, and how many do not.
 
-    Attributes:
-        pods: Those that exist, by name.
-        gone: Those that ended or were deleted since they were taken last, by UID.
-        counts: How many run, and how many do not.
+    `gone` are those that ended or were deleted since they were taken last, by UID.
     """
 
     pods: dict[str, _Executor] = dataclasses.field(default_factory=dict)
     gone: dict[str, AppPod] = dataclasses.field(default_factory=dict)
     counts: collections.Counter[bool] = dataclasses.field(default_factory=collections.Counter)
-
-    def put(self, name: str, pod: _Executor | None) -> None:
-        before = self.pods.pop(name, None)
-        if before is not None:
-            self.counts[before.is_running] -= 1
-        if pod is not None:
-            self.pods[name] = pod
-            self.counts[pod.is_running] += 1
 
 
 class ExecutorPods:
@@ -61,7 +50,7 @@ class ExecutorPods:
 
     def __init__(self, on_change: Callable[[str, str], None], later: Later) -> None:
         self._on_change, self._later = on_change, later
-        self._by_driver: dict[_Owner, _Children] = {}
+        self._by_driver: dict[_Owner, _Children] = collections.defaultdict(_Children)
         self._failed: collections.Counter[_Owner] = collections.Counter()
         self._followed: dict[_Owner, ObjectUid] = {}
         self._of_app: dict[ObjectUid, set[_Owner]] = {}
@@ -69,33 +58,31 @@ class ExecutorPods:
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Handle a watch event of a pod that uses resources."""
-        match change:
-            case store.Added(new=pod) | store.Modified(new=pod):
-                owner = _owner(pod)
-                if owner is not None:
-                    executor = pod_reader.of_executor(pod)
-                    entry = _Executor(
-                        executor,
-                        pod.status.phase == "Running" and executor.state.is_live,
-                        pod.metadata.deletion_timestamp is not None,
-                    )
-                    self._put(owner, pod.metadata.name, entry)
-            case store.Deleted(old=pod):
-                owner = _owner(pod)
-                if owner is not None:
-                    gone = self._by_driver.setdefault(owner, _Children()).gone
-                    gone.setdefault(pod.metadata.uid, pod_reader.ended(pod_reader.of_executor(pod)))
-                    self._put(owner, pod.metadata.name, None)
+        pod = store.subject(change)
+        owner = _owner(pod)
+        if owner is None:
+            return
+        executor = pod_reader.of_executor(pod)
+        if isinstance(change, store.Deleted):
+            self._by_driver[owner].gone.setdefault(executor.uid, pod_reader.ended(executor))
+            self._put(owner, executor.name, None)
+        else:
+            is_running = pod.status.phase == "Running" and executor.state.is_live
+            is_deleted = pod.metadata.deletion_timestamp is not None
+            self._put(owner, executor.name, _Executor(executor, is_running, is_deleted))
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Count an executor that failed: each is shown as added once, unless its driver deleted it before."""
-        if isinstance(change, store.Added) and change.new.status.phase == "Failed":
-            owner = _owner(change.new) if pod_reader.of_executor(change.new).state is PodLife.FAILED else None
-            if owner is not None and change.new.metadata.deletion_timestamp is None:
-                self._failed[owner] += 1
-                gone = self._by_driver.setdefault(owner, _Children()).gone
-                gone[change.new.metadata.uid] = pod_reader.of_executor(change.new)
-                self._notify_later(owner)
+        pod = store.subject(change)
+        is_shown = isinstance(change, store.Added) and pod.status.phase == "Failed"
+        owner = _owner(pod) if is_shown and pod.metadata.deletion_timestamp is None else None
+        if owner is None:
+            return
+        executor = pod_reader.of_executor(pod)
+        if executor.state is PodLife.FAILED:
+            self._failed[owner] += 1
+            self._by_driver[owner].gone[executor.uid] = executor
+            self._notify_later(owner)
 
     def follow(self, namespace: str, driver_uid: str, *, app: ObjectUid, failed: int) -> None:
         """Begin with so many executors of a driver that failed before this process, unless that was said before.
@@ -149,11 +136,17 @@ class ExecutorPods:
         live = ((name, executor.pod.uid) for name, executor in pods.items() if not executor.is_deleted)
         return tuple(itertools.islice(live, most))
 
-    def _put(self, owner: _Owner, name: str, pod: _Executor | None) -> None:
-        children = self._by_driver.setdefault(owner, _Children())
-        if children.pods.get(name) == pod:
+    def _put(self, owner: _Owner, name: str, executor: _Executor | None) -> None:
+        children = self._by_driver[owner]
+        before = children.pods.get(name)
+        if before == executor:
             return
-        children.put(name, pod)
+        if before is not None:
+            del children.pods[name]
+            children.counts[before.is_running] -= 1
+        if executor is not None:
+            children.pods[name] = executor
+            children.counts[executor.is_running] += 1
         self._notify_later(owner)
 
     def _notify_later(self, owner: _Owner) -> None:

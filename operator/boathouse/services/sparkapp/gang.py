@@ -26,18 +26,11 @@ from boathouse_policies import model, run_times
 
 _OF_SPARK: Final = ("spark-app-selector", "spark-role", "spark-exec-id")
 """Labels by which a driver knows its executors, and takes pods for these."""
-_KEPT: Final = frozenset(
-    {
-        "schedulerName",
-        "nodeSelector",
-        "affinity",
-        "tolerations",
-        "priorityClassName",
-        "securityContext",
-        "enableServiceLinks",
-        "restartPolicy",
-    }
+_KEPT: Final = (
+    *("schedulerName", "nodeSelector", "affinity", "tolerations", "priorityClassName", "securityContext"),
+    *("enableServiceLinks", "restartPolicy"),
 )
+_KEPT_OF_CONTAINERS: Final = ("name", "image", "resources", "securityContext")
 
 
 def resized(app: App, memory_bytes: int) -> App:
@@ -55,10 +48,7 @@ def resized(app: App, memory_bytes: int) -> App:
     heaps = range(1, sizing.mebibytes(app.conf.get(sizing.HEAP, sizing.DEFAULT_MEMORY)) + 1)
     heap = bisect.bisect_right(heaps, memory_bytes, key=lambda heap: _requests(app, heap).memory_bytes)
     return dataclasses.replace(
-        app,
-        conf={**app.conf, sizing.HEAP: f"{heap}m"},
-        executor=_requests(app, heap),
-        ideal_executor=app.executor,
+        app, conf={**app.conf, sizing.HEAP: f"{heap}m"}, executor=_requests(app, heap), ideal_executor=app.executor
     )
 
 
@@ -87,24 +77,20 @@ def placeholder(manifest: Manifest) -> Manifest:
             **{field: value for field, value in spec.items() if field in _KEPT},
             "automountServiceAccountToken": False,
             "terminationGracePeriodSeconds": 0,
-            "containers": [_placeholder_container(container) for container in spec["containers"]],
+            "containers": [
+                {**{field: container[field] for field in _KEPT_OF_CONTAINERS}, "command": ["true"]}
+                for container in spec["containers"]
+            ],
             **({"volumes": claims} if claims else {}),
         },
     }
 
 
-def _placeholder_container(container: Manifest) -> Manifest:
-    kept = {field: container[field] for field in ("name", "image", "resources", "securityContext")}
-    return {**kept, "command": ["true"]}
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Gang:
-    """The scheduler's input for an attempt.
+    """The scheduler's input for an attempt: the driver, also while it runs, and the executors that are expected.
 
-    Attributes:
-        tasks: The driver, also while it runs, and the executors that are expected.
-        stage: The executors, for learning their run times; None if they have all their memory always.
+    `stage` is for learning the executors' run times; None if they have all their memory always.
     """
 
     job: model.Job
@@ -130,11 +116,7 @@ class DriverFactory:
         node: model.NodeName | None,
         expected: model.Resources | None = None,
     ) -> dict[str, Any]:
-        """Return the manifest of the driver's pod, without the fence's epoch.
-
-        Raises:
-            ValueError: The executors cannot have as little memory as was chosen.
-        """
+        """Return the manifest of the driver's pod, without the fence's epoch."""
         app = self.app if expected is None else resized(self.app, expected.memory_bytes)
         manifest = pods.driver(app, self.attempt)
         if node is not None:
@@ -148,9 +130,7 @@ class DriverFactory:
 
     def build_placeholder(self, *, is_driver: bool) -> dict[str, Any]:
         """Return what stands for the driver or for an executor while they wait for nodes, without a name."""
-        if is_driver:
-            return placeholder(pods.driver(self.app, self.attempt))
-        return placeholder(pods.trial_executor(self.app, self.attempt))
+        return placeholder((pods.driver if is_driver else pods.trial_executor)(self.app, self.attempt))
 
 
 def of(
@@ -170,7 +150,7 @@ def of(
     The minimum is 0 once the reservation of executors expired. `driver_uid` is that of a driver's pod that has no node
     yet. The estimates are of the executors' run times. The driver runs as long as they do.
     """
-    names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
+    names = app.attempt(attempt)
     executor = _class(app, TASK_TYPE_EXECUTOR, pods.trial_executor(app, names), app.minimum, estimates)
     seconds = estimates.duration_s(executor.resources)
     driver = _class(app, TASK_TYPE_DRIVER, pods.driver(app, names), 1, model.Fixed(seconds=seconds))
@@ -188,8 +168,8 @@ def of(
         )
         for number in range(minimum)
     )
-    tasks = (pending, *executors)
-    return Gang(job=_job(app, priority), driver=driver, executor=executor, tasks=tasks, stage=executor_stage(app))
+    job, tasks = app.job(priority, kind=program(app)), (pending, *executors)
+    return Gang(job=job, driver=driver, executor=executor, tasks=tasks, stage=executor_stage(app))
 
 
 def executor_stage(app: App) -> run_times.Stage | None:
@@ -204,19 +184,6 @@ def executor_stage(app: App) -> run_times.Stage | None:
         ideal_bytes=(app.ideal_executor or app.executor).memory_bytes,
         least_bytes=app.elastic.least.memory_bytes,
         slowdown=app.elastic.slowdown,
-    )
-
-
-def _job(app: App, priority: int) -> model.Job:
-    return model.Job(
-        id=model.JobId(app.uid),
-        queue=model.QueueName(app.queue),
-        submitted_s=app.created_s,
-        name=f"{app.namespace}/{app.name}",
-        namespace=model.NamespaceName(app.namespace),
-        priority=priority,
-        priority_class=app.template.priority_class,
-        kind=program(app),
     )
 
 

@@ -1,17 +1,17 @@
 """SparkApp on the frame: observe an application, plan, and create what its attempts need."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse import failpoints
-from boathouse.cluster import catalogue, errors
+from boathouse.cluster import catalogue, errors, wire
 from boathouse.resources import names
 from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.resources.sparkapp.status import ExecutorCounts
 from boathouse.scheduling import scheduler
 from boathouse.services import hadoop
-from boathouse.services.frame import controllers, pod_index, pod_life, protocols, related_objects, status_writer, writes
+from boathouse.services.frame import controllers, pod_index, pod_life, protocols, related_objects, status_writer
 from boathouse.services.frame.kind import (
     OBSTACLE_REQUEUE_S,
     PENDING_REQUEUE_S,
@@ -22,7 +22,7 @@ from boathouse.services.frame.kind import (
     is_submission_due,
 )
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.writes import ObjectEvents, Writes, problem_of
 from boathouse.services.sparkapp import (
     app_metrics,
     conditions,
@@ -36,9 +36,8 @@ from boathouse.services.sparkapp import (
     rest,
     user_properties,
 )
-from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState, AttemptNames
-from boathouse.services.sparkapp.observation import DriverPod, Executors, Observation, Plan
-from boathouse.services.sparkapp.pod_reader import AppPod
+from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState
+from boathouse.services.sparkapp.observation import AppPod, DriverPod, Observation, Plan
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
@@ -68,10 +67,8 @@ class AppMemory(status_writer.Memory[AppState]):
     """The data about an application that this process keeps beyond its status.
 
     Attributes:
-        submitted: What the scheduler was given last, and when.
         created: The attempt whose ConfigMap is known to exist.
         has_service: Whether the Service of the UI exists; None before that is known.
-        obstacle: Why the objects of the attempt cannot be created.
         vanished: The attempt whose pod came and went, as far as the scheduler knows.
     """
 
@@ -83,18 +80,12 @@ class AppMemory(status_writer.Memory[AppState]):
 
 
 class SparkAppKind:
-    """Implements `protocols.Kind` for SparkApps.
-
-    Attributes:
-        drivers: The drivers of all applications.
-        executors: The executors of all drivers.
-        reports: What running drivers say of themselves.
-        learner: Estimates run times of executors.
-        policy_events: Informs the observers of the profile.
-    """
+    """Implements `protocols.Kind` for SparkApps, with the drivers and executors of all applications."""
 
     definition: ClassVar[KindDefinition] = SPARKAPP
     status_format: ClassVar[status_writer.StatusFormat[AppState]] = model
+    remember: ClassVar[type[AppMemory]] = AppMemory
+    refuse = staticmethod(conditions.refused)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
@@ -112,9 +103,13 @@ class SparkAppKind:
             leader.profile.observers, self.learner, scheduler.steady_clock(), self._context.now
         )
         self._clusters = leader.clusters
-        self._events = writes.ObjectEvents(SPARKAPP, self._context.events)
+        self._events = ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
-        self._metrics = app_metrics.AppMetrics(leader.metrics.registry, leader.metrics.gauges, self._count_executors)
+        self._metrics = app_metrics.AppMetrics(
+            leader.metrics.registry,
+            leader.metrics.gauges,
+            lambda: [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers],
+        )
 
     def parse(self, body: Body) -> App | Refusal:
         """Return the application, or why it cannot run."""
@@ -127,14 +122,6 @@ class SparkAppKind:
     def load(self, status: Mapping[str, Any], _app: App | None) -> AppState:
         """Return the state that a status describes."""
         return model.from_status(status)
-
-    def remember(self, uid: ObjectUid, state: AppState, written: Mapping[str, Any]) -> AppMemory:
-        """Return the memory of an application whose status was read."""
-        return AppMemory(uid, state, written)
-
-    def refuse(self, state: AppState, refusal: Refusal, generation: int, now_s: float) -> AppState:
-        """Return the state of an application that cannot run."""
-        return conditions.refused(state, refusal, generation, now_s)
 
     def note(self, app: App, state: AppState) -> str:
         """Return the text of the event about the phase."""
@@ -191,16 +178,12 @@ class SparkAppKind:
             for driver in plan.orphaned
             for pod in self.executors.some(observation.app.namespace, driver.uid, DELETED_AT_ONCE)
         ]
-        then = (
-            partial(self._withdraw, memory, plan, observation)
-            if plan.submit is None
-            else partial(self._go_on, memory, plan, observation)
-        )
+        then = self._withdraw if plan.submit is None else self._go_on
         return protocols.Desired(
             state=plan.state,
             after_status=[partial(self._count, observation.app, memory.state, plan.state)],
             delete=[*((pod.name, pod.uid) for pod in plan.delete), *orphans],
-            after=[then],
+            after=[partial(then, memory, plan, observation)],
             recheck_at_s=plan.requeue_s,
             is_at_rest=plan.state.phase == "Suspended" and not (observation.drivers or observation.is_in_flight),
         )
@@ -213,27 +196,26 @@ class SparkAppKind:
         else:
             self.executors.forget(namespace, driver_uid)
 
-    def _executors(self, app: App, state: AppState, driver: DriverPod | None) -> Executors:
+    def _executors(self, app: App, state: AppState, driver: DriverPod | None) -> ExecutorCounts:
         """Return the executors of the current attempt; those that failed before this process are in the status."""
         if driver is None:
-            return Executors()
-        failed_before = state.executors.failed if state.executors else 0
-        self.executors.follow(app.namespace, driver.uid, app=app.uid, failed=failed_before)
+            return ExecutorCounts()
+        failed = state.executors.failed if state.executors else 0
+        self.executors.follow(app.namespace, driver.uid, app=app.uid, failed=failed)
         pending, running = self.executors.count(app.namespace, driver.uid)
-        failed = self.executors.failed(app.namespace, driver.uid)
-        return Executors(pending=pending, running=running, failed=failed)
+        return ExecutorCounts(pending=pending, running=running, failed=self.executors.failed(app.namespace, driver.uid))
 
     async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""
-        name = AttemptNames(application=app.name, uid=app.uid, attempt=attempt).driver_pod
+        name = app.attempt(attempt).driver_pod
         try:
-            pod = self._scheduler.transform_pod(await self._context.api.get(catalogue.PODS, name, app.namespace))
+            view = await self._context.api.get(catalogue.PODS, name, app.namespace)
         except errors.NotFound:
             return None
+        pod = self._scheduler.transform_pod(view)
         return pod_reader.driver_pod(pod) if pod.task_of == app.uid else None
 
     async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
-        """Return what is missing before an attempt can be submitted."""
         if not await self._related.has_account(app.namespace, app.account):
             message = (
                 f'the namespace {app.namespace} has no service account "{app.account}" for drivers: run kubectl '
@@ -243,16 +225,14 @@ class SparkAppKind:
         if memory.created == memory.state.attempt != 0:
             return None
         for cluster in self._clusters.unlisted(app.namespace, app.hadoop_clusters):
-            if await self._related.uid(hadoop.MRCLUSTERS, app.namespace, cluster) is None:
-                message = hadoop.not_found(app.namespace, cluster)
-                return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=message)
-            return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(cluster))
+            if await self._related.uid(hadoop.MRCLUSTERS, app.namespace, cluster) is not None:
+                return Refusal(reason=names.Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(cluster))
+            return Refusal(reason=names.Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(app.namespace, cluster))
         for volume in app.spec.volumes or ():
-            if volume.config_map_name:
-                why = await self._related.missing_config_map(app.namespace, volume.config_map_name)
-                if why:
-                    message = f"volume {volume.name}: {why}: create it"
-                    return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+            name = volume.config_map_name
+            if name and (why := await self._related.missing_config_map(app.namespace, name)):
+                message = f"volume {volume.name}: {why}: create it"
+                return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
         return None
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
@@ -262,20 +242,14 @@ class SparkAppKind:
         is_known = after.is_finished or not self._clusters.unlisted(app.namespace, app.hadoop_clusters)
         return None if is_known else hadoop.UNKNOWN_REQUEUE_S
 
-    def _count_executors(self) -> tuple[int, int]:
-        counts = [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
-        return sum(pending for pending, _ in counts), sum(running for _, running in counts)
-
     def _follow(self, app: App, pod: DriverPod | None) -> None:
-        """Read the driver's reports while it runs."""
         if pod is not None and self.reports.follows(app.uid, pod.uid, pod.address):
             return
-        port = user_properties.ports(app.conf).ui
+        port = user_properties.ports(app.conf)[user_properties.UI]
         if pod is None or pod.state is not PodLife.RUNNING or not pod.address or not port:
             self.reports.forget(app.uid)
             return
-        attempt = AttemptNames(application=app.name, uid=app.uid, attempt=pod.attempt)
-        properties = objects.properties(app, attempt)
+        attempt = app.attempt(pod.attempt)
         self.reports.follow(
             rest.Target(
                 uid=app.uid,
@@ -284,19 +258,19 @@ class SparkAppKind:
                 address=pod.address,
                 port=port,
                 application_id=attempt.application_id,
-                expected=rest.relied_on(properties),
+                expected=rest.relied_on(objects.properties(app, attempt)),
                 reads_spills=app.ideal_executor is not None,
             )
         )
 
     def _pods(self, observation: Observation) -> list[AppPod]:
         """Return the drivers and executors of all attempts. A driver that failed takes its executors with it."""
-        pods = []
+        pods: list[AppPod] = []
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
             if driver.state is PodLife.FAILED:
                 executors = [pod_reader.ended(pod, pod_reader.DRIVER_FAILED) for pod in executors]
-            pods += [pod_reader.of_driver(driver), *executors]
+            pods += [driver, *executors]
         return pods
 
     async def _withdraw(self, memory: AppMemory, plan: Plan, observation: Observation, _writes: Writes) -> None:
@@ -305,12 +279,11 @@ class SparkAppKind:
             self.policy_events.ended(uid, succeeded=plan.state.phase == "Succeeded", pods=pods)
         else:
             self.policy_events.update_pods(uid, pods)
-        self.reports.forget(observation.app.uid)
+        self.reports.forget(uid)
         memory.submitted = None
-        self._scheduler.withdraw(policy.JobId(observation.app.uid))
+        self._scheduler.withdraw(policy.JobId(uid))
 
     async def _go_on(self, memory: AppMemory, plan: Plan, observation: Observation, writes: Writes) -> float | None:
-        """Create what the attempt needs, and have its gang scheduled."""
         attempt = plan.submit or 0
         if memory.written.get("attempt") != attempt:
             return None  # its number must be in the status before anything has it
@@ -325,7 +298,7 @@ class SparkAppKind:
             attempt,
             minimum=plan.reserve,
             driver_uid=pod.uid if pod is not None and pod.node is None else "",
-            priority=await self._related.priority(app.template.priority_class),
+            priority=await self._related.priority(app.priority_class),
             estimates=self._estimates(app, plan, pod),
         )
         spilled = observation.report.spilled_bytes
@@ -346,13 +319,13 @@ class SparkAppKind:
         return self.learner.estimates(stage, 0.0)
 
     async def _create(self, memory: AppMemory, app: App, attempt: int, writes: Writes) -> bool:
-        """Create the objects of an attempt; returns False if the name of one is taken."""
-        submission = objects.of(app, attempt, self._clusters.find_all(app.namespace, app.hadoop_clusters))
-        memory.obstacle = await objects.ensure(submission, writes)
-        if memory.obstacle is not None:
-            return False
-        memory.created, memory.has_service = attempt, None
-        return True
+        """Create the ConfigMap of an attempt; returns False if the driver's pod must not be created yet."""
+        clusters = self._clusters.find_all(app.namespace, app.hadoop_clusters)
+        manifest = objects.config_map(app, app.attempt(attempt), clusters)
+        memory.obstacle = await _problem(writes.ensure(catalogue.CONFIG_MAPS, manifest, "config-map"))
+        if memory.obstacle is None:
+            memory.created, memory.has_service = attempt, None
+        return memory.obstacle is None
 
     async def _ensure_service(self, memory: AppMemory, app: App, plan: Plan, writes: Writes) -> None:
         """Create the Service of the UI once for each attempt, and for a driver of an earlier process that has none."""
@@ -360,27 +333,27 @@ class SparkAppKind:
         has_address = driver is not None and driver.ui_address is not None
         if memory.has_service is not None or not app.has_service or (has_address and memory.created != attempt):
             return
-        why = await objects.ensure_service(objects.of(app, attempt), writes)
-        memory.has_service = not why
-        if why:
-            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", why)
+        manifest = objects.service(app, app.attempt(attempt))
+        why = await _problem(writes.ensure(catalogue.SERVICES, manifest, "service"))
+        memory.has_service = why is None
+        if why is not None:  # a driver runs without it
+            note = f"Spark's UI has no Service: {why.message}"
+            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", note)
 
     def _submit(
         self, memory: AppMemory, wanted: gang.Gang, plan: Plan, observation: Observation, writes: Writes
     ) -> None:
-        """Submit the gang to the scheduler, if that is news."""
         now_s, app, attempt = self._context.monotonic(), observation.app, plan.submit or 0
         if not is_submission_due(memory.submitted, wanted, now_s):
             return
-        writes.check_lead()
-        failpoints.hit("before-sparkapp.submit")
-        over = self._scheduler.submit(
-            wanted.job,
-            (wanted.driver, wanted.executor),
-            wanted.tasks,
-            gang.DriverFactory(app=app, attempt=AttemptNames(application=app.name, uid=app.uid, attempt=attempt)),
-        )
-        failpoints.hit("after-sparkapp.submit")
+        factory = gang.DriverFactory(app=app, attempt=app.attempt(attempt))
+        with writes.attempt("submit"):
+            over = self._scheduler.submit(wanted.job, (wanted.driver, wanted.executor), wanted.tasks, factory)
         is_known = any(pod.attempt == attempt for pod in self.drivers.of(app.uid))
         memory.submitted = None if over else (wanted, now_s)
         memory.vanished = attempt if over and not is_known else 0
+
+
+async def _problem(write: Awaitable[wire.Manifest | None]) -> Problem | None:
+    refused, taken = Reason.CONFIG_MAP_REFUSED, Reason.NAME_TAKEN
+    return await problem_of(write, refused=refused, taken=taken, noun="application")

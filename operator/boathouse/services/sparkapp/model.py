@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.cluster import catalogue, wire
-from boathouse.resources import names, quantity, statuses
+from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig, SparkDefaults
 from boathouse.resources.sparkapp.fields import is_closed
 from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
-from boathouse.resources.sparkapp.spec import HadoopFields, SparkAppSpec
+from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
-from boathouse.services.frame import admission, manifests
-from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
+from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.status_codec import StatusCodec
 from boathouse.services.sparkapp import sizing, user_properties
@@ -37,9 +37,7 @@ TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 class Elastic:
     """How much less memory the executors of an application may have.
 
-    Attributes:
-        least: What an executor requests with the least heap.
-        slowdown: How much longer they then run, until that is measured.
+    `least` is for the least heap, with which they run longer by the factor `slowdown`, until that is measured.
     """
 
     least: sizing.Requests
@@ -47,29 +45,17 @@ class Elastic:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class App:
+class App(Applicant):
     """A valid SparkApp.
 
     Attributes:
         conf: What the user and the defaults say in Spark's properties, without what is an attempt's.
         driver: What the driver's pod requests, without extended resources of the field.
-        executor: The same of an executor with the default resource profile.
         minimum: Executors that have room reserved before the driver starts.
-        elastic: How much less memory executors may have; None: none.
         ideal_executor: What an executor requests with the memory of the spec; None: `executor`.
-        hadoop_clusters: MRClusters of its namespace whose HDFS it sees as hdfs://NAME/.
-        deleting_since_s: When it was deleted; it stays until its finalizers are gone.
     """
 
-    uid: ObjectUid
-    name: str
-    namespace: str
-    generation: int
-    created_s: float
-    queue: str
-    image: str
     spec: SparkAppSpec
-    template: manifests.Template
     conf: Mapping[str, str]
     driver: sizing.Requests
     executor: sizing.Requests
@@ -78,7 +64,6 @@ class App:
     elastic: Elastic | None = None
     ideal_executor: sizing.Requests | None = None
     hadoop_clusters: tuple[str, ...] = ()
-    deleting_since_s: float | None = None
 
     @property
     def account(self) -> str:
@@ -95,6 +80,10 @@ class App:
         """Return whether its pods mount a Secret or a ConfigMap of the user."""
         return any(volume.secret_name or volume.config_map_name for volume in self.spec.volumes or ())
 
+    def attempt(self, number: int) -> "AttemptNames":
+        """Return the names of an attempt."""
+        return AttemptNames(application=self.name, uid=self.uid, attempt=number)
+
     @property
     def is_python(self) -> bool:
         """Return whether the program is in Python."""
@@ -105,22 +94,9 @@ class App:
 def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     """Return the application that a custom resource describes, or why it cannot run."""
     spec = SparkApp.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
-    hadoop = HadoopFields.model_validate(body.get("spec") or {})
-    return _app(body["metadata"], spec, hadoop, config)
-
-
-def _app(
-    metadata: Mapping[str, Any], spec: SparkAppSpec, hadoop: HadoopFields, config: OperatorConfig
-) -> App | Refusal:
-    template = manifests.template(spec)
-    queue = admission.admitting(
-        config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class
-    )
-    if isinstance(queue, Refusal):
-        return queue
-    image = spec.image or config.spark.image
-    if not image:
-        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's Spark image")
+    fields = applicant(body, spec, config, config.spark.image, "Spark")
+    if isinstance(fields, Refusal):
+        return fields
     closed = sorted(filter(is_closed, spec.spark_conf or ()))
     if closed:
         message = f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them"
@@ -130,32 +106,19 @@ def _app(
     is_python = spec.type == "Python"
     executor = sizing.executor(conf, is_python=is_python)
     return App(
-        uid=ObjectUid(metadata["uid"]),
-        name=metadata["name"],
-        namespace=metadata["namespace"],
-        generation=metadata.get("generation", 1),
-        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
-        deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
-        queue=queue,
-        image=image,
-        spec=spec,
-        template=template,
+        **fields,
         conf=conf,
         driver=sizing.driver(conf, is_python=is_python),
         executor=executor,
         minimum=sizing.minimum_executors(conf),
         elastic=_elastic(spec, conf, executor),
-        hadoop_clusters=tuple(hadoop.hadoop_clusters or ()),
+        hadoop_clusters=tuple(spec.hadoop_clusters or ()),
         defaults=config.spark,
     )
 
 
 def _elastic(spec: SparkAppSpec, conf: Mapping[str, str], executor: sizing.Requests) -> Elastic | None:
-    """Return how much less memory executors may have than in the spec.
-
-    Raises:
-        ValueError: The least heap is more than the heap.
-    """
+    """Return how much less memory executors may have than in the spec."""
     elastic_memory = spec.executor.elastic_memory if spec.executor else None
     if elastic_memory is None:
         return None
@@ -169,11 +132,6 @@ def _elastic(spec: SparkAppSpec, conf: Mapping[str, str], executor: sizing.Reque
 
 
 def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
-    """Refuse what would only fail when the driver starts.
-
-    Raises:
-        ValueError: With what is wrong.
-    """
     user_properties.ports(conf)
     size = len(user_properties.render(conf))
     if size > MAX_PROPERTIES_BYTES:
@@ -196,10 +154,7 @@ def _check(spec: SparkAppSpec, conf: Mapping[str, str]) -> None:
 class AttemptNames:
     """The names of an attempt: a second submission of it would meet the objects of the first.
 
-    Attributes:
-        application: The name of the SparkApp.
-        uid: Its UID.
-        attempt: The number of the attempt, from 1; no two attempts of an application have the same.
+    Attempts are numbered from 1, and no two attempts of an application have the same number.
     """
 
     application: str

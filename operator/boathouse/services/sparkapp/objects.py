@@ -1,17 +1,14 @@
-"""The objects of an attempt: the ConfigMap with its properties, the Service of the UI, the driver; their creation."""
+"""The objects of an attempt beside its driver: the ConfigMap with its properties, the Service of the UI. Pure."""
 
-import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
-from boathouse.cluster import catalogue, errors
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER, Reason
+from boathouse.resources.sparkapp.names import ANNOTATION_HADOOP_CLUSTERS, LABEL_TASK_TYPE, TASK_TYPE_DRIVER
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
-from boathouse.services.frame.pod_life import Problem
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.manifests import Manifest
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.sparkapp import pods, user_properties
 from boathouse.services.sparkapp.model import App, AttemptNames
@@ -34,14 +31,13 @@ while [ -n "$executor" ] && [ -d "$executor" ]; do sleep 1; done
 def properties(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -> dict[str, str]:
     """Return all properties of an attempt; those that Boathouse sets win.
 
-    The application sees the HDFS of the clusters as hdfs://NAME/.
+    The application sees the HDFS of the clusters as hdfs://NAME/, beside nameservices that it names itself.
     """
-    hdfs = _hdfs(clusters, app.conf)
-    return {**app.conf, **hdfs, **_identity(app, attempt), **_executor_pods(app), **_security()}
-
-
-def _identity(app: App, attempt: AttemptNames) -> dict[str, str]:
+    hdfs = hadoop.name_services(clusters, app.conf.get(f"{_HADOOP}{hadoop.NAMESERVICES}", ""))
     return {
+        **app.conf,
+        **{f"{_HADOOP}{key}": value for key, value in hdfs.items()},
+        # Its identity
         "spark.app.id": attempt.application_id,
         "spark.app.name": app.name,
         "spark.master": f"k8s://{_API_SERVER}",
@@ -53,12 +49,7 @@ def _identity(app: App, attempt: AttemptNames) -> dict[str, str]:
         f"{_K8S}.namespace": app.namespace,
         f"{_K8S}.resource.type": "python" if app.is_python else "java",
         f"{_K8S}.submitInDriver": "true",
-    }
-
-
-def _executor_pods(app: App) -> dict[str, str]:
-    """Without an account of its own an executor would get the driver's, with the driver's token."""
-    return {
+        # Its executors: without an account of its own an executor would get the driver's, with the driver's token
         f"{_K8S}.authenticate.driver.serviceAccountName": app.account,
         f"{_K8S}.authenticate.executor.serviceAccountName": app.spec.service_account_name or "default",
         f"{_K8S}.container.image": app.image,
@@ -68,12 +59,7 @@ def _executor_pods(app: App) -> dict[str, str]:
         f"{_K8S}.executor.podTemplateFile": f"{pods.CONF_PATH}/{pods.TEMPLATE_FILE}",
         f"{_K8S}.executor.scheduler.name": names.SCHEDULER_NAME,
         f"{_K8S}.scheduler.name": names.SCHEDULER_NAME,
-    }
-
-
-def _security() -> dict[str, str]:
-    """Properties that keep Spark from using Services and claims, to which drivers have no access."""
-    return {
+        # Security; Spark uses no Services and claims, to which drivers have no access
         "spark.authenticate": "true",
         "spark.jars.ivy": "/tmp/.ivy2",  # noqa: S108 - inside the pod
         "spark.ui.killEnabled": "false",
@@ -84,52 +70,19 @@ def _security() -> dict[str, str]:
     }
 
 
-def _hdfs(clusters: Sequence[ClusterFacts], conf: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties by which these clusters are hdfs://NAME/, beside nameservices that `conf` has already."""
-    settings = hadoop.name_services(clusters, conf.get(f"{_HADOOP}{hadoop.NAMESERVICES}", ""))
-    return {f"{_HADOOP}{key}": value for key, value in settings.items()}
+def config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts] = ()) -> Manifest:
+    """Return the ConfigMap of an attempt, the same for the same application, number and clusters; the driver needs it.
 
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Submission:
-    """What an attempt consists of.
-
-    Attributes:
-        config_map: Immutable; the driver's pod needs it.
-        service: Of the UI, the same for all attempts; None if there is none.
-        driver: The pod, without a node: the scheduler creates it.
-    """
-
-    names: AttemptNames
-    config_map: dict[str, Any]
-    service: dict[str, Any] | None
-    driver: dict[str, Any]
-
-
-def of(app: App, attempt: int, clusters: Sequence[ClusterFacts] = ()) -> Submission:
-    """Return the objects of an attempt: the same for the same application, number and clusters.
-
-    The attempt sees the HDFS of the clusters. Its ConfigMap says which they are: a cluster that is created again under
+    The attempt sees the HDFS of the clusters. Annotations say which they are: a cluster that is created again under
     the name of one of them has other addresses.
 
     Raises:
         ValueError: A property has a line end or a NUL.
     """
-    attempt_names = AttemptNames(application=app.name, uid=app.uid, attempt=attempt)
-    return Submission(
-        names=attempt_names,
-        config_map=_config_map(app, attempt_names, clusters),
-        service=_service(app, attempt_names) if app.has_service else None,
-        driver=pods.driver(app, attempt_names),
-    )
-
-
-def _config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts]) -> dict[str, Any]:
     metadata = _metadata(app, attempt.config_map)
     if clusters:
-        metadata["annotations"] = {
-            ANNOTATION_HADOOP_CLUSTERS: ",".join(f"{cluster.name}={cluster.uid}" for cluster in clusters)
-        }
+        uids = ",".join(f"{cluster.name}={cluster.uid}" for cluster in clusters)
+        metadata["annotations"] = {ANNOTATION_HADOOP_CLUSTERS: uids}
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
@@ -144,54 +97,24 @@ def _config_map(app: App, attempt: AttemptNames, clusters: Sequence[ClusterFacts
     }
 
 
-def _service(app: App, attempt: AttemptNames) -> dict[str, Any]:
-    """Not labelled with Spark's labels: a driver deletes the Services that have them when it stops."""
-    port = {
-        "name": "spark-ui",
-        "port": user_properties.UI_PORT,
-        "targetPort": user_properties.ports(app.conf).ui,
-        "protocol": "TCP",
-    }
+def service(app: App, attempt: AttemptNames) -> Manifest:
+    """Return the Service of the UI, the same for all attempts.
+
+    It does not have Spark's labels: a driver deletes the Services that have them when it stops.
+    """
+    number = user_properties.ports(app.conf)[user_properties.UI]
     return {
         "apiVersion": "v1",
         "kind": "Service",
         "metadata": _metadata(app, attempt.service),
         "spec": {
             "selector": {names.LABEL_JOB_UID: app.uid, LABEL_TASK_TYPE: TASK_TYPE_DRIVER},
-            "ports": [port],
+            "ports": [
+                {"name": user_properties.UI, "port": user_properties.UI_PORT, "targetPort": number, "protocol": "TCP"}
+            ],
         },
     }
 
 
-def _metadata(app: App, name: str) -> dict[str, Any]:
+def _metadata(app: App, name: str) -> Manifest:
     return pods.metadata(app, name, {**manifests.labels(pods.APP, app), names.LABEL_JOB_UID: app.uid})
-
-
-async def ensure(submission: Submission, writes: Writes) -> Problem | None:
-    """Create what does not exist; returns why the driver's pod must not be created yet, or None."""
-    try:
-        existing = await writes.ensure(catalogue.CONFIG_MAPS, submission.config_map, "config-map")
-    except (errors.Forbidden, errors.Invalid) as error:  # a quota, a policy
-        return Problem(reason=Reason.CONFIG_MAP_REFUSED, message=error.message)
-    return None if existing is None else taken("ConfigMap", existing["metadata"]["name"])
-
-
-async def ensure_service(submission: Submission, writes: Writes) -> str:
-    """Create the Service of the UI; returns why there is none, or an empty text. A driver runs without it."""
-    if submission.service is None:
-        return ""
-    try:
-        existing = await writes.ensure(catalogue.SERVICES, submission.service, "service")
-    except (errors.Forbidden, errors.Invalid) as error:
-        return f"Spark's UI has no Service: {error.message}"
-    return (
-        ""
-        if existing is None
-        else f"Spark's UI has no Service: {taken('Service', existing['metadata']['name']).message}"
-    )
-
-
-def taken(kind: str, name: str) -> Problem:
-    """Return the problem if an object of another owner has a name that an attempt needs."""
-    message = f'there is a {kind} "{name}" that does not belong to this application: delete it'
-    return Problem(reason=Reason.NAME_TAKEN, message=message)

@@ -23,9 +23,10 @@ from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType
 from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame import pod_life
+from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp import conditions, endings, gang, rest, user_properties
-from boathouse.services.sparkapp.model import App, AppState, AttemptNames
+from boathouse.services.sparkapp.model import App, AppState
 from boathouse.services.sparkapp.observation import DriverPod, Observation, Plan
 
 IN_FLIGHT_REQUEUE_S: Final = 0.5
@@ -37,35 +38,39 @@ REFUSED_REQUEUE_S: Final = 15.0
 
 def plan(observation: Observation) -> Plan:
     """Return what to do next; the same for the same observation."""
-    planned = _plan(observation)
-    over = planned.state.is_settled
-    orphaned = [
-        pod
-        for pod in observation.drivers
-        if over or pod.attempt != planned.state.attempt or endings.is_over(observation, pod)
-    ]
-    return dataclasses.replace(planned, orphaned=orphaned)
+    planned, now_s = _plan(observation), observation.now_s
+    state = planned.state
+    is_over = state.is_finished or state.is_settled
+    former = [pod for pod in observation.drivers if is_over or pod.attempt != state.attempt]
+    moments_s = (planned.requeue_s, None if state.is_finished else _deadline_s(observation, state))
+    return dataclasses.replace(
+        planned,
+        delete=[pod for pod in former if pod.state.is_live and pod.deleting_since_s is None],
+        orphaned=[pod for pod in observation.drivers if pod in former or endings.is_over(observation, pod)],
+        requeue_s=min((moment_s for moment_s in moments_s if moment_s is not None and moment_s > now_s), default=None),
+    )
 
 
 def _plan(observation: Observation) -> Plan:
-    if observation.state.is_finished:
-        return Plan(state=observation.state, delete=_to_delete(observation))
-    state = dataclasses.replace(
-        observation.state, observed_generation=observation.app.generation, queue=observation.app.queue
-    )
-    if not state.is_settled:
-        ended = endings.ending_of_current(observation, state)
-        if ended is not None:
+    """Return the plan, but for what `plan` adds to each."""
+    app, state = observation.app, observation.state
+    if not state.is_finished:
+        state = dataclasses.replace(state, observed_generation=app.generation, queue=app.queue)
+        if not state.is_settled and (ended := endings.ending_of_current(observation, state)) is not None:
             state = _settled(observation, state, ended)
-            if state.is_finished:
-                return Plan(state=state, delete=_to_delete(observation))
-    if _is_overdue(observation, state):
-        return _overdue(observation, state)
-    if observation.app.spec.suspend:
-        return _suspended(observation, state)
-    if state.is_settled:
-        return _next_attempt(observation, state)
-    return _going_on(observation, state)
+    if state.is_finished:
+        return Plan(state=state)
+    deadline_s = _deadline_s(observation, state)
+    if deadline_s is not None and observation.now_s >= deadline_s:
+        limit_s, reason = app.spec.active_deadline_seconds, names.Reason.DEADLINE_EXCEEDED
+        message = f"the application was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
+        state = _stopped(observation, state, "Application", reason, message)
+        return Plan(state=conditions.finished(state, observation.now_s, "Failed", str(reason), message))
+    if app.spec.suspend:
+        state = _stopped(observation, state, "Suspended", names.Reason.SUSPENDED, "spec.suspend was set")
+        is_live = any(pod.state.is_live for pod in observation.drivers)
+        return Plan(state=conditions.suspended(state, observation.now_s, is_live=is_live))
+    return _next_attempt(observation, state) if state.is_settled else _going_on(observation, state)
 
 
 def _settled(observation: Observation, state: AppState, ended: Attempt) -> AppState:
@@ -78,110 +83,83 @@ def _settled(observation: Observation, state: AppState, ended: Attempt) -> AppSt
     if wait_s is not None:
         return conditions.restarting(state, ended, observation.now_s, wait_s)
     if ended.cause is None:
-        return conditions.succeeded(state, observation.now_s)
-    restarts = state.attempt - 1
-    after = f" (attempt {state.attempt})" if restarts else ""
-    return conditions.failed(state, observation.now_s, ended.reason, f"{ended.message}{after}")
+        return conditions.finished(state, observation.now_s, "Succeeded", "", f"attempt {state.attempt} succeeded")
+    message = f"{ended.message} (attempt {state.attempt})" if state.attempt > 1 else ended.message
+    return conditions.finished(state, observation.now_s, "Failed", ended.reason, message)
 
 
-def _overdue(observation: Observation, state: AppState) -> Plan:
-    limit_s = observation.app.spec.active_deadline_seconds
-    message = f"the application was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
-    if not state.is_settled:
-        ended = _stopped(observation, state, "Application", names.Reason.DEADLINE_EXCEEDED, message)
-        state = endings.counted(observation, state, ended)
-    state = conditions.failed(state, observation.now_s, str(names.Reason.DEADLINE_EXCEEDED), message)
-    return Plan(state=state, delete=_to_delete(observation))
-
-
-def _suspended(observation: Observation, state: AppState) -> Plan:
-    if not state.is_settled:
-        ended = _stopped(observation, state, "Suspended", names.Reason.SUSPENDED, "spec.suspend was set")
-        state = endings.counted(observation, state, ended)
-    live = _live(observation)
-    return Plan(state=conditions.suspended(state, observation.now_s, live=len(live)), delete=_to_delete(observation))
+def _stopped(observation: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> AppState:
+    """Count the attempt in progress, if there is one, as ended from here."""
+    if state.is_settled:
+        return state
+    pod = observation.driver(state.attempt)
+    ended = endings.ended(observation, state, pod, cause=cause, reason=reason, message=message)
+    return endings.counted(observation, state, ended)
 
 
 def _next_attempt(observation: Observation, state: AppState) -> Plan:
     """Begin the next attempt when its time has come and no earlier driver can still run."""
-    waiting = _may_run(observation)
-    retry_s = state.failures.retry_s or observation.now_s
+    app, now_s = observation.app, observation.now_s
     if observation.is_in_flight:
-        return Plan(state=state, delete=_to_delete(observation), requeue_s=observation.now_s + IN_FLIGHT_REQUEUE_S)
-    if waiting or observation.now_s < retry_s:
-        over_s = [
-            endings.lost_at_s(observation, pod.deleting_since_s) for pod in waiting if pod.deleting_since_s is not None
-        ]
-        requeue_s = _deadline_or(observation, state, max((retry_s, *over_s)))
-        return Plan(state=state, delete=_to_delete(observation), requeue_s=requeue_s)
+        return Plan(state=state, requeue_s=now_s + IN_FLIGHT_REQUEUE_S)
+    waiting, retry_s = _may_run(observation), state.failures.retry_s or now_s
+    if waiting or now_s < retry_s:
+        deleting_s = [pod.deleting_since_s for pod in waiting if pod.deleting_since_s is not None]
+        over_s = [endings.lost_at_s(observation, since_s) for since_s in deleting_s]
+        return Plan(state=state, requeue_s=max((retry_s, *over_s)))
     if observation.refusal is not None:
-        return _refused(observation, state)
-    number = state.attempt + 1
-    attempt = AttemptNames(application=observation.app.name, uid=observation.app.uid, attempt=number)
+        return _refused(observation, state, observation.refusal)
+    attempt = app.attempt(state.attempt + 1)
+    former = state.driver or wire.DriverStatus(pod_name="")  # all attempts have the same Service
     state = dataclasses.replace(
         state,
         phase="Pending",
         reason="",
-        attempt=number,
+        attempt=attempt.attempt,
         application_id=attempt.application_id,
         attempt_start_s=None,
-        start_s=observation.now_s if state.start_s is None else state.start_s,
+        start_s=now_s if state.start_s is None else state.start_s,
         failures=dataclasses.replace(state.failures, retry_s=None),
-        driver=_next_driver(state, attempt),
-        executors=wire.ExecutorCounts(minimum=observation.app.minimum),
-        requests=_requests(observation.app),
+        driver=former.model_copy(update={"pod_name": attempt.driver_pod, "node": None}),
+        executors=wire.ExecutorCounts(minimum=app.minimum),
+        requests=_requests(app),
         stages=None,
         tasks=None,
         progress_percent=None,
     )
-    state = conditions.begun(state, observation.now_s)
-    requeue_s = _deadline_or(observation, state, None)
-    return Plan(
-        state=state, delete=_to_delete(observation), submit=number, reserve=observation.app.minimum, requeue_s=requeue_s
-    )
+    return Plan(state=conditions.begun(state, now_s), submit=attempt.attempt, reserve=app.minimum)
 
 
-def _refused(observation: Observation, state: AppState) -> Plan:
-    assert observation.refusal is not None
-    state = conditions.refused(state, observation.refusal, observation.app.generation, observation.now_s)
-    requeue_s = _deadline_or(observation, state, observation.now_s + REFUSED_REQUEUE_S)
-    return Plan(state=state, delete=_to_delete(observation), requeue_s=requeue_s)
+def _refused(observation: Observation, state: AppState, refusal: Refusal) -> Plan:
+    state = conditions.refused(state, refusal, observation.app.generation, observation.now_s)
+    return Plan(state=state, requeue_s=observation.now_s + REFUSED_REQUEUE_S)
 
 
 def _going_on(observation: Observation, state: AppState) -> Plan:
+    app, report = observation.app, observation.report
     pod = observation.driver(state.attempt)
     if pod is None and observation.refusal is not None:
-        return _refused(observation, state)
+        return _refused(observation, state, observation.refusal)
     is_running = pod is not None and pod.state is PodLife.RUNNING
     has_requested = not is_running or _has_requested(observation, state, pod)
     state = dataclasses.replace(
         state,
-        phase=_phase(pod),
+        phase="Pending" if pod is None or pod.state is PodLife.UNPLACED else "Running" if is_running else "Starting",
         attempt_start_s=pod.started_s if pod and pod.started_s is not None else state.attempt_start_s,
         driver=_driver(observation, state, pod),
-        executors=wire.ExecutorCounts(
-            minimum=observation.app.minimum,
-            pending=observation.executors.pending,
-            running=observation.executors.running,
-            failed=observation.executors.failed,
-        ),
-        requests=_requests(gang.with_chosen_memory(observation.app, pod)),
+        executors=observation.executors.model_copy(update={"minimum": app.minimum}),
+        requests=_requests(gang.with_chosen_memory(app, pod)),
+        stages=report.progress.stages if report.progress else state.stages,
+        tasks=report.progress.tasks if report.progress else state.tasks,
+        progress_percent=report.progress.percent if report.progress else state.progress_percent,
     )
-    state = conditions.in_progress(observation, _reported(observation, state), pod, has_requested=has_requested)
+    state = conditions.in_progress(observation, state, pod, has_requested=has_requested)
     return Plan(
         state=state,
-        delete=_to_delete(observation, but=state.attempt),
         submit=None if pod is None and _may_run(observation) else state.attempt,
-        reserve=observation.app.minimum if has_requested and not _is_promise_over(observation, state, pod) else 0,
-        requeue_s=_deadline_or(observation, state, _timeout_s(observation, state, pod)),
+        reserve=app.minimum if has_requested and not _is_promise_over(observation, state, pod) else 0,
+        requeue_s=_timeout_s(observation, state, pod),
     )
-
-
-def _reported(observation: Observation, state: AppState) -> AppState:
-    progress = observation.report.progress
-    if progress is None:
-        return state
-    return dataclasses.replace(state, stages=progress.stages, tasks=progress.tasks, progress_percent=progress.percent)
 
 
 def _has_requested(observation: Observation, state: AppState, pod: DriverPod | None) -> bool:
@@ -201,29 +179,17 @@ def _is_promise_over(observation: Observation, state: AppState, pod: DriverPod |
     return observation.now_s >= pod.started_s + endings.PROMISE_S
 
 
-def _phase(pod: DriverPod | None) -> wire.Phase:
-    if pod is None or pod.state is PodLife.UNPLACED:
-        return "Pending"
-    return "Running" if pod.state is PodLife.RUNNING else "Starting"
-
-
 def _driver(observation: Observation, state: AppState, pod: DriverPod | None) -> wire.DriverStatus | None:
-    driver = state.driver
+    driver, app = state.driver, observation.app
     if pod is not None:
         driver = driver or wire.DriverStatus(pod_name=pod.name)
         driver = driver.model_copy(update={"pod_name": pod.name, "node": pod.node})
     if driver is None or observation.has_service is None:
         return driver
-    name = AttemptNames(application=observation.app.name, uid=observation.app.uid, attempt=state.attempt).service
-    address = f"http://{name}.{observation.app.namespace}.svc:{user_properties.UI_PORT}"
+    name = app.attempt(state.attempt).service
+    address = f"http://{name}.{app.namespace}.svc:{user_properties.UI_PORT}"
     service = {"service_name": name, "ui_address": address} if observation.has_service else NO_SERVICE
     return driver.model_copy(update=service)
-
-
-def _next_driver(state: AppState, attempt: AttemptNames) -> wire.DriverStatus:
-    """Return the status of a driver that is to be created. All attempts have the same Service."""
-    former = state.driver or wire.DriverStatus(pod_name="")
-    return former.model_copy(update={"pod_name": attempt.driver_pod, "node": None})
 
 
 def _requests(app: App) -> wire.Requests:
@@ -234,38 +200,9 @@ def _requests(app: App) -> wire.Requests:
     return wire.Requests(driver=driver, executor=executor)
 
 
-def _live(observation: Observation) -> Sequence[DriverPod]:
-    return [pod for pod in observation.drivers if pod.state.is_live]
-
-
 def _may_run(observation: Observation) -> Sequence[DriverPod]:
     """Return the drivers that may still run: a node that was removed may have come back."""
-    return [pod for pod in _live(observation) if not endings.is_over(observation, pod)]
-
-
-def _to_delete(observation: Observation, *, but: int = 0) -> Sequence[DriverPod]:
-    """Return the live drivers of all attempts but one that are not being deleted yet."""
-    return [pod for pod in _live(observation) if pod.attempt != but and pod.deleting_since_s is None]
-
-
-def _stopped(observation: Observation, state: AppState, cause: wire.Cause, reason: str, message: str) -> Attempt:
-    """Return the end of an attempt that is ended from here."""
-    pod = observation.driver(state.attempt)
-    return Attempt(
-        number=state.attempt,
-        application_id=state.application_id,
-        cause=cause,
-        reason=str(reason),
-        message=message,
-        node=pod.node if pod else None,
-        start_s=(pod.started_s if pod else None) or state.attempt_start_s,
-        end_s=observation.now_s,
-    )
-
-
-def _is_overdue(observation: Observation, state: AppState) -> bool:
-    end_s = _deadline_s(observation, state)
-    return end_s is not None and observation.now_s >= end_s
+    return [pod for pod in observation.drivers if not endings.is_over(observation, pod)]
 
 
 def _deadline_s(observation: Observation, state: AppState) -> float | None:
@@ -275,17 +212,7 @@ def _deadline_s(observation: Observation, state: AppState) -> float | None:
     return state.start_s + limit_s
 
 
-def _deadline_or(observation: Observation, state: AppState, moment_s: float | None) -> float | None:
-    moments = [
-        moment
-        for moment in (moment_s, _deadline_s(observation, state))
-        if moment is not None and moment > observation.now_s
-    ]
-    return min(moments, default=None)
-
-
 def _timeout_s(observation: Observation, state: AppState, pod: DriverPod | None) -> float | None:
-    """When the next timeout of a driver passes."""
     if pod is None:
         return None
     timeouts, since_s = observation.app.spec.timeouts, 0.0

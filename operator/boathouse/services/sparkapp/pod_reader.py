@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import ClassVar, Final
+from typing import Final
 
 from boathouse.cluster import wire
 from boathouse.resources import names
@@ -12,7 +12,7 @@ from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.status_codec import printable
-from boathouse.services.sparkapp.observation import DriverPod, Ending
+from boathouse.services.sparkapp.observation import AppPod, DriverPod, Ending
 from boathouse.services.sparkapp.pods import DRIVER_CONTAINER
 from boathouse_policies import model
 
@@ -30,7 +30,9 @@ def driver_pod(pod: facts.PodFacts) -> DriverPod | None:
     if labels.get(LABEL_TASK_TYPE) != TASK_TYPE_DRIVER or not _NUMBER.fullmatch(number):
         return None
     status = pod_life.container(pod, DRIVER_CONTAINER)
+    executor_bytes = pod.metadata.annotations.get(names.ANNOTATION_EXECUTOR_MEMORY, "")
     life = pod_life.life(pod, status)
+    ending = _ending(pod, status) if life is PodLife.FAILED else None
     return DriverPod(
         attempt=int(number),
         name=pod.metadata.name,
@@ -42,16 +44,13 @@ def driver_pod(pod: facts.PodFacts) -> DriverPod | None:
         placed_s=pod_life.placed_s(pod) if pod.node_name else None,
         started_s=pod_life.started_s(pod, status),
         ended_s=None if life.is_live else pod_life.ended_s(pod, status),
-        ending=_ending(pod, status) if life is PodLife.FAILED else None,
+        ending=ending,
+        reason=ending.reason if ending else "",
         problem=pod_life.problem(status) if life is PodLife.STARTING else None,
         deleting_since_s=pod_life.deleting_since_s(pod),
         resources=pod.resources,
-        executor_bytes=_executor_bytes(pod.metadata.annotations.get(names.ANNOTATION_EXECUTOR_MEMORY, "")),
+        executor_bytes=int(executor_bytes) if _BYTES.fullmatch(executor_bytes) else 0,
     )
-
-
-def _executor_bytes(text: str) -> int:
-    return int(text) if _BYTES.fullmatch(text) else 0
 
 
 def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Ending:
@@ -64,9 +63,8 @@ def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Ending:
     if disrupted is not None:
         return Ending(reason=disrupted.reason, message=disrupted.message, is_infrastructure=True, log=log)
     if ended is None:
-        return Ending(
-            reason=Reason.DRIVER_LOST, message="the pod failed before its container ran", is_infrastructure=True
-        )
+        message = "the pod failed before its container ran"
+        return Ending(reason=Reason.DRIVER_LOST, message=message, is_infrastructure=True)
     return _of_the_container(ended, log)
 
 
@@ -84,45 +82,6 @@ def _of_the_container(ended: wire.StateTerminated, log: str) -> Ending:
     return Ending(reason="Error", exit_code=code, log=log)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AppPod:
-    """A driver or an executor.
-
-    Attributes:
-        stage: DRIVER or EXECUTOR.
-        placed_s: When it got its node, in epoch seconds.
-        ended_s: When it ended; None if it has not, or if that is not known.
-        reason: Why it failed; empty if it did not.
-    """
-
-    suspension: ClassVar[None] = None
-    is_suspended: ClassVar[bool] = False
-    name: str
-    uid: str
-    stage: model.Stage
-    node: str | None
-    state: PodLife
-    resources: model.Resources
-    placed_s: float
-    ended_s: float | None = None
-    reason: str = ""
-
-
-def of_driver(pod: DriverPod) -> AppPod:
-    """Return a driver."""
-    return AppPod(
-        name=pod.name,
-        uid=pod.uid,
-        stage=model.Stage.DRIVER,
-        node=pod.node,
-        state=pod.state,
-        resources=pod.resources,
-        placed_s=pod.placed_s or 0.0,
-        ended_s=pod.ended_s,
-        reason=(pod.ending.reason if pod.ending else DRIVER_FAILED) if pod.state is PodLife.FAILED else "",
-    )
-
-
 def of_executor(pod: facts.PodFacts) -> AppPod:
     """Return an executor. A driver ends an executor by deleting it: this counts as its success."""
     disruption = pod_life.disruption(pod) if pod.status.reason or pod.condition("DisruptionTarget") else None
@@ -136,7 +95,7 @@ def of_executor(pod: facts.PodFacts) -> AppPod:
         node=pod.node_name or None,
         state=state,
         resources=pod.resources,
-        placed_s=pod_life.placed_s(pod) if pod.node_name else 0.0,
+        placed_s=pod_life.placed_s(pod) if pod.node_name else None,
         reason=reason,
     )
 
@@ -150,16 +109,8 @@ def ended(pod: AppPod, reason: str = "") -> AppPod:
 
 def _life(pod: facts.PodFacts) -> PodLife:
     code = pod_life.settled_exit_code(pod)
-    match pod.status.phase if code is None else "Failed" if code else "Succeeded":
-        case "Succeeded":
-            return PodLife.SUCCEEDED
-        case "Failed":
-            return PodLife.FAILED
-        case _ if not pod.node_name:
-            return PodLife.UNPLACED
-        case _ if pod.metadata.deletion_timestamp is not None:
-            return PodLife.SUCCEEDED
-        case "Running":
-            return PodLife.RUNNING
-        case _:
-            return PodLife.STARTING
+    if code is not None:
+        return PodLife.FAILED if code else PodLife.SUCCEEDED
+    life = pod_life.life_by_phase(pod, has_started=pod.status.phase == "Running")
+    is_deleted = pod.metadata.deletion_timestamp is not None and life in {PodLife.STARTING, PodLife.RUNNING}
+    return PodLife.SUCCEEDED if is_deleted else life

@@ -1,8 +1,7 @@
 """The driver's pod, and the template of the executors' pods, which a driver adds Spark's fields to. Pure."""
 
-import dataclasses
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.pod_environment import literal
@@ -57,8 +56,9 @@ def _pod(
     annotations = {**(role.annotations or {}), **metadata.get("annotations", {})}
     return manifests.pod(
         {**metadata, "annotations": annotations},
-        dataclasses.replace(app.template, service_account=account),
+        app.spec,
         user_id=USER,
+        account=account,
         containers=[container],
         volumes=_volumes(app, attempt, role),
         tolerations=(*(app.spec.tolerations or ()), *(role.tolerations or ())),
@@ -69,9 +69,10 @@ def _pod(
     )
 
 
-def _role_labels(app: App, role: Role) -> dict[str, str]:
-    """Return the labels that all pods of a role have."""
-    return {**app.template.labels, **(role.labels or {}), **manifests.labels(APP, app)}
+def _labels(app: App, role: Role, component: str) -> dict[str, str]:
+    shared = (app.template.metadata.labels if app.template.metadata else None) or {}
+    own = {**manifests.labels(APP, app), names.APP_COMPONENT: component}
+    return {**shared, **(role.labels or {}), **own}
 
 
 def metadata(app: App, name: str, labels: Mapping[str, str]) -> Manifest:
@@ -86,23 +87,20 @@ def metadata(app: App, name: str, labels: Mapping[str, str]) -> Manifest:
 
 def users(app: App) -> str:
     """Return a passwd file that knows the user of the pods: Hadoop does not start without a name for it."""
-    security = app.template.pod.security_context
+    security = app.template.security_context
     uid = (security.run_as_user if security else None) or USER
     gid = (security.run_as_group if security else None) or USER
     return f"root:x:0:0:root:/root:/bin/sh\nspark:x:{uid}:{gid}:spark:/opt/spark/work-dir:/bin/sh\n"
 
 
 def _environment(app: App, role: Role) -> list[Manifest]:
-    """Return the variables of the application and of the role, the user of Hadoop, and the keys of the storage."""
-    variables = {variable.name: variable for variable in (*(app.spec.env or ()), *(role.env or ()))}
-    manifests_by_name = {name: manifests.as_json(variable) for name, variable in variables.items()}
+    given = (*(app.spec.env or ()), *(role.env or ()))
+    variables = {variable.name: manifests.as_json(variable) for variable in given}
     if app.hadoop_clusters:
-        manifests_by_name.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
+        variables.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
     if app.spec.storage and app.spec.storage.s3:
-        manifests_by_name |= {
-            variable["name"]: variable for variable in app.spec.storage.s3.variables(manifests_by_name)
-        }
-    return list(manifests_by_name.values())
+        variables |= {variable["name"]: variable for variable in app.spec.storage.s3.variables(variables)}
+    return list(variables.values())
 
 
 def _resources(app: App, role: Role, requests: sizing.Requests | None = None) -> Manifest:
@@ -130,38 +128,32 @@ def _ephemeral_storage(app: App, role: Role) -> dict[str, dict[str, str]]:
 
 
 def _mounts(app: App) -> list[Manifest]:
-    """Return the mounts of both roles."""
-    own: list[Manifest] = [
+    storage = app.spec.storage.volume if app.spec.storage else None
+    return [
         {"name": _LOCAL_VOLUME, "mountPath": _LOCAL_DIR},
         {"name": _FILES_VOLUME, "mountPath": "/etc/passwd", "subPath": USERS_FILE, "readOnly": True},
+        *([{"name": _STORAGE_VOLUME, "mountPath": storage.mount_path}] if storage else []),
+        *(
+            {"name": volume.name, "mountPath": volume.mount_path, **({"readOnly": True} if volume.read_only else {})}
+            for volume in app.spec.volumes or ()
+        ),
     ]
-    if app.spec.storage and app.spec.storage.volume:
-        own.append({"name": _STORAGE_VOLUME, "mountPath": app.spec.storage.volume.mount_path})
-    for volume in app.spec.volumes or ():
-        read_only = {"readOnly": True} if volume.read_only else {}
-        own.append({"name": volume.name, "mountPath": volume.mount_path, **read_only})
-    return own
-
-
-def _files_mount() -> Manifest:
-    """Return the mount of the script that ends an executor."""
-    return {"name": _FILES_VOLUME, "mountPath": FILES_PATH, "readOnly": True}
 
 
 def _volumes(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
     size = _ephemeral_storage(app, role)["limits"].get("ephemeral-storage")
+    storage = app.spec.storage.volume if app.spec.storage else None
     items = [
         {"key": USERS_FILE, "path": USERS_FILE, "mode": 0o444},
         {"key": DECOMMISSION_FILE, "path": DECOMMISSION_FILE, "mode": 0o555},
     ]
-    volumes: list[Manifest] = [
+    claim = {"persistentVolumeClaim": {"claimName": storage.claim_name}} if storage else {}
+    return [
         {"name": _LOCAL_VOLUME, "emptyDir": {"sizeLimit": size} if size else {}},
         {"name": _FILES_VOLUME, "configMap": {"name": attempt.config_map, "items": items}},
+        *([{"name": _STORAGE_VOLUME, **claim}] if storage else []),
+        *({"name": volume.name, **_source(volume)} for volume in app.spec.volumes or ()),
     ]
-    if app.spec.storage and app.spec.storage.volume:
-        claim = {"claimName": app.spec.storage.volume.claim_name}
-        volumes.append({"name": _STORAGE_VOLUME, "persistentVolumeClaim": claim})
-    return [*volumes, *({"name": volume.name, **_source(volume)} for volume in app.spec.volumes or ())]
 
 
 def _source(volume: Volume) -> Manifest:
@@ -174,47 +166,11 @@ def _source(volume: Volume) -> Manifest:
     return {"emptyDir": {"sizeLimit": str(volume.empty_dir_size)}}
 
 
-def driver(app: App, attempt: AttemptNames) -> dict[str, Any]:
+def driver(app: App, attempt: AttemptNames) -> Manifest:
     """Return the manifest, without a node."""
-    role = app.spec.driver or Role()
-    pod_metadata = metadata(app, attempt.driver_pod, driver_labels(app, attempt))
-    pod_metadata["annotations"] = {
-        **(_scraping(app.conf) if app.spec.monitoring and app.spec.monitoring.prometheus else {}),
-        **(_chosen(app.executor, app.ideal_executor) if app.ideal_executor is not None else {}),
-    }
-    manifest = _pod(
-        app, attempt, role, app.account, pod_metadata, _driver_container(app, attempt, role), is_protected=True
-    )
-    items = [{"key": name, "path": name} for name in (PROPERTIES_FILE, TEMPLATE_FILE)]
-    conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
-    manifest["spec"]["volumes"].append(conf)
-    manifest["spec"]["automountServiceAccountToken"] = True
-    return manifest
-
-
-def _driver_container(app: App, attempt: AttemptNames, role: Role) -> dict[str, Any]:
-    return {
-        "name": DRIVER_CONTAINER,
-        "image": app.image,
-        "imagePullPolicy": app.spec.image_pull_policy,
-        "args": _arguments(app),
-        "ports": _ports(app.conf),
-        "env": _driver_environment(app, attempt, role),
-        "resources": _resources(app, role, app.driver),
-        "securityContext": manifests.container_security(read_only=False),
-        "terminationMessagePolicy": "FallbackToLogsOnError",
-        "volumeMounts": [
-            {"name": _CONF_VOLUME, "mountPath": CONF_PATH},
-            *_mounts(app),
-        ],
-    }
-
-
-def driver_labels(app: App, attempt: AttemptNames) -> dict[str, str]:
-    """Return the labels of the driver's pod."""
-    return {
-        **_role_labels(app, app.spec.driver or Role()),
-        names.APP_COMPONENT: TASK_TYPE_DRIVER,
+    role, monitoring = app.spec.driver or Role(), app.spec.monitoring
+    labels = {
+        **_labels(app, role, TASK_TYPE_DRIVER),
         names.LABEL_JOB_UID: app.uid,
         names.LABEL_KIND: SPARKAPP_KIND,
         LABEL_TASK_TYPE: TASK_TYPE_DRIVER,
@@ -224,13 +180,38 @@ def driver_labels(app: App, attempt: AttemptNames) -> dict[str, str]:
         "spark-app-selector": attempt.application_id,
         "spark-role": TASK_TYPE_DRIVER,
     }
-
-
-def _scraping(conf: Mapping[str, str]) -> dict[str, str]:
-    return {
+    scraping = {
         "prometheus.io/scrape": "true",
         "prometheus.io/path": "/metrics/executors/prometheus",
-        "prometheus.io/port": str(user_properties.ports(conf).ui),
+        "prometheus.io/port": str(user_properties.ports(app.conf)[user_properties.UI]),
+    }
+    annotations = {
+        **(scraping if monitoring and monitoring.prometheus else {}),
+        **(_chosen(app.executor, app.ideal_executor) if app.ideal_executor is not None else {}),
+    }
+    described = metadata(app, attempt.driver_pod, labels) | {"annotations": annotations}
+    container = _driver_container(app, attempt, role)
+    manifest = _pod(app, attempt, role, app.account, described, container, is_protected=True)
+    items = [{"key": name, "path": name} for name in (PROPERTIES_FILE, TEMPLATE_FILE)]
+    conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
+    manifest["spec"]["volumes"].append(conf)
+    manifest["spec"]["automountServiceAccountToken"] = True
+    return manifest
+
+
+def _driver_container(app: App, attempt: AttemptNames, role: Role) -> Manifest:
+    ports = user_properties.ports(app.conf).items()
+    return {
+        "name": DRIVER_CONTAINER,
+        "image": app.image,
+        "imagePullPolicy": app.spec.image_pull_policy,
+        "args": _arguments(app),
+        "ports": [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in ports if port],
+        "env": _driver_environment(app, attempt, role),
+        "resources": _resources(app, role, app.driver),
+        "securityContext": manifests.container_security(read_only=False),
+        "terminationMessagePolicy": "FallbackToLogsOnError",
+        "volumeMounts": [{"name": _CONF_VOLUME, "mountPath": CONF_PATH}, *_mounts(app)],
     }
 
 
@@ -260,13 +241,7 @@ def _arguments(app: App) -> list[str]:
     ]
 
 
-def _ports(conf: Mapping[str, str]) -> list[dict[str, Any]]:
-    ports = user_properties.ports(conf)
-    numbers = {"driver-rpc-port": ports.driver, "blockmanager": ports.block_manager, "spark-ui": ports.ui}
-    return [{"name": name, "containerPort": port, "protocol": "TCP"} for name, port in numbers.items() if port]
-
-
-def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[dict[str, Any]]:
+def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[Manifest]:
     """Return the variables. Executors act as the driver's SPARK_USER, whatever their own HADOOP_USER_NAME is.
 
     SPARK_LOCAL_HOSTNAME is the driver's address for executors: without it, Spark before 4.1, which does not know
@@ -287,48 +262,41 @@ def _driver_environment(app: App, attempt: AttemptNames, role: Role) -> list[dic
     ]
 
 
-def executor_template(app: App, attempt: AttemptNames) -> dict[str, Any]:
+def executor_template(app: App, attempt: AttemptNames) -> Manifest:
     """Return the template: Spark sets names, owner, image, arguments, ports, CPU and memory."""
     role = app.spec.executor or Role()
-    # The account is a property: Spark would replace it in a template.
-    return _pod(app, attempt, role, "", {"labels": _template_labels(app, role)}, _executor_container(app, role))
-
-
-def trial_executor(app: App, attempt: AttemptNames) -> dict[str, Any]:
-    """Return an executor with the fields that Spark sets, as far as admission looks at them, owned by the application.
-
-    It is only tried, in the name of the operator, which may create pods of its own resources only.
-    """
-    manifest = executor_template(app, attempt)
-    own = executor_labels(app, attempt) | {names.LABEL_JOB_UID: app.uid, names.LABEL_KIND: SPARKAPP_KIND}
-    manifest["metadata"] |= metadata(app, f"{attempt.executor_prefix}-exec-0", own)
-    container = manifest["spec"]["containers"][0]
-    container |= {
-        "image": app.image,
-        "imagePullPolicy": app.spec.image_pull_policy,
-        "args": ["executor"],
-        "resources": _resources(app, app.spec.executor or Role(), app.executor),
-    }
-    if app.spec.service_account_name:
-        manifest["spec"]["serviceAccountName"] = app.spec.service_account_name
-    return manifest
-
-
-def _template_labels(app: App, role: Role) -> dict[str, str]:
-    return {**_role_labels(app, role), names.APP_COMPONENT: TASK_TYPE_EXECUTOR}
-
-
-def executor_labels(app: App, attempt: AttemptNames) -> dict[str, str]:
-    """Return the labels that executors will have, but for those that Spark gives each of them."""
-    spark = {"spark-role": TASK_TYPE_EXECUTOR, "spark-app-selector": attempt.application_id}
-    return _template_labels(app, app.spec.executor or Role()) | spark
-
-
-def _executor_container(app: App, role: Role) -> dict[str, Any]:
-    return {
+    script = {"name": _FILES_VOLUME, "mountPath": FILES_PATH, "readOnly": True}  # it ends an executor
+    container = {
         "name": EXECUTOR_CONTAINER,
         "env": _environment(app, role),
         "resources": _resources(app, role),
         "securityContext": manifests.container_security(read_only=False),
-        "volumeMounts": [*_mounts(app), _files_mount()],
+        "volumeMounts": [*_mounts(app), script],
     }
+    # The account is a property: Spark would replace it in a template.
+    return _pod(app, attempt, role, "", {"labels": _labels(app, role, TASK_TYPE_EXECUTOR)}, container)
+
+
+def trial_executor(app: App, attempt: AttemptNames) -> Manifest:
+    """Return an executor with the fields that Spark sets, as far as admission looks at them, owned by the application.
+
+    It is only tried, in the name of the operator, which may create pods of its own resources only.
+    """
+    manifest, role = executor_template(app, attempt), app.spec.executor or Role()
+    labels = {
+        **_labels(app, role, TASK_TYPE_EXECUTOR),
+        "spark-role": TASK_TYPE_EXECUTOR,
+        "spark-app-selector": attempt.application_id,
+        names.LABEL_JOB_UID: app.uid,
+        names.LABEL_KIND: SPARKAPP_KIND,
+    }
+    manifest["metadata"] |= metadata(app, f"{attempt.executor_prefix}-exec-0", labels)
+    manifest["spec"]["containers"][0] |= {
+        "image": app.image,
+        "imagePullPolicy": app.spec.image_pull_policy,
+        "args": ["executor"],
+        "resources": _resources(app, role, app.executor),
+    }
+    if app.spec.service_account_name:
+        manifest["spec"]["serviceAccountName"] = app.spec.service_account_name
+    return manifest

@@ -7,7 +7,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_events import Ended, PodEvents, Publisher
 from boathouse.services.sparkapp import pod_reader
 from boathouse.services.sparkapp.gang import Gang
-from boathouse.services.sparkapp.pod_reader import AppPod
+from boathouse.services.sparkapp.observation import AppPod
 from boathouse_policies import framework, model, run_times
 
 
@@ -16,10 +16,7 @@ class _ReportedApp:
     """State of an application in its last published events.
 
     Attributes:
-        pods: Events about its pods.
-        gang: Its driver and executors.
         executors: The most executors of which the observers know.
-        spilled_bytes: What the executors of the current attempt spilled, as far as its driver reported.
     """
 
     gang: Gang
@@ -99,13 +96,12 @@ class PolicyEvents:
 
     def _end(self, reported: _ReportedApp, pod: AppPod) -> Ended:
         ended_s = self._epoch_s() if pod.ended_s is None else pod.ended_s
-        ended = Ended(duration_s=max(0.0, ended_s - pod.placed_s), reason=pod.reason)
+        ended = Ended(duration_s=max(0.0, ended_s - (pod.placed_s or 0.0)), reason=pod.reason)
         if pod.stage is model.Stage.EXECUTOR and reported.gang.stage is not None:
             self._learn(reported, reported.gang.stage, pod, ended)
         return ended
 
     def _learn(self, reported: _ReportedApp, stage: run_times.Stage, pod: AppPod, ended: Ended) -> None:
-        """Learn from an executor of the default resource profile."""
         memory_bytes = pod.resources.memory_bytes
         if memory_bytes != reported.gang.executor.resources.memory_bytes:
             return

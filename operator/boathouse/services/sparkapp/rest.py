@@ -11,7 +11,7 @@ import asyncio
 import dataclasses
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Protocol, Self
+from typing import Final, Self, TypeVar
 
 import aiohttp
 import msgspec
@@ -48,11 +48,13 @@ _RELIED_ON: Final = frozenset({MASTER, *_SIZES, *_CLOSED})
 _EXTENDED_RESOURCES: Final = ("spark.driver.resource.", "spark.executor.resource.")
 TIMEOUT_S: Final = 2.0
 MAX_ANSWER_BYTES: Final = 256 * 1024
+_STATES: Final = ("active", "completed", "failed")
 _OK: Final = 200
 EVERY_S: Final = 10.0
 WORKERS: Final = 8
 STARTS_PER_S: Final = 20
 MAX_KEYS: Final = 16
+T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,42 +89,30 @@ class _Environment(msgspec.Struct, rename="camel"):
     spark_properties: list[tuple[str, str]] = []
 
 
-_jobs = msgspec.json.Decoder(list[_Job])
-_stages = msgspec.json.Decoder(list[_Stage])
-_environment = msgspec.json.Decoder(_Environment)
+def _decoded(answer: bytes, shape: type[T]) -> T | None:
+    """Return the answer; None if it is not understood."""
+    try:
+        return msgspec.json.decode(answer, type=shape)
+    except (msgspec.MsgspecError, ValueError, RecursionError):
+        return None
 
 
 def progress(answer: bytes) -> Progress | None:
     """Return the sums over the running jobs; None if the answer is not understood."""
-    try:
-        jobs = _jobs.decode(answer)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    jobs = _decoded(answer, list[_Job])
+    if jobs is None:
         return None
-
-    def total(name: str) -> int:
-        counts: list[int] = [getattr(job, name) for job in jobs]
-        return min(sum(max(0, count) for count in counts), _MAX_COUNT)
-
+    totals = {name: min(sum(max(0, getattr(job, name)) for job in jobs), _MAX_COUNT) for name in _Job.__struct_fields__}
     return Progress(
-        stages=wire.StageCounts(
-            active=total("num_active_stages"),
-            completed=total("num_completed_stages"),
-            failed=total("num_failed_stages"),
-        ),
-        tasks=wire.TaskCounts(
-            total=total("num_tasks"),
-            active=total("num_active_tasks"),
-            completed=total("num_completed_tasks"),
-            failed=total("num_failed_tasks"),
-        ),
+        stages=wire.StageCounts(**{state: totals[f"num_{state}_stages"] for state in _STATES}),
+        tasks=wire.TaskCounts(total=totals["num_tasks"], **{state: totals[f"num_{state}_tasks"] for state in _STATES}),
     )
 
 
 def spilled_bytes(answer: bytes) -> int | None:
     """Return what the completed stages wrote to disk for want of memory; None if the answer is not understood."""
-    try:
-        stages = _stages.decode(answer)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    stages = _decoded(answer, list[_Stage])
+    if stages is None:
         return None
     return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), _MOST_SPILLED_BYTES)
 
@@ -137,10 +127,10 @@ def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | No
 
     The answer is that of `ENVIRONMENT_PATH`.
     """
-    try:
-        actual = dict(_environment.decode(answer).spark_properties)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
+    environment = _decoded(answer, _Environment)
+    if environment is None:
         return None
+    actual = dict(environment.spark_properties)
     return sorted(key for key, value in expected.items() if _differs(key, value, actual.get(key)))
 
 
@@ -205,22 +195,12 @@ def url_of(address: str, port: int, path: str) -> str | None:
     return f"http://{host}:{port}/{path}"
 
 
-class Client(Protocol):
-    """Reads from a driver."""
-
-    async def get(self, address: str, port: int, path: str) -> bytes | None:
-        """Return the answer to a GET; None for no usable one."""
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A running driver.
+    """A running driver; with `reads_spills`, what its executors spilled is read too.
 
     Attributes:
-        pod_uid: The UID of its pod.
-        address: The IP address of its pod.
         expected: The properties that it was given, of those that are compared.
-        reads_spills: Whether to read what its executors spilled.
     """
 
     uid: ObjectUid
@@ -235,13 +215,7 @@ class Target:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Data that a driver reports about itself.
-
-    Attributes:
-        progress: Stages and tasks; None if the driver has not reported them.
-        overridden: Properties that its program changed; None if the driver has not reported them.
-        spilled_bytes: What its executors wrote to disk for want of memory, as far as it was read.
-    """
+    """Data that a driver reports about itself; None: not reported yet. `overridden` are properties that it changed."""
 
     progress: Progress | None = None
     overridden: tuple[str, ...] | None = None
@@ -263,10 +237,7 @@ class Reports:
     """
 
     def __init__(
-        self,
-        on_change: Callable[[ObjectUid], None],
-        monotonic: Callable[[], float],
-        client: DriverClient | None = None,
+        self, on_change: Callable[[ObjectUid], None], monotonic: Callable[[], float], client: DriverClient | None = None
     ) -> None:
         self._on_change, self._monotonic = on_change, monotonic
         self._client = client or DriverClient()
@@ -315,7 +286,7 @@ class Reports:
                 followed.is_queued = True
                 self._queue.put(followed.target.namespace, uid)
 
-    async def _read(self, client: Client, namespace: str, uid: ObjectUid) -> None:
+    async def _read(self, client: DriverClient, namespace: str, uid: ObjectUid) -> None:
         followed = self._followed.get(uid)
         try:
             if followed is None or not followed.is_queued:
@@ -329,19 +300,20 @@ class Reports:
             self._queue.done(namespace)
 
 
-async def _report(client: Client, followed: _Followed) -> Report:
+async def _report(client: DriverClient, followed: _Followed) -> Report:
     target, report = followed.target, followed.report
-    base = f"api/v1/applications/{target.application_id}"
-    answer = await client.get(target.address, target.port, f"{base}/{JOBS_PATH}")
-    if answer is None:
+
+    async def get(path: str) -> bytes | None:
+        path = f"api/v1/applications/{target.application_id}/{path}"
+        return await client.get(target.address, target.port, path)
+
+    jobs = await get(JOBS_PATH)
+    if jobs is None:
         return report
-    report = dataclasses.replace(report, progress=progress(answer) or report.progress)
-    if target.reads_spills:
-        answer = await client.get(target.address, target.port, f"{base}/{STAGES_PATH}")
-        spilled = (answer is not None and spilled_bytes(answer)) or 0
-        report = dataclasses.replace(report, spilled_bytes=max(spilled, report.spilled_bytes))
-    if report.overridden is not None:
-        return report
-    answer = await client.get(target.address, target.port, f"{base}/{ENVIRONMENT_PATH}")
-    changed = None if answer is None else overridden(answer, target.expected)
+    report = dataclasses.replace(report, progress=progress(jobs) or report.progress)
+    if target.reads_spills and (stages := await get(STAGES_PATH)) is not None:
+        spilled = max(spilled_bytes(stages) or 0, report.spilled_bytes)
+        report = dataclasses.replace(report, spilled_bytes=spilled)
+    environment = await get(ENVIRONMENT_PATH) if report.overridden is None else None
+    changed = None if environment is None else overridden(environment, target.expected)
     return report if changed is None else dataclasses.replace(report, overridden=tuple(changed[:MAX_KEYS]))

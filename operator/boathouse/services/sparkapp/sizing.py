@@ -1,6 +1,7 @@
 """What driver and executors request, computed from the properties as Spark computes it. Pure.
 
-Every rule here is held against recordings of Spark's own submission (`tests/spark`).
+Every rule here is held against recordings of Spark's own submission (`tests/spark`). All functions raise a ValueError
+for a property that is not what Spark reads.
 """
 
 import dataclasses
@@ -54,14 +55,7 @@ def spark_size(size: str) -> str:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Requests:
-    """What a pod requests.
-
-    Attributes:
-        cpu: As Spark writes it.
-        cpu_limit: Empty for none.
-        memory_mib: Request and limit.
-        extended: Extended resources by name.
-    """
+    """What a pod requests, as Spark writes it; the memory is also its limit."""
 
     cpu: str
     memory_mib: int
@@ -69,11 +63,6 @@ class Requests:
     extended: tuple[tuple[str, int], ...] = ()
 
     def __post_init__(self) -> None:
-        """Refuse what no node has.
-
-        Raises:
-            ValueError: An amount is too large, or there is no CPU.
-        """
         if not 0 < self.cpu_milli <= _MOST_CPU_MILLI:
             raise ValueError(f"a CPU request of {self.cpu} is not between 1m and 1M: correct it")
         if self.memory_mib > _MOST_MIB:
@@ -102,81 +91,48 @@ class Requests:
         return {**cpu, "memory": f"{self.memory_mib}Mi", **extended}
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ResourceProfile:
-    """What a program requests for the executors of a stage; None where it leaves the application's own.
-
-    Attributes:
-        memory: The heap.
-    """
-
-    cores: int | None = None
-    memory: str | None = None
-    memory_overhead: str | None = None
-    pyspark_memory: str | None = None
-    off_heap_memory: str | None = None
-
-
 def default_factor(properties: Properties, *, is_python: bool) -> str:
     """Return the overhead factor of both roles; the driver hands it on to its executors as a property."""
     return properties.get(_FACTOR, _PYTHON_FACTOR if is_python else _JVM_FACTOR)
 
 
 def driver(properties: Properties, *, is_python: bool) -> Requests:
-    """Return what the driver's pod requests.
+    """Return what the driver's pod requests."""
+    return _requests("driver", properties, 0, is_python=is_python)
 
-    Raises:
-        ValueError: A property is not what Spark reads.
-    """
-    heap = mebibytes(properties.get("spark.driver.memory", DEFAULT_MEMORY))
-    overhead = _overhead("driver", properties, heap, is_python=is_python)
+
+def executor(properties: Properties, *, is_python: bool) -> Requests:
+    """Return what an executor's pod with the default resource profile requests."""
+    beside_mib = mebibytes(properties.get("spark.executor.pyspark.memory", "0")) if is_python else 0
+    if is_true(properties, "spark.memory.offHeap.enabled"):  # the driver uses it as well, but Spark does not request it
+        beside_mib += mebibytes(properties.get("spark.memory.offHeap.size", "0"), unit="b")
+    return _requests("executor", properties, beside_mib, is_python=is_python)
+
+
+def _requests(role: str, properties: Properties, beside_mib: int, *, is_python: bool) -> Requests:
+    heap_mib = mebibytes(properties.get(f"spark.{role}.memory", DEFAULT_MEMORY))
+    request, limit = (properties.get(f"spark.kubernetes.{role}.{bound}.cores") for bound in ("request", "limit"))
+    for text in (request, limit):
+        if text is not None:
+            quantity.parse(text)
     return Requests(
-        cpu=_cpu("driver", properties),
-        cpu_limit=_limit("driver", properties),
-        memory_mib=heap + overhead,
-        extended=_extended("driver", properties),
-    )
-
-
-def executor(properties: Properties, *, is_python: bool, profile: ResourceProfile | None = None) -> Requests:
-    """Return what an executor's pod requests.
-
-    Without a resource profile it has the default profile.
-
-    Raises:
-        ValueError: A property is not what Spark reads.
-    """
-    if profile is not None:
-        return _profiled(properties, profile, is_python=is_python)
-    heap = mebibytes(properties.get(HEAP, DEFAULT_MEMORY))
-    overhead = _overhead("executor", properties, heap, is_python=is_python)
-    memory_mib = heap + overhead + _off_heap(properties) + _pyspark(properties, is_python=is_python)
-    return Requests(
-        cpu=_cpu("executor", properties),
-        cpu_limit=_limit("executor", properties),
-        memory_mib=memory_mib,
-        extended=_extended("executor", properties),
+        cpu=str(whole(f"spark.{role}.cores", properties, 1)) if request is None else request,
+        cpu_limit=limit or "",
+        memory_mib=heap_mib + _overhead(role, properties, heap_mib, is_python=is_python) + beside_mib,
+        extended=_extended(role, properties),
     )
 
 
 def minimum_executors(properties: Properties) -> int:
-    """Return how many executors must have room before the driver starts.
-
-    Raises:
-        ValueError: A property is not a number.
-    """
+    """Return how many executors must have room before the driver starts."""
     if is_dynamic(properties):
-        return _whole("spark.dynamicAllocation.minExecutors", properties, 0)
-    return _whole("spark.executor.instances", properties, DEFAULT_EXECUTORS)
+        return whole("spark.dynamicAllocation.minExecutors", properties, 0)
+    return whole("spark.executor.instances", properties, DEFAULT_EXECUTORS)
 
 
 def maximum_executors(properties: Properties) -> int:
-    """Return how many executors an application with dynamic allocation may have.
-
-    Raises:
-        ValueError: The property is not a number.
-    """
-    return _whole("spark.dynamicAllocation.maxExecutors", properties, 2**31 - 1)
+    """Return how many executors an application with dynamic allocation may have."""
+    return whole("spark.dynamicAllocation.maxExecutors", properties, 2**31 - 1)
 
 
 def is_dynamic(properties: Properties) -> bool:
@@ -189,24 +145,6 @@ def is_true(properties: Properties, key: str) -> bool:
     return properties.get(key, "false").strip().lower() == "true"
 
 
-def _profiled(properties: Properties, profile: ResourceProfile, *, is_python: bool) -> Requests:
-    """Without an overhead of its own, a profile has that of the application's heap, whatever its heap is."""
-    own = mebibytes(properties.get(HEAP, DEFAULT_MEMORY))
-    heap = own if profile.memory is None else mebibytes(profile.memory)
-    if profile.memory_overhead is not None:
-        overhead = mebibytes(profile.memory_overhead)
-    else:
-        overhead = _overhead("executor", properties, own, is_python=is_python)
-    pyspark = _pyspark(properties, is_python=is_python)
-    if profile.pyspark_memory is not None:
-        pyspark = mebibytes(profile.pyspark_memory) if is_python else 0
-    off_heap = _off_heap(properties)
-    if off_heap and profile.off_heap_memory is not None:
-        off_heap = mebibytes(profile.off_heap_memory)
-    cores = _cores("executor", properties) if profile.cores is None else str(profile.cores)
-    return Requests(cpu=cores, memory_mib=heap + overhead + pyspark + off_heap)
-
-
 def _overhead(role: str, properties: Properties, heap: int, *, is_python: bool) -> int:
     given = properties.get(f"spark.{role}.memoryOverhead")
     if given is not None:
@@ -214,36 +152,6 @@ def _overhead(role: str, properties: Properties, heap: int, *, is_python: bool) 
     key = f"spark.{role}.memoryOverheadFactor"
     factor = _number(key, properties.get(key, default_factor(properties, is_python=is_python)))
     return max(int(factor * heap), mebibytes(properties.get(f"spark.{role}.minMemoryOverhead", _DEFAULT_OVERHEAD)))
-
-
-def _off_heap(properties: Properties) -> int:
-    """The driver of such an application uses it as well, but Spark does not request it."""
-    if not is_true(properties, "spark.memory.offHeap.enabled"):
-        return 0
-    return mebibytes(properties.get("spark.memory.offHeap.size", "0"), unit="b")
-
-
-def _pyspark(properties: Properties, *, is_python: bool) -> int:
-    return mebibytes(properties.get("spark.executor.pyspark.memory", "0")) if is_python else 0
-
-
-def _cpu(role: str, properties: Properties) -> str:
-    requested = properties.get(f"spark.kubernetes.{role}.request.cores")
-    return _cores(role, properties) if requested is None else _quantity(requested)
-
-
-def _limit(role: str, properties: Properties) -> str:
-    limit = properties.get(f"spark.kubernetes.{role}.limit.cores")
-    return "" if limit is None else _quantity(limit)
-
-
-def _cores(role: str, properties: Properties) -> str:
-    return str(_whole(f"spark.{role}.cores", properties, 1))
-
-
-def _quantity(text: str) -> str:
-    quantity.parse(text)
-    return text
 
 
 def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
@@ -257,14 +165,17 @@ def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
         vendor = properties.get(f"{prefix}{name}.vendor")
         if not vendor:
             raise ValueError(f"{key} needs {prefix}{name}.vendor, such as nvidia.com: add it")
-        amounts.append((f"{vendor}/{name}", _whole(key, properties, 0)))
+        amounts.append((f"{vendor}/{name}", whole(key, properties, 0)))
     return tuple(sorted(amounts))
 
 
-def _whole(key: str, properties: Properties, default: int) -> int:
+def whole(
+    key: str, properties: Properties, default: int, *, what: str = "a whole number", most: int = 10**10 - 1
+) -> int:
+    """Return a property that is a whole number."""
     text = properties.get(key, str(default)).strip()
-    if not text.isascii() or not text.isdigit() or len(text) > len("2147483647"):
-        raise ValueError(f'{key} is "{text[:64]}", which is not a whole number: correct it')
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(most)) and int(text) <= most):
+        raise ValueError(f'{key} is "{text[:64]}", which is not {what}: correct it')
     return int(text)
 
 

@@ -1,6 +1,5 @@
 """The properties that no attempt changes, such as defaults, fields, `sparkConf`; their file; a driver's ports. Pure."""
 
-import dataclasses
 import re
 from collections.abc import Mapping
 from typing import Any, Final
@@ -16,47 +15,48 @@ from boathouse.services.sparkapp import sizing
 DRIVER_PORT: Final = 7078
 BLOCK_MANAGER_PORT: Final = 7079
 UI_PORT: Final = 4040
-_LARGEST_PORT: Final = 2**16 - 1
+UI: Final = "spark-ui"
 _SIZES: Final = ("emory", "emoryOverhead")
 _KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
 """A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
+_COMMITTERS: Final = "org.apache.spark.internal.io.cloud"
 _FORBIDDEN: Final = re.compile(r"[\x00\r\n]")
 _PENDING_PODS: Final = 5
 """Pending executors of an application beyond its minimum; more would only load the API server."""
 
+_ELASTIC: Final = {
+    "spark.dynamicAllocation.shuffleTracking.enabled": "true",
+    "spark.decommission.enabled": "true",
+    "spark.storage.decommission.enabled": "true",
+}
+"""Without an external shuffle service, executors are only let go if their shuffle data is tracked or moved."""
+_SINK: Final = "spark.metrics.conf.*.sink.prometheusServlet"
+_PROMETHEUS: Final = {
+    "spark.ui.prometheus.enabled": "true",
+    f"{_SINK}.class": "org.apache.spark.metrics.sink.PrometheusServlet",
+    f"{_SINK}.path": "/metrics/prometheus",
+}
+_EVENT_LOG: Final = {"spark.eventLog.enabled": "true", "spark.eventLog.rolling.enabled": "true"}
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Ports:
-    """The ports of a driver's container; 0 is one that Spark chooses when it starts.
 
-    Attributes:
-        ui: Of the UI and the REST interface.
-    """
+def ports(conf: Mapping[str, str]) -> dict[str, int]:
+    """Return the ports that the properties say, by name; 0 is one that Spark chooses when it starts.
 
-    driver: int
-    block_manager: int
-    ui: int
-
-
-def ports(conf: Mapping[str, str]) -> Ports:
-    """Return the ports that the properties say.
+    That of the UI also has the REST interface.
 
     Raises:
         ValueError: One of them is not a port.
     """
     block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
-    return Ports(
-        driver=_port(conf, "spark.driver.port", DRIVER_PORT),
-        block_manager=_port(conf, "spark.driver.blockManager.port", block_manager),
-        ui=_port(conf, "spark.ui.port", UI_PORT),
-    )
+    return {
+        "driver-rpc-port": _port(conf, "spark.driver.port", DRIVER_PORT),
+        "blockmanager": _port(conf, "spark.driver.blockManager.port", block_manager),
+        UI: _port(conf, "spark.ui.port", UI_PORT),
+    }
 
 
 def _port(conf: Mapping[str, str], key: str, default: int) -> int:
-    text = conf.get(key, str(default)).strip()
-    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_LARGEST_PORT)) and int(text) <= _LARGEST_PORT):
-        raise ValueError(f'{key} is "{text[:64]}", which is not a port: correct it')
-    return int(text)
+    return sizing.whole(key, conf, default, what="a port", most=2**16 - 1)
 
 
 def of(spec: SparkAppSpec) -> dict[str, str]:
@@ -66,18 +66,18 @@ def of(spec: SparkAppSpec) -> dict[str, str]:
         **(spec.spark_conf or {}),
         **{f"spark.hadoop.{key}": value for key, value in (spec.hadoop_conf or {}).items()},
     }
-    is_python = spec.type == "Python"
+    is_python, monitoring = spec.type == "Python", spec.monitoring
     conf = {
         "spark.driver.port": str(DRIVER_PORT),
         "spark.driver.blockManager.port": str(BLOCK_MANAGER_PORT),
-        **(_elastic() if sizing.is_dynamic(user) else {}),
+        **(_ELASTIC if sizing.is_dynamic(user) else {}),
         **(_s3(spec.storage.s3) if spec.storage and spec.storage.s3 else {}),
-        **_monitoring(spec),
+        **(_PROMETHEUS if monitoring and monitoring.prometheus else {}),
+        **(_EVENT_LOG if monitoring and monitoring.event_log_dir else {}),
         **user,
     }
-    conf.setdefault(
-        "spark.kubernetes.allocation.maxPendingPods", str(max(sizing.minimum_executors(conf), _PENDING_PODS))
-    )
+    pending = str(max(sizing.minimum_executors(conf), _PENDING_PODS))
+    conf.setdefault("spark.kubernetes.allocation.maxPendingPods", pending)
     conf["spark.kubernetes.memoryOverheadFactor"] = sizing.default_factor(conf, is_python=is_python)
     if not is_python:
         conf["spark.jars"] = ",".join(filter(None, (conf.get("spark.jars"), spec.main_application_file)))
@@ -110,15 +110,6 @@ def _text(path: str, value: Any) -> str:
     return sizing.spark_size(value) if path.endswith(_SIZES) else str(value)
 
 
-def _elastic() -> dict[str, str]:
-    """Without an external shuffle service, executors are only let go if their shuffle data is tracked or moved."""
-    return {
-        "spark.dynamicAllocation.shuffleTracking.enabled": "true",
-        "spark.decommission.enabled": "true",
-        "spark.storage.decommission.enabled": "true",
-    }
-
-
 def _s3(s3: S3) -> dict[str, str]:
     settings = {
         **hadoop.s3_settings(s3, _KEYS_OF_VARIABLES),
@@ -130,28 +121,9 @@ def _s3(s3: S3) -> dict[str, str]:
     }
     return {
         **{f"spark.hadoop.{key}": value for key, value in settings.items()},
-        "spark.sql.parquet.output.committer.class": (
-            "org.apache.spark.internal.io.cloud.BindingParquetOutputCommitter"
-        ),
-        "spark.sql.sources.commitProtocolClass": "org.apache.spark.internal.io.cloud.PathOutputCommitProtocol",
+        "spark.sql.parquet.output.committer.class": f"{_COMMITTERS}.BindingParquetOutputCommitter",
+        "spark.sql.sources.commitProtocolClass": f"{_COMMITTERS}.PathOutputCommitProtocol",
     }
-
-
-def _monitoring(spec: SparkAppSpec) -> dict[str, str]:
-    monitoring = spec.monitoring
-    if monitoring is None:
-        return {}
-    properties = {}
-    if monitoring.prometheus:
-        properties["spark.ui.prometheus.enabled"] = "true"
-        properties["spark.metrics.conf.*.sink.prometheusServlet.class"] = (
-            "org.apache.spark.metrics.sink.PrometheusServlet"
-        )
-        properties["spark.metrics.conf.*.sink.prometheusServlet.path"] = "/metrics/prometheus"
-    if monitoring.event_log_dir:
-        properties["spark.eventLog.enabled"] = "true"
-        properties["spark.eventLog.rolling.enabled"] = "true"
-    return properties
 
 
 def render(properties: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from boathouse.cluster import errors, store, wire
 from boathouse.services.instruments import counters, poller
 from boathouse.services.instruments.kubelet_client import ReadError, Result
-from boathouse.services.instruments.missing import UNCHANGED
+from boathouse.services.instruments.missing import UNCHANGED, Signals
 
 EXPOSITION = b"# TYPE node_cpu_usage_seconds_total counter\nnode_cpu_usage_seconds_total %f %d\n"
 PRESSURE = b'# TYPE\ncontainer_pressure_io_waiting_seconds_total{container="",id="/"} %f %d\n'
@@ -72,7 +72,8 @@ class Polling:
             self.token,
             counters.Rates(cpu_of_pods=False),
             lambda name, usage: self.published.append((name, dict(usage))),
-            poller.Options(**{"interval_s": 10.0, "port": 0, "cadvisor": False} | options),
+            Signals(),
+            **{"interval_s": 10.0, "port": 0, "cadvisor": False} | options,
             count=lambda result, _: self.counted.update([result]),
             monotonic=lambda: self.clock[0],
             jitter=Middle(),

@@ -37,7 +37,7 @@ def test_every_setting_of_ours_is_closed_to_users():
         **files.hdfs_site(found),
         **files.yarn_site(found),
         **files.mapred_site(found),
-        **files.capacity_scheduler(),
+        **files.CAPACITY_SCHEDULER,
     }
     assert set(spec.closed_keys(ours)) == set(ours)
 
@@ -48,7 +48,7 @@ def test_every_default_can_be_changed_by_users():
         files.hdfs_defaults(found),
         files.yarn_defaults(found),
         files.mapred_defaults(found),
-        files.capacity_defaults(),
+        files.CAPACITY_DEFAULTS,
     )
     assert spec.closed_keys(*defaults) == ()
 

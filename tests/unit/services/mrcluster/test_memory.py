@@ -74,7 +74,7 @@ def test_sizes_of_tasks_fit_small_nodes():
 
 def test_the_largest_node_may_be_transient():
     found = sizes.of(cluster(transient={"maximum": 1, "resources": {"memory": "8Gi"}}))
-    assert found.largest_mb == found.transient_mb > found.core_mb
+    assert found.transient_mb > found.core_mb
 
 
 @pytest.mark.parametrize(

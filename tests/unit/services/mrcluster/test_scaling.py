@@ -8,7 +8,7 @@ from boathouse.resources.mrcluster.names import Role
 from boathouse.scheduling.scheduler import NO_CLUSTER
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.mrcluster.planning import sizing
-from boathouse.services.mrcluster.planning.observation import Draft, Observation
+from boathouse.services.mrcluster.planning.observation import NO_SIZES, Observation, Plan
 from boathouse.services.mrcluster.scaling import AT_MAXIMUM, LEAVING, NOT_READY, Scaling, Submission
 from boathouse_policies import koala, model, profiles
 from boathouse_task.cluster_contract import AgentReport, NodeFigures, YarnFigures, YarnState
@@ -169,8 +169,8 @@ def load_of(cluster: SimulatedCluster, **yarn) -> koala.Cluster | None:
     report = AgentReport(
         hdfs=observation.report.hdfs, nodes=observation.report.nodes, yarn=YarnFigures(started_s=0, **yarn)
     )
-    observation = dataclasses.replace(observation, report=report, slot_mb=256, transient_mb=1024)
-    return sizing.for_policy(observation, Draft(state=observation.state, marks=observation.marks))
+    observation = dataclasses.replace(observation, report=report, sizes=dataclasses.replace(NO_SIZES, map_mb=256))
+    return sizing.for_policy(observation, Plan(state=observation.state, marks=observation.marks))
 
 
 def test_masters_of_applications_are_no_tasks_and_waiting_applications_are():
@@ -218,7 +218,7 @@ def test_idle_nodes_that_a_long_report_leaves_out_count():
     nodes = [node for node in observation.report.nodes if node.host.startswith("c")]
     report = AgentReport(hdfs=observation.report.hdfs, nodes=nodes, yarn=observation.report.yarn, idle_nodes=2)
     observation = dataclasses.replace(observation, report=report)
-    found = sizing.for_policy(observation, Draft(state=observation.state, marks=observation.marks))
+    found = sizing.for_policy(observation, Plan(state=observation.state, marks=observation.marks))
     assert (found.transient_nodes, found.pending_nodes, found.slots) == (2, 0, 3 * 2 + 2 * 2)
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from boathouse.resources import config
-from boathouse.services.sparkapp import gang, objects
+from boathouse.services.sparkapp import gang
 from boathouse_policies import model, profiles, run_times
 from tests.builders import core
-from tests.builders.sparkapps import app
+from tests.builders.sparkapps import app, submission
 
 PROFILES = config.PROFILES
 
@@ -61,7 +61,7 @@ def test_a_class_has_the_resources_and_the_constraints_of_the_pods():
         "storage": {"volume": {"claimName": "a"}},
     }
     found = gang.of(app(**spec), 1, minimum=0).driver
-    manifest = objects.of(app(**spec), 1).driver["spec"]
+    manifest = submission(app(**spec)).driver["spec"]
     assert found.resources.memory_bytes == 2867 * 1024**2
     assert found.resources.extended == (("example.com/fpga", 1),)
     assert dict(found.constraints.node_selector) == manifest["nodeSelector"] == {"disk": "ssd", "role": "driver"}

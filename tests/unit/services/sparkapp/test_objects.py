@@ -5,9 +5,8 @@ import subprocess
 
 import pytest
 
-from boathouse.services.sparkapp import objects
 from tests.builders.mrclusters import cluster_facts
-from tests.builders.sparkapps import UID, app, only_container
+from tests.builders.sparkapps import UID, app, only_container, submission
 
 USER = "HADOOP_USER_NAME"
 FIELDS = {
@@ -37,19 +36,19 @@ SOURCES = {
 
 
 def submission_of(attempt=1, **fields):
-    return objects.of(app(**fields), attempt)
+    return submission(app(**fields), attempt)
 
 
 @pytest.fixture
 def pods():
     """Return the driver's pod and the template of the executors."""
-    submission = submission_of(**FIELDS)
-    return submission.driver, json.loads(submission.config_map["data"]["executor.yaml"])
+    found = submission_of(**FIELDS)
+    return found.driver, json.loads(found.config_map["data"]["executor.yaml"])
 
 
 def test_everything_is_owned_by_the_application():
-    submission = submission_of()
-    for manifest in (submission.config_map, submission.service, submission.driver):
+    found = submission_of()
+    for manifest in (found.config_map, found.service, found.driver):
         (owner,) = manifest["metadata"]["ownerReferences"]
         assert (owner["kind"], owner["uid"], owner["controller"]) == ("SparkApp", UID, True)
         assert manifest["metadata"]["namespace"] == "team"
@@ -145,17 +144,17 @@ def test_metrics_are_announced_where_they_are_served():
 
 
 def test_an_attempt_says_which_clusters_its_properties_name():
-    submission = objects.of(app(hadoopClusters=["lake"]), 1, [cluster_facts(name="lake", uid="u-1")])
-    assert submission.config_map["metadata"]["annotations"] == {"boathouse.dev/hadoop-clusters": "lake=u-1"}
-    assert "spark.hadoop.dfs.nameservices" in submission.config_map["data"]["spark.properties"]
+    found = submission(app(hadoopClusters=["lake"]), 1, [cluster_facts(name="lake", uid="u-1")])
+    assert found.config_map["metadata"]["annotations"] == {"boathouse.dev/hadoop-clusters": "lake=u-1"}
+    assert "spark.hadoop.dfs.nameservices" in found.config_map["data"]["spark.properties"]
     assert "annotations" not in submission_of().config_map["metadata"]
 
 
 @pytest.mark.parametrize(("fields", "user"), [({}, None), ({"hadoopClusters": ["lake"]}, "hadoop")])
 def test_pods_that_see_a_cluster_are_its_user(fields, user):
-    submission = submission_of(**fields)
-    template = json.loads(submission.config_map["data"]["executor.yaml"])
-    for pod in (submission.driver, template):
+    found = submission_of(**fields)
+    template = json.loads(found.config_map["data"]["executor.yaml"])
+    for pod in (found.driver, template):
         found = {variable["name"]: variable.get("value") for variable in only_container(pod)["env"]}
         assert found.get(USER) == user
 
@@ -176,8 +175,8 @@ def test_executors_act_as_the_user_that_the_driver_is_in_hadoop():
 
 
 def test_the_application_may_be_another_user_of_hadoop():
-    submission = submission_of(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
-    found = [variable for variable in only_container(submission.driver)["env"] if variable["name"] == USER]
+    found = submission_of(hadoopClusters=["lake"], env=[{"name": USER, "value": "ann"}])
+    found = [variable for variable in only_container(found.driver)["env"] if variable["name"] == USER]
     assert found == [{"name": USER, "value": "ann"}]
 
 

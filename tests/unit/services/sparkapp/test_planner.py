@@ -5,12 +5,13 @@ import dataclasses
 import pytest
 
 from boathouse.resources.sparkapp.names import ConditionType
+from boathouse.resources.sparkapp.status import ExecutorCounts
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.sparkapp import conditions, model, planner, rest
 from boathouse.services.sparkapp.kind import SparkAppKind
 from boathouse.services.sparkapp.model import AppState
-from boathouse.services.sparkapp.observation import Ending, Executors, Observation
+from boathouse.services.sparkapp.observation import Ending, Observation
 from boathouse.services.sparkapp.rest import Report
 from tests.builders.frame import condition_of
 from tests.builders.sparkapps import STARTED_S, app, driver_pod
@@ -216,7 +217,7 @@ def test_an_image_that_cannot_be_pulled_is_the_applications_fault():
 
 def test_executors_that_do_not_start_end_the_attempt():
     life = Life(restartPolicy=ON_FAILURE).running()
-    partial = Executors(pending=1, running=1)
+    partial = ExecutorCounts(pending=1, running=1)
     assert life.plan(driver_pod(), executors=partial).state.phase == "Running"
     assert life.condition(ConditionType.EXECUTORS_READY) == ("False", "WaitingForExecutors")
     plan = life.plan(driver_pod(), executors=partial, after_s=600)
@@ -225,9 +226,9 @@ def test_executors_that_do_not_start_end_the_attempt():
 
 
 def test_executors_that_are_lost_later_are_replaced_by_the_driver():
-    life = Life().running(executors=Executors(running=2))
+    life = Life().running(executors=ExecutorCounts(running=2))
     assert life.condition(ConditionType.EXECUTORS_READY) == ("True", "MinimumRunning")
-    assert life.plan(driver_pod(), executors=Executors(pending=2), after_s=5000).state.phase == "Running"
+    assert life.plan(driver_pod(), executors=ExecutorCounts(pending=2), after_s=5000).state.phase == "Running"
     assert life.condition(ConditionType.EXECUTORS_READY) == ("True", "MinimumRunning")
 
 
@@ -241,8 +242,8 @@ def test_the_reservation_of_a_driver_that_requests_nothing_expires():
 
 def test_the_reservation_of_a_driver_that_requests_one_executor_and_no_more_expires_without_a_timeout_too():
     life = Life(timeouts={"executorStartSeconds": 0}).running()
-    assert life.plan(driver_pod(), executors=Executors(pending=1), after_s=599).reserve == 2
-    plan = life.plan(driver_pod(), executors=Executors(pending=1), after_s=1)
+    assert life.plan(driver_pod(), executors=ExecutorCounts(pending=1), after_s=599).reserve == 2
+    plan = life.plan(driver_pod(), executors=ExecutorCounts(pending=1), after_s=1)
     assert (plan.reserve, plan.state.phase) == (0, "Running")
 
 

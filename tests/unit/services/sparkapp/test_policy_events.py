@@ -6,7 +6,7 @@ import pytest
 
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp import gang, pod_reader
-from boathouse.services.sparkapp.pod_reader import AppPod
+from boathouse.services.sparkapp.observation import AppPod
 from boathouse.services.sparkapp.policy_events import PolicyEvents
 from boathouse_policies import model, run_times
 from tests.builders.observers import Recorder, event_kinds

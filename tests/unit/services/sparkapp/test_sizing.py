@@ -6,18 +6,9 @@ from hypothesis import strategies as st
 
 from boathouse.resources import quantity
 from boathouse.services.sparkapp import sizing
-from boathouse.services.sparkapp.sizing import ResourceProfile, mebibytes, spark_size
+from boathouse.services.sparkapp.sizing import mebibytes, spark_size
 from tests.builders.sparkapps import SUBMISSIONS, of_each_submission, only_container
 from tests.spark import keys
-
-PROFILE_FIELDS = {
-    "cores": "cores",
-    "memory": "memory",
-    "memoryOverhead": "memory_overhead",
-    "pysparkMemory": "pyspark_memory",
-    "offheapMemory": "off_heap_memory",
-}
-
 
 KEYS = keys.read()
 
@@ -53,12 +44,11 @@ def test_a_driver_requests_what_spark_would(configuration, recording):
 
 @of_each_submission
 def test_an_executor_requests_what_spark_would(configuration, recording):
-    profile = configuration.profile
+    assert configuration.name
+    computed = sizing.executor(known_properties(recording), is_python=is_python(recording))
     for pod in recording["executors"]:
-        in_default = pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0"
-        requested = None if in_default else ResourceProfile(**{PROFILE_FIELDS[k]: v for k, v in profile.items()})
-        computed = sizing.executor(known_properties(recording), is_python=is_python(recording), profile=requested)
-        assert in_numbers(computed.requests, computed.limits) == recorded(only_container(pod))
+        if pod["metadata"]["labels"]["spark-exec-resourceprofile-id"] == "0":
+            assert in_numbers(computed.requests, computed.limits) == recorded(only_container(pod))
 
 
 def test_fifty_recorded_configurations_have_executors():

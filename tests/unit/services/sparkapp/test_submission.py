@@ -4,9 +4,8 @@ import json
 
 import javaproperties
 
-from boathouse.services.sparkapp import objects
 from tests.builders.differences import declaration, differences, leaves
-from tests.builders.sparkapps import SUBMISSIONS, app, of_each_submission
+from tests.builders.sparkapps import SUBMISSIONS, app, of_each_submission, submission
 
 POD = {
     r"metadata\.(name|namespace|ownerReferences.*)": "names from the application's; the SparkApp is the owner",
@@ -65,15 +64,13 @@ def pod_fields(pod, text):
 
 
 def submission_of(configuration):
-    return objects.of(app(**configuration.spec), 1)
+    return submission(app(**configuration.spec))
 
 
 def driver_fields(configuration, recording):
-    submission = submission_of(configuration)
-    application_id = submission.names.application_id
-    ours = pod_fields(
-        submission.driver, lambda text: text.replace(application_id, "APPLICATION-ID").replace("$$(", "$(")
-    )
+    found = submission_of(configuration)
+    application_id = found.names.application_id
+    ours = pod_fields(found.driver, lambda text: text.replace(application_id, "APPLICATION-ID").replace("$$(", "$("))
     return ours, pod_fields(recording["driver"], str)
 
 
@@ -97,7 +94,7 @@ def test_the_properties_differ_from_sparks_only_where_that_is_declared(configura
 
 
 def test_kubernetes_does_not_replace_variables_in_arguments():
-    driver = objects.of(app(arguments=["$(HOME)", "$HOME"]), 1).driver
+    driver = submission(app(arguments=["$(HOME)", "$HOME"])).driver
     assert driver["spec"]["containers"][0]["args"][-2:] == ["$$(HOME)", "$HOME"]
 
 

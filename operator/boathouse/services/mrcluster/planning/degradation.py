@@ -17,9 +17,9 @@ from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
     LATE_S,
     READY_S,
-    Draft,
     Failing,
     Observation,
+    Plan,
     figures,
 )
 from boathouse_task.cluster_contract import AgentReport, DfsState, YarnState
@@ -29,7 +29,7 @@ FAILING_S: Final = 60.0
 _LIVE = frozenset({DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING})
 
 
-def remember(observation: Observation, draft: Draft) -> Draft:
+def remember(observation: Observation, draft: Plan) -> Plan:
     """Note what fails, and since when."""
     marks = draft.marks
     return draft.with_marks(
@@ -38,24 +38,10 @@ def remember(observation: Observation, draft: Draft) -> Draft:
     )
 
 
-def failing_container(observation: Observation, draft: Draft) -> Problem | None:
-    """Return the problem of a container of the master that persists; None for none."""
-    failing = _persistent(observation, draft, draft.marks.container_failing, Reason.MASTER_CONTAINER_FAILING)
-    if failing is None:
-        return None
-    message = f"{model.MASTER}: {failing.message} ({failing.reason})"
-    return Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message)
-
-
-def failing_agent(observation: Observation, draft: Draft) -> Problem | None:
-    """Return the error of the agent that persists; None for none."""
-    return _persistent(observation, draft, draft.marks.agent_failing, Reason.AGENT_FAILING)
-
-
-def _persistent(observation: Observation, draft: Draft, failing: Failing | None, reason: Reason) -> Problem | None:
+def _persistent(observation: Observation, draft: Plan, failing: Failing | None) -> Problem | None:
     if failing is None or draft.state.ready_s is None:
         return None
-    lasts = failing.seen_s - failing.since_s >= FAILING_S or observation.state.reason == reason
+    lasts = failing.seen_s - failing.since_s >= FAILING_S or observation.state.reason == failing.problem.reason
     return failing.problem if lasts else None
 
 
@@ -65,7 +51,8 @@ def _container(observation: Observation, last: Failing | None) -> Failing | None
     if master is None or master.is_over:
         return None
     if master.problem is not None:
-        return _again(master.problem, last, now_s)
+        message = f"{model.MASTER}: {master.problem.message} ({master.problem.reason})"
+        return _again(Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message), last, now_s)
     is_over = last is None or (master.is_ready and now_s - last.seen_s >= FAILING_S)
     return None if is_over else last
 
@@ -84,32 +71,36 @@ def _again(problem: Problem, last: Failing | None, now_s: float) -> Failing:
     return Failing(problem=problem, since_s=last.since_s if last else now_s, seen_s=now_s)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Service:
     """Whether HDFS or YARN is available; if not, why."""
 
-    is_available: bool
     reason: Reason
     message: str = ""
 
+    @property
+    def is_available(self) -> bool:
+        """Return whether it is available."""
+        return self.reason is Reason.AVAILABLE
 
-def degradation(observation: Observation, draft: Draft) -> Problem | None:
+
+def degradation(observation: Observation, draft: Plan) -> Problem | None:
     """Return what is wrong with a cluster, the worst first; None for nothing."""
     worst = observation.halt or _silence(observation, draft) or replacing.lost_core_node(observation, draft)
     if worst is not None:
         return worst
-    hdfs = observation.hdfs_within(LATE_S)
-    if hdfs is not None and not hdfs.safe_mode and hdfs.missing and draft.state.ready_s is not None:
+    hdfs, was_ready = observation.hdfs_within(LATE_S), draft.state.ready_s is not None
+    if hdfs is not None and not hdfs.safe_mode and hdfs.missing and was_ready:
         message = f"{hdfs.missing} blocks have no replica: bring their nodes back, or delete the files"
         return Problem(reason=Reason.MISSING_BLOCKS, message=message)
-    if observation.unreachable is not None and draft.state.ready_s is not None:
+    if observation.unreachable is not None and was_ready:
         return observation.unreachable
-    if problem := failing_container(observation, draft):
+    if problem := _persistent(observation, draft, draft.marks.container_failing):
         return problem
     if draining.is_barred(observation, draft):
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
-    return _other_version(observation) or failing_agent(observation, draft)
+    return _other_version(observation) or _persistent(observation, draft, draft.marks.agent_failing)
 
 
 def _other_version(observation: Observation) -> Problem | None:
@@ -124,75 +115,65 @@ def _other_version(observation: Observation) -> Problem | None:
     return Problem(reason=Reason.VERSION_MISMATCH, message=message)
 
 
-def _silence(observation: Observation, draft: Draft) -> Problem | None:
-    master = observation.pod(model.MASTER)
-    if draft.state.ready_s is None or master is None or not master.is_ready:
-        return None
-    if draft.silence_s(observation.now_s) <= LATE_S:
+def _silence(observation: Observation, draft: Plan) -> Problem | None:
+    master, is_silent = observation.pod(model.MASTER), draft.silence_s(observation.now_s) > LATE_S
+    if draft.state.ready_s is None or master is None or not master.is_ready or not is_silent:
         return None
     message = f"the agent in pod {master.name} has not reported for {LATE_S:.0f} s: see its log"
     return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)
 
 
-def _still_available(observation: Observation, draft: Draft, condition_type: ConditionType) -> Service | None:
+def _still_available(observation: Observation, draft: Plan, condition_type: ConditionType) -> Service | None:
     """Return that a service is available, if the status says so and a new leader may not have been reported to yet."""
-    condition = draft.state.condition(condition_type)
-    if (
-        condition is None
-        or condition.status != "True"
-        or observation.report
-        or draft.silence_s(observation.now_s) > READY_S
-    ):
+    condition, is_late = draft.state.condition(condition_type), draft.silence_s(observation.now_s) > READY_S
+    if condition is None or condition.status != "True" or observation.report or is_late:
         return None
-    return Service(is_available=True, reason=Reason.AVAILABLE, message=condition.message)
+    return Service(Reason.AVAILABLE, condition.message)
 
 
-def hdfs(observation: Observation, draft: Draft) -> Service:
+def hdfs(observation: Observation, draft: Plan) -> Service:
     """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
     if before := _still_available(observation, draft, ConditionType.HDFS_AVAILABLE):
         return before
     report = observation.report_within(READY_S)
     if report is None or report.hdfs is None:
         message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
-        return Service(is_available=False, reason=Reason.STARTING, message=message)
+        return Service(Reason.STARTING, message)
     if report.hdfs.safe_mode:
         text = f": {report.hdfs.safe_mode_text}" if report.hdfs.safe_mode_text else ""
-        return Service(is_available=False, reason=Reason.SAFE_MODE, message=f"the NameNode is in safe mode{text}")
-    live = live_data_nodes(report)
-    least = _least_nodes(draft)
+        return Service(Reason.SAFE_MODE, f"the NameNode is in safe mode{text}")
+    live, least = live_data_nodes(report), _least_nodes(draft)
     if live < least:
         message = with_problem(observation, f"{live} of {least} DataNodes are live", Role.CORE)
-        return Service(is_available=False, reason=Reason.DATA_NODES_MISSING, message=message)
+        return Service(Reason.DATA_NODES_MISSING, message)
     if report.hdfs.missing:
-        message = f"{report.hdfs.missing} blocks have no replica"
-        return Service(is_available=False, reason=Reason.MISSING_BLOCKS, message=message)
-    return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{live} DataNodes are live")
+        return Service(Reason.MISSING_BLOCKS, f"{report.hdfs.missing} blocks have no replica")
+    return Service(Reason.AVAILABLE, f"{live} DataNodes are live")
 
 
-def _least_nodes(draft: Draft) -> int:
+def _least_nodes(draft: Plan) -> int:
     """Return how many core nodes must serve: all until the cluster is ready for the first time, then any."""
     return draft.state.first_core_nodes if draft.state.ready_s is None else 1
 
 
-def yarn(observation: Observation, draft: Draft) -> Service:
+def yarn(observation: Observation, draft: Plan) -> Service:
     """Return whether YARN is available, whose ApplicationMasters run on core nodes: at first on all of them."""
     if not observation.cluster.spec.compute:
-        return Service(is_available=False, reason=Reason.NO_COMPUTE, message="spec.compute is false")
+        return Service(Reason.NO_COMPUTE, "spec.compute is false")
     if before := _still_available(observation, draft, ConditionType.YARN_AVAILABLE):
         return before
     report = observation.report_within(READY_S)
     if report is None or report.yarn is None:
         message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
-        return Service(is_available=False, reason=Reason.STARTING, message=message)
+        return Service(Reason.STARTING, message)
     reported, hosts = figures(report), membership.staying_hosts(draft.state, Role.CORE)
     states = collections.Counter(reported.get(host, ABSENT).yarn for host in hosts)
     running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
-    if running < _least_nodes(draft):
-        note = f"; {unhealthy} are unhealthy, as with disks that are nearly full" if unhealthy else ""
-        message = f"{running} of {len(hosts)} core nodes have a NodeManager that runs{note}"
-        message = with_problem(observation, message, Role.CORE)
-        return Service(is_available=False, reason=Reason.NODE_MANAGERS_MISSING, message=message)
-    return Service(is_available=True, reason=Reason.AVAILABLE, message=f"{running} core nodes run NodeManagers")
+    if running >= _least_nodes(draft):
+        return Service(Reason.AVAILABLE, f"{running} core nodes run NodeManagers")
+    note = f"; {unhealthy} are unhealthy, as with disks that are nearly full" if unhealthy else ""
+    message = f"{running} of {len(hosts)} core nodes have a NodeManager that runs{note}"
+    return Service(Reason.NODE_MANAGERS_MISSING, with_problem(observation, message, Role.CORE))
 
 
 def with_problem(observation: Observation, message: str, *roles: Role) -> str:

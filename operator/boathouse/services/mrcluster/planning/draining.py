@@ -24,8 +24,8 @@ from boathouse.services.mrcluster.planning.observation import (
     ABSENT,
     FRESH_S,
     LATE_S,
-    Draft,
     Observation,
+    Plan,
     Stall,
     Step,
     figures,
@@ -54,6 +54,16 @@ _STEPS: Final = {
     DfsState.NONE: Step.NO_DATA_NODE,
     DfsState.DEAD: Step.NO_DATA_NODE,
 }
+_STALLED: Final = {
+    Step.COPIED: "its blocks are copied, but {left} blocks of HDFS have been missing or corrupt for "
+    "{minutes:.0f} minutes",
+    Step.NO_DATA_NODE: "it has no live DataNode, and {left} blocks of HDFS have had too few replicas for "
+    "{minutes:.0f} minutes",
+    Step.NOT_BEGUN: "HDFS has not begun its decommission for {minutes:.0f} minutes: see the log of the container "
+    "refresh of the master",
+    Step.COPYING: "{left} blocks found no other core node for {minutes:.0f} minutes: is the replication of some files "
+    "more than the core nodes that would be left?",
+}
 _IN_SERVICE: Final = frozenset({YarnState.NONE, YarnState.NEW, YarnState.RUNNING, YarnState.UNHEALTHY})
 
 
@@ -80,48 +90,36 @@ def places(state: ClusterState) -> int:
     return wire.MAX_LEAVING - len(state.leaving)
 
 
-def begin(observation: Observation, draft: Draft, hosts: Iterable[str], reason: Leave) -> Draft:
+def begin(observation: Observation, draft: Plan, hosts: Iterable[str], reason: Leave) -> Plan:
     """Let nodes leave."""
-    timeout_s = observation.cluster.spec.resizing.drain_timeout_seconds
-    entries = [
-        LeavingNode(
-            host=host,
-            since_s=observation.now_s,
-            deadline_s=observation.now_s + timeout_s if model.role_of(host) is Role.TRANSIENT else None,
-            reason=reason,
-        )
-        for host in hosts
-    ]
+    now_s, timeout_s = observation.now_s, observation.cluster.spec.resizing.drain_timeout_seconds
+    entries = []
+    for host in hosts:
+        deadline_s = now_s + timeout_s if model.role_of(host) is Role.TRANSIENT else None
+        entries.append(LeavingNode(host=host, since_s=now_s, deadline_s=deadline_s, reason=reason))
     return draft.with_state(leaving=(*draft.state.leaving, *entries))
 
 
 # Choosing
 
 
-def transient_candidates(observation: Observation, draft: Draft) -> list[str]:
+def transient_candidates(observation: Observation, draft: Plan) -> list[str]:
     """Return the transient nodes that may leave, the one with the fewest containers first, then the newest."""
     report = observation.report_within(FRESH_S)
     if report is None or report.yarn is None:
         return []
     reported = figures(report)
-    candidates = [
-        (reported.get(host, ABSENT).containers, -number, host)
-        for number, host in zip(
-            membership.staying(draft.state, Role.TRANSIENT),
-            membership.staying_hosts(draft.state, Role.TRANSIENT),
-            strict=True,
-        )
-        if reported.get(host, ABSENT).yarn in _IN_SERVICE
-    ]
-    return [host for _, _, host in sorted(candidates)]
+    nodes = {host: reported.get(host, ABSENT) for host in membership.staying_hosts(draft.state, Role.TRANSIENT)}
+    candidates = [host for host, node in nodes.items() if node.yarn in _IN_SERVICE]
+    return sorted(candidates, key=lambda host: (nodes[host].containers, -model.number_of(host)))
 
 
-def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
+def core_candidate(observation: Observation, draft: Plan) -> str | Problem:
     """Return the core node that may leave now, or why none may.
 
     It is the newest, if HDFS is whole and the others can take its blocks.
     """
-    report, state, why = observation.report_within(FRESH_S), draft.state, _why_not_whole(observation)
+    report, state, why = observation.report_within(FRESH_S), draft.state, why_not_whole(observation)
     if any(model.role_of(host) is Role.CORE for host in state.leaving_hosts):
         why = "another core node leaves"
     elif is_barred(observation, draft):
@@ -131,13 +129,13 @@ def core_candidate(observation: Observation, draft: Draft) -> str | Problem:
     reported, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
     nodes = {host: reported.get(host, ABSENT) for host in hosts}
     live = {host: node.free_bytes for host, node in nodes.items() if node.dfs is DfsState.LIVE}
-    least, free_bytes = _least_live(state), sum(live.values())
-    obstacles = {
-        host: _obstacle(host, nodes[host], len(live) - (host in live) - least, free_bytes - live.get(host, 0))
-        for host in sorted(hosts, key=lambda host: (host in live, -model.number_of(host)))
-    }
-    first = Problem(reason=Reason.SHRINK_BLOCKED, message=next(iter(obstacles.values()), ""))
-    return next((host for host, why in obstacles.items() if not why), first)
+    least, free_bytes, obstacles = _least_live(state), sum(live.values()), []
+    for host in sorted(hosts, key=lambda host: (host in live, -model.number_of(host))):
+        spare, others_bytes = len(live) - (host in live) - least, free_bytes - live.get(host, 0)
+        obstacles.append(_obstacle(host, nodes[host], spare, others_bytes))
+        if not obstacles[-1]:
+            return host
+    return Problem(reason=Reason.SHRINK_BLOCKED, message=obstacles[0] if obstacles else "")
 
 
 def _obstacle(host: str, node: NodeFigures, spare: int, others_bytes: int) -> str:
@@ -157,13 +155,8 @@ def _obstacle(host: str, node: NodeFigures, spare: int, others_bytes: int) -> st
     return ""
 
 
-def is_whole(observation: Observation) -> bool:
-    """Return whether HDFS has all replicas, by a report that is fresh enough to remove a node on it."""
-    return not _why_not_whole(observation)
-
-
-def _why_not_whole(observation: Observation) -> str:
-    """Return why HDFS may lack replicas; empty if it has all."""
+def why_not_whole(observation: Observation) -> str:
+    """Return why HDFS may lack replicas, by a report that is fresh enough to remove a node on it; empty if not."""
     hdfs = observation.hdfs_within(FRESH_S)
     if hdfs is None:
         return f"the NameNode has not been reported for {FRESH_S:.0f} s"
@@ -180,20 +173,18 @@ def _least_live(state: ClusterState) -> int:
     return max(state.replication, state.first_core_nodes)
 
 
-def is_barred(observation: Observation, draft: Draft) -> bool:
+def is_barred(observation: Observation, draft: Plan) -> bool:
     """Return whether a decommission stalled, and nothing changed since that could help."""
     return draft.marks.barred is not None and draft.marks.barred == _bar(observation, draft.state)
 
 
-def remember(observation: Observation, draft: Draft) -> Draft:
+def remember(observation: Observation, draft: Plan) -> Plan:
     """Keep what the status says of a decommission that stalled, which a former leader has seen."""
-    state = observation.state
-    is_known = (
-        state.reason == Reason.DECOMMISSION_STALLED and state.observed_generation == observation.cluster.generation
-    )
-    if draft.marks.barred is None and is_known:
-        return draft.with_marks(barred=_bar(observation, draft.state))
-    return draft
+    state, generation = observation.state, observation.cluster.generation
+    is_known = state.reason == Reason.DECOMMISSION_STALLED and state.observed_generation == generation
+    if draft.marks.barred is not None or not is_known:
+        return draft
+    return draft.with_marks(barred=_bar(observation, draft.state))
 
 
 def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[int, ...]]:
@@ -203,7 +194,7 @@ def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[int,
 # Going on
 
 
-def advance(observation: Observation, draft: Draft) -> Draft:
+def advance(observation: Observation, draft: Plan) -> Plan:
     """Delete the pods of nodes that are drained, and remove those whose pods are gone."""
     for node in draft.state.leaving:
         ended = _ended(observation, node)
@@ -215,13 +206,10 @@ def advance(observation: Observation, draft: Draft) -> Draft:
         if observation.is_absent(node.host):
             draft = membership.removed(draft, node.host).with_event(EventReason.SHRANK, f"{node.host} has left")
             continue
-        draft = draft.with_state(leaving=_with_reason(draft.state, node.host, ended))
+        drained = dataclasses.replace(node, reason=ended)
+        draft = draft.with_state(leaving=tuple(drained if other == node else other for other in draft.state.leaving))
         draft = draft.deleting(observation.pod(node.host))
     return draft
-
-
-def _with_reason(state: ClusterState, host: str, reason: Leave) -> tuple[LeavingNode, ...]:
-    return tuple(dataclasses.replace(node, reason=reason) if node.host == host else node for node in state.leaving)
 
 
 def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
@@ -236,9 +224,8 @@ def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
     if node.deadline_s is not None and observation.now_s >= node.deadline_s + OVERTIME_S:
         return Leave.TIMED_OUT
     report = observation.report_within(FRESH_S)
-    if report is not None and _has_left_yarn(observation, report, node):
-        return Leave.DRAINED
-    return None
+    has_left = report is not None and _has_left_yarn(observation, report, node)
+    return Leave.DRAINED if has_left else None
 
 
 def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingNode) -> bool:
@@ -258,13 +245,14 @@ def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
     if observation.cluster.spec.compute and not _has_left_yarn(observation, report, node):
         return False
     dfs = figures(report).get(node.host, ABSENT).dfs
-    return dfs is DfsState.DECOMMISSIONED or (dfs in _OUT_OF_HDFS and observation.is_excluded and is_whole(observation))
+    is_gone = dfs in _OUT_OF_HDFS and observation.is_excluded
+    return dfs is DfsState.DECOMMISSIONED or (is_gone and not why_not_whole(observation))
 
 
 # Undoing
 
 
-def undo_stalled(observation: Observation, draft: Draft) -> Draft:
+def undo_stalled(observation: Observation, draft: Plan) -> Plan:
     """Take back the decommission of a core node that cannot end."""
     report = observation.report_within(FRESH_S)
     leaving = [node for node in draft.state.leaving if model.role_of(node.host) is Role.CORE and not has_ended(node)]
@@ -275,7 +263,8 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
         draft = _watched(draft, node.host, _stall(observation, report.hdfs, reported.get(node.host, ABSENT)))
         stall = draft.marks.stalls.get(node.host)
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
-            draft = _undone(draft, node.host, _stalled(stall))
+            why = _STALLED[stall.step].format(left=stall.left, minutes=STALL_S / 60)
+            draft = _undone(draft, node.host, why)
             if stall.step is not Step.NO_DATA_NODE:  # which leaves once HDFS is whole
                 draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(observation, draft, report):
@@ -283,49 +272,19 @@ def undo_stalled(observation: Observation, draft: Draft) -> Draft:
     return draft
 
 
-def _watched(draft: Draft, host: str, now: Stall) -> Draft:
-    before, stalls = draft.marks.stalls.get(host), dict(draft.marks.stalls)
+def _watched(draft: Plan, host: str, now: Stall) -> Plan:
+    stalls = dict(draft.marks.stalls)
     if now.is_over:  # containers end by themselves, however late
         stalls.pop(host, None)
-    elif before is None or now.is_ahead(before) or now.has_lost_its_data_node(before):
+    elif host not in stalls or now.replaces(stalls[host]):
         stalls[host] = now
     return draft.with_marks(stalls=stalls)
 
 
 def _stall(observation: Observation, hdfs: HdfsFigures, node_figures: NodeFigures) -> Stall:
-    return Stall(step=_STEPS[node_figures.dfs], left=_left(hdfs, node_figures), since_s=observation.now_s)
-
-
-def _left(hdfs: HdfsFigures, node_figures: NodeFigures) -> int:
-    match _STEPS[node_figures.dfs]:
-        case Step.COPIED:
-            return hdfs.missing + hdfs.corrupt
-        case Step.NO_DATA_NODE:
-            return hdfs.missing + hdfs.corrupt + hdfs.under_replicated
-        case _:
-            return node_figures.blocks_left
-
-
-def _stalled(stall: Stall) -> str:
-    if stall.step is Step.COPIED:
-        return (
-            f"its blocks are copied, but {stall.left} blocks of HDFS have been missing or corrupt for "
-            f"{STALL_S / 60:.0f} minutes"
-        )
-    if stall.step is Step.NO_DATA_NODE:
-        return (
-            f"it has no live DataNode, and {stall.left} blocks of HDFS have had too few replicas for "
-            f"{STALL_S / 60:.0f} minutes"
-        )
-    if stall.step is Step.NOT_BEGUN:
-        return (
-            f"HDFS has not begun its decommission for {STALL_S / 60:.0f} minutes: see the log of the container refresh "
-            "of the master"
-        )
-    return (
-        f"{stall.left} blocks found no other core node for {STALL_S / 60:.0f} minutes: is the replication of some "
-        "files more than the core nodes that would be left?"
-    )
+    step, lost = _STEPS[node_figures.dfs], hdfs.missing + hdfs.corrupt
+    left = {Step.COPIED: lost, Step.NO_DATA_NODE: lost + hdfs.under_replicated}.get(step, node_figures.blocks_left)
+    return Stall(step=step, left=left, since_s=observation.now_s)
 
 
 def awaited(observation: Observation, state: ClusterState) -> str:
@@ -356,7 +315,7 @@ def _awaited(report: AgentReport, node_figures: NodeFigures) -> str:
     return "YARN, which keeps a node while running jobs need its map output"
 
 
-def _too_few(observation: Observation, draft: Draft, report: AgentReport) -> str:
+def _too_few(observation: Observation, draft: Plan, report: AgentReport) -> str:
     if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
     reported, least = figures(report), _least_live(draft.state)
@@ -365,25 +324,24 @@ def _too_few(observation: Observation, draft: Draft, report: AgentReport) -> str
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 
-def keep(draft: Draft, host: str) -> Draft:
+def keep(draft: Plan, host: str) -> Plan:
     """Let a node stay that was to leave, because the cluster needs it again."""
-    return _staying(draft, host).with_event(EventReason.GREW, f"{host} stays: the cluster needs it again")
+    message = f"{host} stays: the cluster needs it again"
+    return membership.kept(draft, host).with_event(EventReason.GREW, message)
 
 
-def _undone(draft: Draft, host: str, why: str) -> Draft:
-    return _staying(draft, host).with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
+def _undone(draft: Plan, host: str, why: str) -> Plan:
+    draft = membership.kept(draft, host)
+    return draft.with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
 
 
-def _staying(draft: Draft, host: str) -> Draft:
-    return draft.with_state(leaving=tuple(node for node in draft.state.leaving if node.host != host))
-
-
-def undoable(observation: Observation, draft: Draft, role: Role) -> list[str]:
+def undoable(observation: Observation, draft: Plan, role: Role) -> list[str]:
     """Return the nodes that leave to shrink the cluster and could stay, the last to leave first."""
-    hosts = []
-    for node in reversed(draft.state.leaving):
-        pod = observation.pod(node.host)
-        is_alive = pod is not None and not pod.is_over and pod not in draft.delete
-        if node.reason == Leave.SHRINKING and model.role_of(node.host) is role and is_alive:
-            hosts.append(node.host)
-    return hosts
+    return [
+        node.host
+        for node in reversed(draft.state.leaving)
+        if node.reason == Leave.SHRINKING
+        and model.role_of(node.host) is role
+        and (pod := observation.pod(node.host)) is not None
+        and not (pod.is_over or pod in draft.delete)
+    ]

@@ -10,7 +10,7 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.model import ClusterState
-from boathouse.services.mrcluster.planning.observation import Draft, Observation
+from boathouse.services.mrcluster.planning.observation import Observation, Plan
 
 
 def numbers(state: ClusterState, role: Role) -> tuple[int, ...]:
@@ -35,14 +35,13 @@ def wanted(state: ClusterState, role: Role) -> int:
     return counts.wanted if counts else len(staying(state, role))
 
 
-def with_wanted(draft: Draft, role: Role, count: int) -> Draft:
+def with_wanted(draft: Plan, role: Role, count: int) -> Plan:
     """Return a draft whose cluster shall have so many nodes of a role."""
     counts = (draft.state.core if role is Role.CORE else draft.state.transient) or wire.NodeCounts()
-    counts = counts.model_copy(update={"wanted": count})
-    return draft.with_state(core=counts) if role is Role.CORE else draft.with_state(transient=counts)
+    return draft.with_state(**{role.value: counts.model_copy(update={"wanted": count})})
 
 
-def added(draft: Draft, role: Role, new: Iterable[int]) -> Draft:
+def added(draft: Plan, role: Role, new: Iterable[int]) -> Plan:
     """Return a draft with more nodes. The counter passes each number of a transient node: none is used twice."""
     merged = tuple(sorted({*numbers(draft.state, role), *new}))
     if role is Role.CORE:
@@ -51,32 +50,30 @@ def added(draft: Draft, role: Role, new: Iterable[int]) -> Draft:
     return draft.with_state(wanted_transient=merged, next_transient=following)
 
 
-def removed(draft: Draft, host: str) -> Draft:
+def removed(draft: Plan, host: str) -> Plan:
     """Return a draft without a node."""
-    role, number = model.role_of(host), model.number_of(host)
-    leaving = tuple(node for node in draft.state.leaving if node.host != host)
-    if role is Role.CORE:
-        left = tuple(node_number for node_number in draft.state.wanted_core if node_number != number)
-        return draft.with_state(wanted_core=left, leaving=leaving)
-    left = tuple(node_number for node_number in draft.state.wanted_transient if node_number != number)
-    return draft.with_state(wanted_transient=left, leaving=leaving)
+    role, number = model.role_of(host) or Role.TRANSIENT, model.number_of(host)
+    left = tuple(other for other in numbers(draft.state, role) if other != number)
+    return kept(draft, host).with_state(**{f"wanted_{role}": left})
 
 
-def record(observation: Observation, draft: Draft) -> Draft:
+def kept(draft: Plan, host: str) -> Plan:
+    """Return a draft in which a node does not leave."""
+    return draft.with_state(leaving=tuple(node for node in draft.state.leaving if node.host != host))
+
+
+def record(observation: Observation, draft: Plan) -> Plan:
     """Record what holds for the whole life, the first core nodes and the ID of the HDFS, and the replication now.
 
     The ID is recorded when the NameNode first reports it; from then on no NameNode of the cluster may format a volume.
     """
     cluster = observation.cluster
-    draft = draft.with_state(
-        observed_generation=cluster.generation, queue=cluster.queue, replication=cluster.replication
-    )
+    fields = {"observed_generation": cluster.generation, "queue": cluster.queue, "replication": cluster.replication}
+    draft = draft.with_state(**fields)
     if not draft.state.first_core_nodes:
-        first = cluster.spec.core.count
-        draft = draft.with_state(
-            first_core_nodes=first,
-            start_s=observation.now_s if draft.state.start_s is None else draft.state.start_s,
-        )
+        first, start_s = cluster.spec.core.count, draft.state.start_s
+        start_s = observation.now_s if start_s is None else start_s
+        draft = draft.with_state(first_core_nodes=first, start_s=start_s)
         draft = with_wanted(added(draft, Role.CORE, range(first)), Role.CORE, first)
         draft = with_wanted(draft, Role.TRANSIENT, cluster.spec.transient.minimum)
     hdfs = observation.report.hdfs if observation.report else None
@@ -85,7 +82,7 @@ def record(observation: Observation, draft: Draft) -> Draft:
     return draft
 
 
-def remember(observation: Observation, draft: Draft) -> Draft:
+def remember(observation: Observation, draft: Plan) -> Plan:
     """Note when the agent was last heard, and since when hosts have no Kubernetes node."""
     now_s, marks, age_s = observation.now_s, draft.marks, observation.report_age_s
     first_s = now_s if marks.last_report_s is None else marks.last_report_s

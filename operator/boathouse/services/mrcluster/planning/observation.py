@@ -2,11 +2,13 @@
 
 import dataclasses
 import enum
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrcluster.model import Cluster, ClusterState
+from boathouse.services.mrcluster.sizes import Sizes
 from boathouse_policies import model
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
@@ -19,26 +21,17 @@ LATE_S = 60.0
 _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
 ABSENT = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
 """Figures of a node that neither HDFS nor YARN knows."""
+NO_SIZES = Sizes(core_mb=1024, transient_mb=1024, am_mb=384, map_mb=512)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodePod:
-    """The pod of a host of a cluster.
+    """The pod of a host of a cluster, such as `c0`, which has the number 0, as the master does.
 
     Attributes:
-        host: Its hostname, such as `c0`.
-        number: The number in the host's name; 0 for the master.
-        node: The Kubernetes node; None before it has one.
-        address: Its IP address; empty for none.
-        is_ready: Whether all of its containers are ready.
         settings: Digest of the settings that it was created with.
-        created_s: When it was created.
-        placed_s: When it got its node.
         deleting_since_s: When its deletion was requested; it may linger on a node that does not respond.
-        node_gone: Whether its node's object does not exist any more.
         problem: Why it does not start. NAME_VOLUME_EMPTY or FOREIGN_CLUSTER: the NameNode refused its volume.
-        restarts: Restarts of its containers.
-        resources: What it takes of its node.
     """
 
     name: str
@@ -51,12 +44,9 @@ class NodePod:
     life: PodLife = PodLife.RUNNING
     is_ready: bool = False
     settings: str = ""
-    created_s: float = 0.0
-    placed_s: float | None = None
     deleting_since_s: float | None = None
     node_gone: bool = False
     problem: Problem | None = None
-    restarts: int = 0
     resources: model.Resources = dataclasses.field(default_factory=model.Resources)
 
     @property
@@ -66,33 +56,12 @@ class NodePod:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimFacts:
-    """The claim of a host.
-
-    Attributes:
-        is_bound: Whether it has a volume.
-        is_tied: Whether its volume is reachable from one Kubernetes node only.
-        node_exists: Whether that node exists.
-    """
-
-    is_bound: bool = False
-    is_tied: bool = False
-    node_exists: bool = True
-
-    @property
-    def is_lost(self) -> bool:
-        """Return whether no pod can ever mount it."""
-        return self.is_bound and self.is_tied and not self.node_exists
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
     """A policy's decision.
 
     Attributes:
         nodes: Core and transient nodes that the cluster keeps, those that leave not counted.
         stores: Whether nodes that are added hold data.
-        reason: The policy's words.
         offer: Nodes that it accepted of an offer; negative: that it gives back.
     """
 
@@ -124,18 +93,15 @@ class Stall:
     left: int
     since_s: float
 
-    def is_ahead(self, other: "Stall") -> bool:
-        """Return whether less is left than of another."""
-        return (self.step, self.left) < (other.step, other.left)
-
     @property
     def is_over(self) -> bool:
         """Return whether HDFS has nothing left to do."""
         return self.step in {Step.COPIED, Step.NO_DATA_NODE} and not self.left
 
-    def has_lost_its_data_node(self, other: "Stall") -> bool:
-        """Return whether the node has no DataNode any more, so that others copy its blocks: that is no stall yet."""
-        return self.step is Step.NO_DATA_NODE and other.step is not Step.NO_DATA_NODE
+    def replaces(self, former: "Stall") -> bool:
+        """Return whether the time counts from now on: less is left, or others copy the blocks of a lost DataNode."""
+        has_lost_its_data_node = self.step is Step.NO_DATA_NODE and former.step is not Step.NO_DATA_NODE
+        return has_lost_its_data_node or (self.step, self.left) < (former.step, former.left)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,12 +119,10 @@ class Marks:
 
     Attributes:
         unplaced_s: Hosts without a Kubernetes node, and since when.
-        stalls: Decommissions in progress by host.
         barred: Generation and core nodes with which a decommission stalled: none begins until one of them changes.
         withdrawn_s: When nodes were last withdrawn for want of room.
         idle_s: Since when the cluster has no application and no user.
         no_application_s: Since when the cluster has no application.
-        container_failing: A container of the master.
         agent_failing: The agent's work, though the daemons respond.
         last_report_s: When the last report arrived; before the first: since when this process waits for one.
     """
@@ -176,28 +140,19 @@ class Marks:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All that a decision may depend on.
+    """All that a decision may depend on, with the pods that exist and the last report of the agent.
 
     Attributes:
-        nodes: The pods of master, core and transient nodes that exist.
-        report: The last report of the master's agent.
-        report_age_s: How long ago it was received.
         is_ordered: Whether its agent held the orders to drain the nodes that leave. If not, what it says of read orders
             is about former ones.
         taken: Hosts whose pods do not exist and may still be created: this process submitted them, and the scheduler
             has them in its queue, or a write of it is in flight.
-        claims: Claims by host.
+        lost_claims: Hosts whose claims no pod can ever mount: their volumes were on Kubernetes nodes that do not exist.
         target: The last decision of the policy that no plan has used.
-        diagnosis: Why nodes are pending.
         unreachable: Why its NetworkPolicies or its Service cannot be made those of the spec.
         digest: Of the settings that the spec has now.
-        overridden: Settings of the user that are ignored.
-        slot_mb: Memory of a map task: one slot.
-        core_mb: What a core node offers to YARN.
-        transient_mb: What a transient node offers to YARN.
         users: Jobs with clusterRef, and pods of jobs that read the HDFS.
         probe: What the test of the network has shown: ENFORCED, NOT_ENFORCED or CANNOT_TELL; None: not tested yet.
-        marks: What the last plan returned.
     """
 
     cluster: Cluster
@@ -208,15 +163,13 @@ class Observation:
     report_age_s: float | None = None
     is_ordered: bool = False
     taken: frozenset[str] = frozenset()
-    claims: Mapping[str, ClaimFacts] = dataclasses.field(default_factory=dict)
+    lost_claims: Collection[str] = ()
     target: Target | None = None
     diagnosis: Problem | None = None
     unreachable: Problem | None = None
     digest: str = ""
     overridden: Sequence[str] = ()
-    slot_mb: int = 512
-    core_mb: int = 1024
-    transient_mb: int = 1024
+    sizes: Sizes = NO_SIZES
     users: int = 0
     probe: Reason | None = None
     marks: Marks = Marks()
@@ -240,9 +193,8 @@ class Observation:
 
     def report_within(self, limit_s: float) -> AgentReport | None:
         """Return the last report if it is recent and about this cluster's HDFS."""
-        if self.report is None or self.report_age_s is None or self.report_age_s > limit_s or self.is_foreign:
-            return None
-        return self.report
+        is_recent = self.report_age_s is not None and self.report_age_s <= limit_s
+        return self.report if is_recent and not self.is_foreign else None
 
     def hdfs_within(self, limit_s: float) -> HdfsFigures | None:
         """Return recent figures of HDFS."""
@@ -263,28 +215,19 @@ class Observation:
     @property
     def halt(self) -> Problem | None:
         """Return why no node may be submitted or removed: the NameNode's volume is empty, or another HDFS's."""
-        master = next((pod for pod in self.nodes if pod.role is Role.MASTER), None)
-        if master is not None and master.problem is not None and master.problem.reason in _REFUSALS:
-            return master.problem
-        if self.is_foreign and self.report is not None and self.report.hdfs is not None:
-            message = (
-                f"the NameNode has HDFS {self.report.hdfs.cluster_id}, and this cluster is {self.state.cluster_id}"
-            )
-            return Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
-        return None
+        problem = next((pod.problem for pod in self.nodes if pod.role is Role.MASTER), None)
+        if problem is not None and problem.reason in _REFUSALS:
+            return problem
+        hdfs = self.report.hdfs if self.report else None
+        if hdfs is None or not self.is_foreign:
+            return None
+        message = f"the NameNode has HDFS {hdfs.cluster_id}, and this cluster is {self.state.cluster_id}"
+        return Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
 
 
 def figures(report: AgentReport) -> Mapping[str, NodeFigures]:
     """Return the figures of a report by host."""
     return {node.host: node for node in report.nodes}
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """A host that shall have a pod."""
-
-    host: str
-    role: Role
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -297,11 +240,15 @@ class ClusterEvent:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Draft:
-    """What the steps of the planner have decided so far.
+class Plan:
+    """What to do, in this order: write the state, delete pods, publish orders, have nodes scheduled.
+
+    Each step of the planner adds to the one before it.
 
     Attributes:
-        consumed: The target that was used.
+        marks: To be given to the next observation.
+        consumed: The target that was used; None: it is kept.
+        submit: All hosts that shall have a pod and have none; a task that is not in it must not be scheduled.
     """
 
     state: ClusterState
@@ -309,50 +256,28 @@ class Draft:
     delete: tuple[NodePod, ...] = ()
     events: tuple[ClusterEvent, ...] = ()
     consumed: Target | None = None
+    submit: Sequence[str] = ()
+    requeue_s: float | None = None
 
-    def with_state(self, **fields: object) -> "Draft":
+    def with_state(self, **fields: Any) -> "Plan":
         """Return a draft with other fields of the state."""
-        return dataclasses.replace(self, state=dataclasses.replace(self.state, **fields))  # type: ignore[arg-type]
+        return dataclasses.replace(self, state=dataclasses.replace(self.state, **fields))
 
     def silence_s(self, now_s: float) -> float:
         """Return how long this process has had no report."""
         return now_s - self.marks.last_report_s if self.marks.last_report_s is not None else 0.0
 
-    def with_marks(self, **fields: object) -> "Draft":
+    def with_marks(self, **fields: Any) -> "Plan":
         """Return a draft with other marks."""
-        return dataclasses.replace(self, marks=dataclasses.replace(self.marks, **fields))  # type: ignore[arg-type]
+        return dataclasses.replace(self, marks=dataclasses.replace(self.marks, **fields))
 
-    def deleting(self, pod: NodePod | None) -> "Draft":
+    def deleting(self, pod: NodePod | None) -> "Plan":
         """Return a draft that also deletes a pod, unless its deletion was requested before."""
         if pod is None or pod.deleting_since_s is not None or pod in self.delete:
             return self
         return dataclasses.replace(self, delete=(*self.delete, pod))
 
-    def with_event(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Draft":
+    def with_event(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Plan":
         """Return a draft with another event."""
         event = ClusterEvent(reason=reason, message=message, is_warning=is_warning)
         return dataclasses.replace(self, events=(*self.events, event))
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
-    """What to do, in this order: write the state, delete pods, create claims, publish orders, have nodes scheduled.
-
-    Attributes:
-        delete: Pods that must end.
-        submit: All hosts that shall have a pod and have none; a task that is not in it must not be scheduled.
-        ensure: Hosts that need a claim.
-        consumed: The target that was used; None: it is kept.
-        requeue_s: When to reconcile again, if nothing happens before.
-        events: Events to publish once the state is written.
-        marks: To be given to the next observation.
-    """
-
-    state: ClusterState
-    delete: Sequence[NodePod] = ()
-    submit: Sequence[Wanted] = ()
-    ensure: Sequence[str] = ()
-    consumed: Target | None = None
-    requeue_s: float | None = None
-    events: Sequence[ClusterEvent] = ()
-    marks: Marks = Marks()

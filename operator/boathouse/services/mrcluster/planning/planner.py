@@ -13,58 +13,51 @@ The state is written before anything is deleted, ordered or submitted. What is s
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import Cluster, ClusterState
+from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning import conditions, degradation, draining, membership, replacing, sizing
-from boathouse.services.mrcluster.planning.observation import READY_S, Draft, Observation, Plan, Wanted
+from boathouse.services.mrcluster.planning.observation import READY_S, Observation, Plan
 
 NOTED_EVERY_S: Final = 60.0
 BUSY_REQUEUE_S: Final = 5.0
 IDLE_REQUEUE_S: Final = 20.0
-_Step = Callable[[Observation, Draft], Draft]
+_Step = Callable[[Observation, Plan], Plan]
 _ALWAYS: Final[tuple[_Step, ...]] = (membership.record, membership.remember, degradation.remember, draining.remember)
 
 
-def _watch_use(observation: Observation, draft: Draft) -> Draft:
+def _watch_use(observation: Observation, draft: Plan) -> Plan:
     """Note when the cluster was last in use, and let it expire once its time is over.
 
     Without a recent report it is unknown whether applications run, so the time does not count as idle. The time also
     counts from this process's first observation: the cluster may have been in use while no operator ran.
     """
-    report, now_s = observation.report_within(READY_S), observation.now_s
+    report, now_s, marks = observation.report_within(READY_S), observation.now_s, draft.marks
     if report is None or (report.yarn is None and observation.cluster.spec.compute):
         return draft.with_marks(idle_s=None, no_application_s=None)
     yarn = report.yarn
     has_application = yarn is not None and bool(yarn.apps_running or yarn.apps_pending or yarn.running or yarn.pending)
+    unused_s, idle_s = (now_s if since_s is None else since_s for since_s in (marks.no_application_s, marks.idle_s))
     draft = draft.with_marks(
-        no_application_s=None if has_application else _since(draft.marks.no_application_s, now_s),
-        idle_s=None if has_application or observation.users else _since(draft.marks.idle_s, now_s),
+        no_application_s=None if has_application else unused_s,
+        idle_s=None if has_application or observation.users else idle_s,
     )
     last_s = draft.state.last_active_s
     if draft.marks.idle_s is None:
         is_new = last_s is None or now_s - last_s >= NOTED_EVERY_S
         return draft.with_state(last_active_s=now_s) if is_new else draft
-    if _expiry_s(observation, draft) <= now_s:
-        state = dataclasses.replace(draft.state, phase="Expired", completion_s=now_s, last_active_s=last_s)
-        return dataclasses.replace(draft, state=state)
-    return draft
+    return draft if _expiry_s(observation, draft) > now_s else draft.with_state(phase="Expired", completion_s=now_s)
 
 
-def _expiry_s(observation: Observation, draft: Draft) -> float:
+def _expiry_s(observation: Observation, draft: Plan) -> float:
     """Return when the cluster expires if nobody uses it; infinity for never."""
     ttl_s, idle_s = observation.cluster.spec.ttl_seconds_after_idle, draft.marks.idle_s
     if ttl_s is None or idle_s is None or draft.state.ready_s is None:
         return float("inf")
     return max(idle_s, draft.state.last_active_s or 0.0) + ttl_s
-
-
-def _since(before_s: float | None, now_s: float) -> float:
-    return now_s if before_s is None else before_s
 
 
 _UNLESS_HALTED: Final[tuple[_Step, ...]] = (
@@ -79,30 +72,24 @@ _UNLESS_HALTED: Final[tuple[_Step, ...]] = (
 
 def plan(observation: Observation) -> Plan:
     """Return what to do next; the same for the same observation."""
-    if observation.state.is_finished:
-        return Plan(state=observation.state, marks=observation.marks)
+    draft = Plan(state=observation.state, marks=observation.marks)
+    if draft.state.is_finished:
+        return draft
     halt = observation.halt
     steps = _ALWAYS if halt else (*_ALWAYS, *_UNLESS_HALTED)
-    draft = functools.reduce(
-        lambda draft, step: step(observation, draft), steps, Draft(state=observation.state, marks=observation.marks)
-    )
+    for step in steps:
+        draft = step(observation, draft)
     if draft.state.is_finished:
         return Plan(state=conditions.expired(observation, draft), marks=draft.marks)
     draft = conditions.in_progress(observation, draft)
     submit = () if halt else wanted(draft.state, observation)
-    return Plan(
-        state=draft.state,
-        delete=draft.delete,
-        submit=submit,
-        ensure=() if halt else claims(observation.cluster, draft.state),
-        consumed=draft.consumed,
-        requeue_s=_requeue_s(observation, draft, submit),
-        events=draft.events,
-        marks=draft.marks,
-    )
+    is_busy = bool(submit or draft.delete or draft.state.leaving or draft.state.phase != "Ready")
+    later_s = observation.now_s + (BUSY_REQUEUE_S if is_busy else IDLE_REQUEUE_S)
+    requeue_s = max(observation.now_s + 1.0, min(later_s, _expiry_s(observation, draft)))
+    return dataclasses.replace(draft, submit=submit, requeue_s=requeue_s)
 
 
-def wanted(state: ClusterState, observation: Observation) -> Sequence[Wanted]:
+def wanted(state: ClusterState, observation: Observation) -> Sequence[str]:
     """Return the hosts of a written state that shall have a pod and have none: the master, core, transient nodes.
 
     A core node that leaves is needed until its blocks are copied.
@@ -110,18 +97,4 @@ def wanted(state: ClusterState, observation: Observation) -> Sequence[Wanted]:
     unneeded = {
         node.host for node in state.leaving if draining.has_ended(node) or model.role_of(node.host) is Role.TRANSIENT
     }
-    hosts = [host for host in state.wanted_hosts if host not in unneeded and observation.pod(host) is None]
-    return [Wanted(host=host, role=role) for host in hosts if (role := model.role_of(host)) is not None]
-
-
-def claims(cluster: Cluster, state: ClusterState) -> Sequence[str]:
-    """Return the hosts of a state that need a claim."""
-    master = () if cluster.spec.master.volume.empty_dir else (model.MASTER,)
-    core = () if cluster.spec.core.volume.empty_dir else state.wanted_core
-    return (*master, *(model.host_of(Role.CORE, number) for number in core))
-
-
-def _requeue_s(observation: Observation, draft: Draft, submit: Sequence[Wanted]) -> float:
-    is_busy = bool(submit or draft.delete or draft.state.leaving or draft.state.phase != "Ready")
-    later_s = observation.now_s + (BUSY_REQUEUE_S if is_busy else IDLE_REQUEUE_S)
-    return max(observation.now_s + 1.0, min(later_s, _expiry_s(observation, draft)))
+    return [host for host in state.wanted_hosts if host not in unneeded and observation.pod(host) is None]

@@ -18,13 +18,13 @@ from typing import Final
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster.planning import draining, membership
-from boathouse.services.mrcluster.planning.observation import FRESH_S, Draft, NodePod, Observation
+from boathouse.services.mrcluster.planning.observation import FRESH_S, NodePod, Observation, Plan
 from boathouse_task.cluster_contract import DfsState
 
 LOST_AFTER_S: Final = 60.0
 
 
-def replace(observation: Observation, draft: Draft) -> Draft:
+def replace(observation: Observation, draft: Plan) -> Plan:
     """Remove pods that serve no more, and take unknown ones in."""
     for pod in observation.nodes:
         is_known = pod.role is Role.MASTER or pod.number in membership.numbers(draft.state, pod.role)
@@ -40,22 +40,16 @@ def replace(observation: Observation, draft: Draft) -> Draft:
     return draft
 
 
-def _lost(draft: Draft, pod: NodePod) -> Draft:
+def _lost(draft: Plan, pod: NodePod) -> Plan:
     draft = draft.deleting(pod)
     if pod.role is not Role.TRANSIENT:
         return draft
-    return membership.removed(draft, pod.host).with_event(
-        EventReason.NODE_REPLACED, f"{pod.host} was lost: {_why(pod)}"
-    )
+    why = "its pod was deleted" if pod.deleting_since_s is not None else "its pod has ended"
+    why = f"node {pod.node} does not exist any more" if pod.node_gone else why
+    return membership.removed(draft, pod.host).with_event(EventReason.NODE_REPLACED, f"{pod.host} was lost: {why}")
 
 
-def _why(pod: NodePod) -> str:
-    if pod.node_gone:
-        return f"node {pod.node} does not exist any more"
-    return "its pod was deleted" if pod.deleting_since_s is not None else "its pod has ended"
-
-
-def _adopted(observation: Observation, draft: Draft, pod: NodePod) -> Draft:
+def _adopted(observation: Observation, draft: Plan, pod: NodePod) -> Plan:
     """Take in a pod that the status does not have, because an older status was restored.
 
     A core node may have blocks, so that it stays. A transient node leaves.
@@ -71,11 +65,10 @@ def _adopted(observation: Observation, draft: Draft, pod: NodePod) -> Draft:
     return draining.begin(observation, draft, [pod.host], draining.Leave.UNKNOWN)
 
 
-def lost_core_node(observation: Observation, draft: Draft) -> Problem | None:
+def lost_core_node(observation: Observation, draft: Plan) -> Problem | None:
     """Return which host can never run again, because its volume is on a Kubernetes node that does not exist."""
     for host, since_s in draft.marks.unplaced_s.items():
-        claim = observation.claims.get(host)
-        if claim is not None and claim.is_lost and observation.now_s - since_s >= LOST_AFTER_S:
+        if host in observation.lost_claims and observation.now_s - since_s >= LOST_AFTER_S:
             message = (
                 f"the volume of {host} is on a node that does not exist any more: bring the node back, or delete the "
                 "claim to give up the data on it"
@@ -84,7 +77,7 @@ def lost_core_node(observation: Observation, draft: Draft) -> Problem | None:
     return None
 
 
-def roll(observation: Observation, draft: Draft) -> Draft:
+def roll(observation: Observation, draft: Plan) -> Plan:
     """Restart the next nodes whose settings are old, and record the settings that all nodes have."""
     old = [pod for pod in observation.nodes if pod.settings != observation.digest]
     if not old:
@@ -92,7 +85,7 @@ def roll(observation: Observation, draft: Draft) -> Draft:
     if draft.state.leaving or draft.delete:
         return draft
     transient = [pod.host for pod in old if pod.role is Role.TRANSIENT]
-    if transient and not _are_starting(observation):
+    if transient and not any(_is_starting(pod) for pod in observation.nodes if pod.settings == observation.digest):
         most = observation.cluster.spec.resizing.shrink_by
         chosen = [host for host in draining.transient_candidates(observation, draft) if host in transient][:most]
         if chosen:
@@ -100,47 +93,35 @@ def roll(observation: Observation, draft: Draft) -> Draft:
     return draft.deleting(_next(observation, draft, old, waits=bool(transient)))
 
 
-def _are_starting(observation: Observation) -> bool:
-    """Return whether transient nodes with the new settings have a Kubernetes node and do not serve yet."""
-    return any(
-        pod.role is Role.TRANSIENT
-        and pod.settings == observation.digest
-        and pod.node is not None
-        and not (pod.is_ready or pod.is_over)
-        for pod in observation.nodes
-    )
+def _is_starting(pod: NodePod) -> bool:
+    return pod.role is Role.TRANSIENT and pod.node is not None and not (pod.is_ready or pod.is_over)
 
 
-def _next(observation: Observation, draft: Draft, old: list[NodePod], *, waits: bool) -> NodePod | None:
-    lasting = sorted((pod for pod in old if pod.role is not Role.TRANSIENT), key=_turn)
-    live = _live_data_nodes(observation)
+def _next(observation: Observation, draft: Plan, old: list[NodePod], *, waits: bool) -> NodePod | None:
+    lasting = [pod for pod in old if pod.role is not Role.TRANSIENT]
+    lasting.sort(key=lambda pod: (pod.is_ready, pod.role is Role.MASTER, pod.number))
+    report = observation.report_within(FRESH_S)
+    live = frozenset(node.host for node in report.nodes if node.dfs is DfsState.LIVE) if report else frozenset()
     broken = next((pod for pod in lasting if not pod.is_ready and pod.host not in live), None)
     if broken is not None or not lasting or (waits and lasting[0].is_ready):
         return broken
     return lasting[0] if _may_restart(observation, draft, lasting[0], live) else None
 
 
-def _turn(pod: NodePod) -> tuple[bool, bool, int]:
-    return pod.is_ready, pod.role is Role.MASTER, pod.number
-
-
-def _live_data_nodes(observation: Observation) -> frozenset[str]:
-    report = observation.report_within(FRESH_S)
-    return frozenset(node.host for node in report.nodes if node.dfs is DfsState.LIVE) if report else frozenset()
-
-
-def _may_restart(observation: Observation, draft: Draft, pod: NodePod, live: AbstractSet[str]) -> bool:
+def _may_restart(observation: Observation, draft: Plan, pod: NodePod, live: AbstractSet[str]) -> bool:
     """Return whether a node that serves may be away: all others are there, and all replicas too.
 
     One with a problem does not wait for replicas. One that is not ready does not wait for others that are not ready and
     have former settings: those may wait for the same repair.
     """
-    if pod.problem is None and not draining.is_whole(observation):
+    if pod.problem is None and draining.why_not_whole(observation):
         return False
-    lasting_pods = (observation.pod(host) for host in draft.state.wanted_hosts if not host.startswith("t"))
-    for lasting_pod in lasting_pods:
-        if lasting_pod is None or lasting_pod.is_over:
+    for host in draft.state.wanted_hosts:
+        lasting = observation.pod(host)
+        if host.startswith("t"):
+            continue
+        if lasting is None or lasting.is_over:
             return False
-        if not lasting_pod.is_ready and (pod.is_ready or lasting_pod.settings == observation.digest):
+        if not lasting.is_ready and (pod.is_ready or lasting.settings == observation.digest):
             return False
     return live >= set(membership.staying_hosts(draft.state, Role.CORE))

@@ -20,7 +20,7 @@ from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster.model import host_of, role_of
 from boathouse.services.mrcluster.planning import draining, membership
 from boathouse.services.mrcluster.planning.draining import Leave
-from boathouse.services.mrcluster.planning.observation import ABSENT, FRESH_S, LATE_S, Draft, Observation, figures
+from boathouse.services.mrcluster.planning.observation import ABSENT, FRESH_S, LATE_S, Observation, Plan, figures
 from boathouse_policies import koala, model
 from boathouse_policies.koala.cluster import UNBOUNDED
 from boathouse_task.cluster_contract import AgentReport, YarnFigures, YarnState
@@ -39,22 +39,22 @@ def tasks(yarn: YarnFigures) -> tuple[int, int]:
     return min(running, MOST_TASKS), min(yarn.pending + yarn.apps_pending, MOST_TASKS)
 
 
-def slots(observation: Observation, draft: Draft, report: AgentReport) -> int:
+def slots(observation: Observation, draft: Plan, report: AgentReport) -> int:
     """Return the map tasks that fit on the nodes that run and stay, at the same time.
 
     YARN counts a lost node as running for minutes, when the cluster has given up its name.
     """
-    reported, slot_mb = figures(report), max(1, observation.slot_mb)
+    reported, slot_mb = figures(report), max(1, observation.sizes.map_mb)
     staying = frozenset(draft.state.wanted_hosts) - draft.state.leaving_hosts
     offered = sum(
         node.memory_mb // slot_mb
         for host, node in reported.items()
         if node.yarn is YarnState.RUNNING and host in staying
     )
-    return min(offered + report.idle_nodes * (observation.transient_mb // slot_mb), MOST_TASKS)
+    return min(offered + report.idle_nodes * (observation.sizes.transient_mb // slot_mb), MOST_TASKS)
 
 
-def load_percent(observation: Observation, draft: Draft, report: AgentReport) -> int | None:
+def load_percent(observation: Observation, draft: Plan, report: AgentReport) -> int | None:
     """Return F in percent, without the nodes on their way; None where tasks find no slot at all."""
     if report.yarn is None:
         return None
@@ -62,7 +62,7 @@ def load_percent(observation: Observation, draft: Draft, report: AgentReport) ->
     return round(100 * count / slot_count) if slot_count else None if count else 0
 
 
-def for_policy(observation: Observation, draft: Draft) -> koala.Cluster | None:
+def for_policy(observation: Observation, draft: Plan) -> koala.Cluster | None:
     """Return the cluster for its policy; None without a fresh report of its ResourceManager."""
     report = observation.report_within(FRESH_S)
     if report is None or report.yarn is None or observation.halt is not None:
@@ -70,17 +70,19 @@ def for_policy(observation: Observation, draft: Draft) -> koala.Cluster | None:
     spec, state = observation.cluster.spec, draft.state
     running, pending = tasks(report.yarn)
     core, transient = (membership.staying_hosts(state, role) for role in (Role.CORE, Role.TRANSIENT))
-    core_up, transient_up = _registered(report, core, 0), _registered(report, transient, report.idle_nodes)
+    core_up, transient_up = registered(report, core, 0), registered(report, transient, report.idle_nodes)
     staying = len(core) + len(transient)
     stores = spec.resizing.policy == "GGDP"
     most = observation.cluster.most_core_nodes + len(transient) if stores else len(core) + spec.transient.maximum
     ended_s = draft.marks.no_application_s
+    waits_for_room = not draft.marks.unplaced_s.keys() <= set(observation.lost_claims)  # those never get a node
     return koala.Cluster(
         name=model.JobId(observation.cluster.uid),
         running_tasks=running,
         runnable_tasks=pending,
         slots=slots(observation, draft, report),
-        node_slots=(observation.core_mb if stores else observation.transient_mb) // max(1, observation.slot_mb),
+        node_slots=(observation.sizes.core_mb if stores else observation.sizes.transient_mb)
+        // max(1, observation.sizes.map_mb),
         core_nodes=core_up,
         transient_nodes=transient_up,
         first_core_nodes=state.first_core_nodes,
@@ -88,18 +90,13 @@ def for_policy(observation: Observation, draft: Draft) -> koala.Cluster | None:
         leaving_nodes=len(state.leaving),
         workload_ended=int(ended_s is not None and observation.now_s - ended_s >= spec.resizing.period_s),
         least_transient_nodes=spec.transient.minimum,
-        most_nodes=staying if _waits_for_room(observation, draft) else most,
+        most_nodes=staying if waits_for_room else most,
         weight=spec.weight,
     )
 
 
-def _waits_for_room(observation: Observation, draft: Draft) -> bool:
-    """Return whether nodes have no room yet, so that the cluster takes no more. A lost core node never gets one."""
-    lost = {host for host, claim in observation.claims.items() if claim.is_lost}
-    return not draft.marks.unplaced_s.keys() <= lost
-
-
-def _registered(report: AgentReport, hosts: tuple[str, ...], idle_nodes: int) -> int:
+def registered(report: AgentReport, hosts: tuple[str, ...], idle_nodes: int) -> int:
+    """Return how many of these hosts run NodeManagers; `idle_nodes` are those that a long report leaves out."""
     reported = figures(report)
     running = sum(reported.get(host, ABSENT).yarn is YarnState.RUNNING for host in hosts)
     return min(len(hosts), running + idle_nodes)
@@ -120,39 +117,33 @@ def policy_constants(observation: Observation) -> koala.Config:
     )
 
 
-def size(observation: Observation, draft: Draft) -> Draft:
+def size(observation: Observation, draft: Plan) -> Plan:
     """Decide how many nodes the cluster shall have, and add or remove nodes."""
     if observation.report_within(LATE_S) is None and draft.state.ready_s is not None:
         return _given_back(observation, draft) if draft.silence_s(observation.now_s) >= SILENT_S else draft
-    draft = _withdrawn(observation, draft)
-    draft = _decided(observation, draft)
+    draft = _decided(observation, _withdrawn(observation, draft))
     for role in (Role.CORE, Role.TRANSIENT):
         missing = membership.wanted(draft.state, role) - len(membership.staying(draft.state, role))
         draft = _more(observation, draft, role, missing) if missing > 0 else _fewer(observation, draft, role, -missing)
     return draft
 
 
-def _decided(observation: Observation, draft: Draft) -> Draft:
+def _decided(observation: Observation, draft: Plan) -> Plan:
     core, transient = _wanted_core(observation, draft), _wanted_transient(observation, draft)
     before = tuple(membership.wanted(draft.state, role) for role in (Role.CORE, Role.TRANSIENT))
     target = observation.target
     draft = dataclasses.replace(draft, consumed=target)
     if (core, transient) == before:
         return draft
-    reason = target.reason if target else _by_spec(core, transient)
+    nodes = f"{core} core and {transient} transient nodes"
+    reason = target.reason if target else f"by its spec: {nodes}"
     size_reason = SizeReason(time_s=observation.now_s, reason=reason, offer=target.offer if target else 0)
     draft = membership.with_wanted(draft.with_state(size=size_reason), Role.CORE, core)
     draft = membership.with_wanted(draft, Role.TRANSIENT, transient)
-    if core + transient > sum(before):
-        draft = draft.with_event(EventReason.GREW, f"{core} core and {transient} transient nodes: {reason}")
-    return draft
+    return draft.with_event(EventReason.GREW, f"{nodes}: {reason}") if core + transient > sum(before) else draft
 
 
-def _by_spec(core: int, transient: int) -> str:
-    return f"by its spec: {core} core and {transient} transient nodes"
-
-
-def _wanted_core(observation: Observation, draft: Draft) -> int:
+def _wanted_core(observation: Observation, draft: Plan) -> int:
     spec, state, target = observation.cluster.spec, draft.state, observation.target
     if spec.resizing.policy != "GGDP":
         return max(spec.core.count, state.first_core_nodes)
@@ -162,7 +153,7 @@ def _wanted_core(observation: Observation, draft: Draft) -> int:
     return max(state.first_core_nodes, spec.core.count, min(wanted, observation.cluster.most_core_nodes))
 
 
-def _wanted_transient(observation: Observation, draft: Draft) -> int:
+def _wanted_transient(observation: Observation, draft: Plan) -> int:
     spec, state, target = observation.cluster.spec, draft.state, observation.target
     if spec.resizing.policy in {"Static", "GGDP"}:
         return spec.transient.minimum
@@ -172,7 +163,7 @@ def _wanted_transient(observation: Observation, draft: Draft) -> int:
     return max(spec.transient.minimum, min(wanted, spec.transient.maximum))
 
 
-def _more(observation: Observation, draft: Draft, role: Role, missing: int) -> Draft:
+def _more(observation: Observation, draft: Plan, role: Role, missing: int) -> Plan:
     """Keep nodes that were to leave, then add new ones."""
     for host in draining.undoable(observation, draft, role)[:missing]:
         draft, missing = draining.keep(draft, host), missing - 1
@@ -187,28 +178,24 @@ def _more(observation: Observation, draft: Draft, role: Role, missing: int) -> D
     return membership.added(draft, role, [number for number, _ in zip(free, range(missing), strict=False)])
 
 
-def _fewer(observation: Observation, draft: Draft, role: Role, spare: int) -> Draft:
+def _fewer(observation: Observation, draft: Plan, role: Role, spare: int) -> Plan:
     """Let nodes leave: a few transient ones at a time, core nodes one after the other."""
     if not spare or not draining.places(draft.state):
         return draft
-    if role is Role.CORE:
-        candidate = draining.core_candidate(observation, draft)
-        return (
-            draft
-            if isinstance(candidate, Problem)
-            else draining.begin(observation, draft, [candidate], Leave.SHRINKING)
-        )
-    return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
+    if role is Role.TRANSIENT:
+        return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
+    candidate = draining.core_candidate(observation, draft)
+    return draft if isinstance(candidate, Problem) else draining.begin(observation, draft, [candidate], Leave.SHRINKING)
 
 
-def _fewer_transient(observation: Observation, draft: Draft, candidates: Sequence[str], spare: int) -> Draft:
+def _fewer_transient(observation: Observation, draft: Plan, candidates: Sequence[str], spare: int) -> Plan:
     leaving = [node for node in draft.state.leaving if not draining.has_ended(node)]
     leaving_transient = sum(role_of(node.host) is Role.TRANSIENT for node in leaving)
     most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving_transient, draining.places(draft.state))
     return draining.begin(observation, draft, candidates[: max(0, most)], Leave.SHRINKING)
 
 
-def _given_back(observation: Observation, draft: Draft) -> Draft:
+def _given_back(observation: Observation, draft: Plan) -> Plan:
     """Let the transient nodes leave that the policy took: without figures, nothing speaks for them.
 
     No agent drains them, so that their pods are deleted after the drain timeout.
@@ -222,17 +209,16 @@ def _given_back(observation: Observation, draft: Draft) -> Draft:
     return _fewer_transient(observation, draft, hosts[::-1], max(0, len(hosts) - minimum))
 
 
-def _withdrawn(observation: Observation, draft: Draft) -> Draft:
+def _withdrawn(observation: Observation, draft: Plan) -> Plan:
     """Give up transient nodes for which there was no room for long; what the spec demands waits on."""
-    spare = len(membership.staying(draft.state, Role.TRANSIENT)) - observation.cluster.spec.transient.minimum
-    for host in _without_room(observation, draft)[: max(0, spare)]:
+    hosts, since_s, now_s = (
+        membership.staying_hosts(draft.state, Role.TRANSIENT),
+        draft.marks.unplaced_s,
+        observation.now_s,
+    )
+    without_room = [host for host in hosts[::-1] if now_s - since_s.get(host, now_s) >= NO_ROOM_S]
+    for host in without_room[: max(0, len(hosts) - observation.cluster.spec.transient.minimum)]:
         draft = membership.removed(draft.deleting(observation.pod(host)), host)
         draft = membership.with_wanted(draft, Role.TRANSIENT, membership.wanted(draft.state, Role.TRANSIENT) - 1)
-        draft = draft.with_marks(withdrawn_s=observation.now_s)
+        draft = draft.with_marks(withdrawn_s=now_s)
     return draft
-
-
-def _without_room(observation: Observation, draft: Draft) -> Sequence[str]:
-    hosts = reversed(membership.staying_hosts(draft.state, Role.TRANSIENT))
-    since_s = draft.marks.unplaced_s
-    return [host for host in hosts if observation.now_s - since_s.get(host, observation.now_s) >= NO_ROOM_S]

@@ -121,7 +121,7 @@ class ClientBuilder:
         }
         return manifests.pod(
             metadata,
-            manifests.template(job.spec),
+            job.spec,
             user_id=self.cluster.user_id,
             containers=[self._submitter()],
             volumes=self._volumes(),

@@ -12,7 +12,7 @@ from boathouse.services.mrcluster import files, placement
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse_policies import koala, model
-from tests.builders.mrclusters import FULL, SETTINGS, UID, cluster, wanted_hosts
+from tests.builders.mrclusters import FULL, SETTINGS, UID, cluster
 
 HOSTS = ("t17", "c1", "master", "c0", "t4")
 IN_PODS = {"emptyDir": True}
@@ -25,11 +25,11 @@ def node_pods(**fields) -> NodePods:
 
 
 def submitted_nodes(*hosts: str, existing=(), **fields) -> placement.Nodes:
-    return placement.of(node_pods(**fields), wanted_hosts(*hosts), existing)
+    return placement.of(node_pods(**fields), hosts, existing)
 
 
 def class_of(found: placement.Nodes, host: str) -> model.TaskClass:
-    task = next(task for task in found.tasks if found.factory.hosts[task.id] == host)
+    task = next(task for task in found.tasks if found.factory.host(task.id) == host)
     return next(task_class for task_class in found.classes if task_class.id == task.task_class)
 
 
@@ -49,7 +49,7 @@ def test_a_class_is_what_the_pod_requests_and_may_not_share(host, fields):
 
 def test_the_master_is_served_first_and_hosts_in_the_order_of_their_numbers():
     found = submitted_nodes(*HOSTS)
-    assert [found.factory.hosts[task.id] for task in found.tasks] == ["master", "c0", "c1", "t4", "t17"]
+    assert [found.factory.host(task.id) for task in found.tasks] == ["master", "c0", "c1", "t4", "t17"]
     assert [task_class.id for task_class in found.classes] == [
         f"{UID}/{last}" for last in ("master", "c0", "c1", "transient")
     ]
@@ -97,7 +97,7 @@ def test_a_pod_without_a_node_is_bound_and_one_that_is_deleted_is_not():
     )
     running = NodePod(name="x", uid="u6", host="t6", role=Role.TRANSIENT, number=6, node="n1")
     found = submitted_nodes("t7", existing=(waiting, deleted, running))
-    assert [(found.factory.hosts[task.id], task.pod_uid) for task in found.tasks] == [("t4", "u4"), ("t7", None)]
+    assert [(found.factory.host(task.id), task.pod_uid) for task in found.tasks] == [("t4", "u4"), ("t7", None)]
 
 
 def test_the_job_has_the_weight_and_the_priority_of_the_cluster():

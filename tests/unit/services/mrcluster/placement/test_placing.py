@@ -13,7 +13,7 @@ from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.scaling import Scaling
 from boathouse_policies import koala, model, profiles
 from tests.builders import manifests
-from tests.builders.mrclusters import SETTINGS, UID, cluster, wanted_hosts
+from tests.builders.mrclusters import SETTINGS, UID, cluster
 from tests.builders.operators import desks
 from tests.unit.scheduling.test_volumes import claim, volume
 
@@ -50,7 +50,7 @@ class Desk(desks.Desk):
         self.scheduler.intake.on_storage()
 
     def submit_hosts(self, *hosts: str) -> None:
-        placement.submit(self.scheduler, placement.of(PODS, wanted_hosts(*hosts)))
+        placement.submit(self.scheduler, placement.of(PODS, hosts))
 
     def placed_on(self, *hosts: str) -> list[str | None]:
         """Run a cycle; return the nodes of these hosts."""

@@ -11,7 +11,7 @@ from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.planning import conditions, draining, planner, sizing
-from boathouse.services.mrcluster.planning.observation import ClaimFacts, Draft
+from boathouse.services.mrcluster.planning.observation import Plan
 from boathouse_task.cluster_contract import DfsState, YarnState
 from tests.builders.simulated_cluster import SimulatedCluster, ready_cluster
 
@@ -31,8 +31,7 @@ def four_core_nodes(**spec) -> SimulatedCluster:
 
 def test_a_new_cluster_submits_its_master_and_core_nodes_in_order():
     plan = SimulatedCluster().reconcile()
-    assert [target.host for target in plan.submit] == ["master", "c0", "c1", "c2"]
-    assert list(plan.ensure) == ["master", "c0", "c1", "c2"]
+    assert plan.submit == ["master", "c0", "c1", "c2"]
 
 
 def test_a_cluster_becomes_ready_and_records_its_id_and_replication():
@@ -623,20 +622,17 @@ def test_a_lost_core_node_is_created_again_under_its_name_once_the_old_pod_is_go
     assert cluster.state.phase == "Ready"
 
 
-ON_A_LOST_NODE = ClaimFacts(is_bound=True, is_tied=True, node_exists=False)
-
-
 @pytest.mark.parametrize("host", ["c1", "master"])
 def test_a_node_whose_volume_is_on_a_lost_kubernetes_node_degrades_the_cluster(host):
     cluster = ready_cluster()
-    cluster.claims[host] = ON_A_LOST_NODE
+    cluster.lost_claims.add(host)
     cluster.lose_node(host)
     cluster.settle(3)
     assert cluster.condition(ConditionType.DEGRADED) == ("False", Reason.HEALTHY)
     cluster.settle(10)
     assert cluster.condition(ConditionType.DEGRADED) == ("True", Reason.CORE_NODE_LOST)
     assert host not in cluster.pods
-    cluster.claims.clear()  # the claim was deleted, or the node is back
+    cluster.lost_claims.clear()  # the claim was deleted, or the node is back
     cluster.settle(10)
     assert host in cluster.pods
     assert cluster.state.phase == "Ready"
@@ -644,10 +640,10 @@ def test_a_node_whose_volume_is_on_a_lost_kubernetes_node_degrades_the_cluster(h
 
 def test_a_cluster_with_a_lost_core_node_still_grows():
     cluster = ready_cluster()
-    cluster.claims["c1"] = ON_A_LOST_NODE
+    cluster.lost_claims.add("c1")
     cluster.lose_node("c1")
     cluster.settle(10)
-    assert sizing.for_policy(cluster.observation(), Draft(state=cluster.state, marks=cluster.marks)).growth == 8
+    assert sizing.for_policy(cluster.observation(), Plan(state=cluster.state, marks=cluster.marks)).growth == 8
     cluster.decide(5)
     cluster.settle(3)
     assert cluster.hosts(TRANSIENT) == ["t0", "t1"]
