@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from boathouse_task.agent.agent import AgentClient
-    from boathouse_task.agent.name_node import Folder
     from boathouse_task.cluster_contract import AgentSpec, ApplicationFigures, YarnFigures
 
 KUBERNETES_DOMAIN: Final = "cluster.local"
@@ -180,7 +179,7 @@ class _NameNode(NameNode):
         return self._hadoop.name_node()
 
     @override
-    def make_folders(self, folders: Iterable[Folder]) -> None:
+    def make_folders(self, permissions: Mapping[str, str]) -> None:
         """Make nothing."""
 
 

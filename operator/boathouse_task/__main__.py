@@ -68,7 +68,7 @@ def run_pod(order: str, surroundings: Environment) -> int:
     else:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         processes.stop_all(_GRACE_S)
-        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended", user_error=False)
+        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended")
         results[:] = [runner.failure(ended)]
     status = _finish(results[0], surroundings)
     if worker.is_alive():
@@ -81,8 +81,12 @@ def _run(order: str, surroundings: Environment, processes: Processes) -> TaskRes
     try:
         spec = msgspec.json.decode(order, type=TaskSpec)
     except msgspec.DecodeError as error:
-        message = f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version"
-        return runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
+        return runner.failure(
+            TaskError(
+                Reason.INTERNAL_ERROR,
+                f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version",
+            )
+        )
     name = contract.attempt_name(spec.task_type, spec.index, spec.attempt)
     say(f"{name} of {spec.namespace}/{spec.job_name} begins")
     return runner.run(spec, surroundings, processes)

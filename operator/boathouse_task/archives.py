@@ -157,8 +157,7 @@ class _Unpacking:
             raise self._refused(f"unpacks to more than its maxSize of {self._archive.max_bytes} bytes")
 
     def _refused(self, problem: str) -> TaskError:
-        message = f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}"
-        return TaskError(Reason.INVALID_ARCHIVE, message, user_error=True)
+        return TaskError(Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}")
 
 
 def _chunks(content: IO[bytes]) -> Iterator[bytes]:

@@ -98,23 +98,23 @@ def _declared(task: Task) -> Promoted | None:
     Raises:
         TaskError: OutputExists if it is another job's.
     """
-    try:
-        content = task.storage.read(task.layout.success)
-    except NotFound:
+    content = task.storage.read_if_exists(task.layout.success)
+    if content is None:
         return None
     promoted = _decode(content)
     if promoted is not None and promoted.job_uid == task.spec.job_uid:
         return promoted
-    message = (
-        f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output"
+    raise TaskError(
+        Reason.OUTPUT_EXISTS,
+        f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output",
     )
-    raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
 
 
 def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
     try:
         ownership.adopt(task, existing_claims)
-        promoted = _recorded(task) or _promote(task)
+        recorded = task.storage.read_if_exists(task.layout.promoted)
+        promoted = (recorded and _decode(recorded)) or _promote(task)
         with task.phase("clean"):
             files = list(task.storage.files(task.layout.work))
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
@@ -143,19 +143,13 @@ def _declare(task: Task, promoted: Promoted) -> None:
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
-        message = f"something else writes to the output: {example} is not this job's; set another output"
-        raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+        raise TaskError(
+            Reason.OUTPUT_EXISTS,
+            f"something else writes to the output: {example} is not this job's; set another output",
+        )
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
-
-
-def _recorded(task: Task) -> Promoted | None:
-    """Return the content of `promoted.json`."""
-    try:
-        return _decode(task.storage.read(task.layout.promoted))
-    except NotFound:
-        return None
 
 
 def _decode(content: bytes) -> Promoted | None:
@@ -186,23 +180,19 @@ def _promote(task: Task) -> Promoted:
 
 
 def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
-    """Return the commits of all tasks of a type, in order."""
+    """Return the commits of all tasks of a type, in order.
 
-    def read(index: int) -> CommitRecord | None:
-        try:
-            return msgspec.json.decode(task.storage.read(task.layout.commit(kind, index)), type=CommitRecord)
-        except NotFound:
-            return None
-
-    with futures.ThreadPoolExecutor(_WORKERS, "verifier") as workers:
-        records = list(workers.map(read, range(count)))
-    missing = [contract.task_name(kind, index) for index, record in enumerate(records) if record is None]
+    Raises:
+        TaskError: CommitMissing.
+    """
+    records = committed(task.storage, task.layout.step, kind)
+    missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
-        message = (
-            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}"
+        raise TaskError(
+            Reason.COMMIT_MISSING,
+            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}",
         )
-        raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
-    return [record for record in records if record is not None]
+    return [records[index] for index in range(count)]
 
 
 def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
@@ -213,8 +203,10 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
         task.storage.move(source, part, record.size_bytes)
     except NotFound:
         if task.storage.size(part) != record.size_bytes:
-            message = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
-            raise TaskError(Reason.COMMIT_MISSING, message, user_error=False) from None
+            raise TaskError(
+                Reason.COMMIT_MISSING,
+                f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes",
+            ) from None
 
 
 def _summary(task: Task, every: Sequence[CommitRecord], results: Sequence[CommitRecord]) -> Promoted:

@@ -129,8 +129,7 @@ def _with_data(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]
 
 
 def _corrupt(url: str, what: str) -> TaskError:
-    message = f"{url} {what}: write it again, or rename it if it is not compressed"
-    return TaskError(Reason.CORRUPT_INPUT, message, user_error=True)
+    return TaskError(Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed")
 
 
 class _Compressor(Protocol):
@@ -163,5 +162,6 @@ def _writer(codec: str) -> _Compressor:
 
             return blocks.SnappyCompressor()
         case unknown:
-            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd, deflate or snappy"
-            raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
+            raise TaskError(
+                Reason.INVALID_SPEC, f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd, deflate or snappy"
+            )

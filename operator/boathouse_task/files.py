@@ -20,7 +20,7 @@ def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_by
     """
     for file in files:
         if file.name in ("", ".", "..") or "/" in file.name:
-            raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name", user_error=True)
+            raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name")
         target = folder / file.name
         with out_of_disk(target):
             _fetch(file, target, storage, window_bytes)
@@ -35,7 +35,7 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
             raise _missing(file, file.path) from None
         return
     if file.url is None:
-        raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL", user_error=True)
+        raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL")
     location = locations.parse(file.url)
     size = storage.size(location)
     if size is None:
@@ -49,6 +49,4 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
 
 
 def _missing(file: FileSource, where: str) -> TaskError:
-    return TaskError(
-        Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL", user_error=True
-    )
+    return TaskError(Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL")

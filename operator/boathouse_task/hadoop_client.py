@@ -10,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
@@ -22,13 +23,14 @@ from boathouse_task.cluster_contract import ClientSpec, Leave
 from boathouse_task.contract import Reason
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
-from boathouse_task.progress import Delays, Endpoint, Unavailable
+from boathouse_task.progress import Endpoint, Unavailable, retried
 from boathouse_task.storage import Storage
 
 LEAVE_PATIENCE_S: Final = 600.0
 """How long the client asks for leave before it gives up and another attempt starts."""
 _TIMEOUT_S: Final = 10.0
-_REFUSED: Final = frozenset({403, 409})
+_FINAL: Final = frozenset({200, 403, 409})
+"""Statuses of refusals, and of an unexpected response."""
 _SCRIPT_MODE: Final = 0o755
 _SITE_MODE: Final = 0o600
 _REDACTED: Final = "mapreduce.job.redacted-properties"
@@ -98,26 +100,23 @@ class Client:
             TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated: the pod shall
                 end.
         """
-        path = f"tasks/{quote(self._environment.pod_name)}/leave"
-        give_up, delays = self._monotonic() + LEAVE_PATIENCE_S, Delays()
-        while True:
-            try:
-                answer = msgspec.json.decode(self._endpoint.request("POST", path, b"{}", _TIMEOUT_S), type=Leave)
-            except Unavailable as error:
-                if error.status in _REFUSED or self._monotonic() > give_up:
-                    message = f"the operator gives this client no leave to submit: {error}"
-                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-                if self._sleep(max(delays.next(), error.retry_after_s)):
-                    message = "the pod was stopped (SIGTERM) before it had leave"
-                    raise TaskError(Reason.TERMINATED, message, user_error=False) from None
-            except msgspec.DecodeError as error:
-                message = f"unexpected response to a request for leave: {error}"
-                raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-            else:
-                if answer.attempt != self._spec.attempt:
-                    message = f"leave is for attempt {answer.attempt}, not {self._spec.attempt}"
-                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
-                return
+        ask = partial(
+            self._endpoint.ask, Leave, "POST", f"tasks/{quote(self._environment.pod_name)}/leave", b"{}", _TIMEOUT_S
+        )
+        try:
+            leave = retried(ask, sleep=self._wait, monotonic=self._monotonic, patience_s=LEAVE_PATIENCE_S, final=_FINAL)
+        except Unavailable as error:
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE, f"the operator gives this client no leave to submit: {error}"
+            ) from None
+        if leave.attempt != self._spec.attempt:
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE, f"leave is for attempt {leave.attempt}, not {self._spec.attempt}"
+            )
+
+    def _wait(self, delay_s: float) -> None:
+        if self._sleep(delay_s):
+            raise TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before it had leave")
 
 
 def script(argv: list[str], variables: Mapping[str, str]) -> str:
@@ -151,8 +150,7 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
             (target / name).touch(_SITE_MODE)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
-        message = f"the settings of the cluster cannot be read: {error}"
-        raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False) from None
+        raise TaskError(Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}") from None
 
 
 def _site(path: Path) -> ET.Element:

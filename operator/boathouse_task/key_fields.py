@@ -26,7 +26,7 @@ before (after) a longer one with the same prefix:
 import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
 
@@ -86,6 +86,7 @@ def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes)
 
 HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
+_PARTITIONER = "spec.partitioner"
 
 ORDER_OPTIONS = ("-n", "-r", "-nr")
 """Options without -k that Hadoop knows; it ignores others, such as -rn."""
@@ -144,22 +145,22 @@ _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
 
 def _hash_function(partitioner: Partitioner) -> _HashFunction:
     if partitioner.num_key_fields < 1:
-        raise _invalid(f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
+        raise _invalid(_PARTITIONER, f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
     match partitioner.type:
         case "HashPartitioner":
             return functools.partial(java_hashes, seed=1)
         case "KeyFieldBasedPartitioner":
-            specs = parse_key_options(partitioner.options)
+            specs = parse(partitioner.options, _PARTITIONER) if partitioner.options else ()
             separator = partitioner.key_field_separator.encode()
             if not separator:
-                raise _invalid("the key field separator is empty")
+                raise _invalid(_PARTITIONER, "the key field separator is empty")
             return functools.partial(_key_field_hashes, specs=specs, separator=separator) if specs else _string_hashes
         case unknown:
-            raise _invalid(f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
+            raise _invalid(_PARTITIONER, f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
 
 
-def _invalid(problem: str) -> TaskError:
-    return TaskError(Reason.INVALID_SPEC, f"spec.partitioner: {problem}", user_error=True)
+def _invalid(field: str, problem: str) -> TaskError:
+    return TaskError(Reason.INVALID_SPEC, f"{field}: {problem}")
 
 
 def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
@@ -218,39 +219,46 @@ def _string_hash(units: bytes) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySpec:
-    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]], counted from 1; 0 means the end."""
+    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]][n][r], counted from 1; 0 means the end."""
 
     begin_field: int
     begin_char: int = 1
     end_field: int = 0
     end_char: int = 0
+    numeric: bool = False
+    reverse: bool = False
 
 
-def parse_key_options(options: str) -> tuple[KeySpec, ...]:
-    """Return the -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are ignored.
+def parse(options: str, field: str) -> tuple[KeySpec, ...]:
+    """Return the -k options of mapreduce.partition.keypartitioner.options or keycomparator.options: `-k2,2nr -k1,1`.
 
-    Options without any -k name the whole key.
+    -n and -r alone apply to -k options without flags; a partitioner ignores both. Options without any -k name the whole
+    key.
 
     Raises:
-        TaskError: InvalidSpec.
+        TaskError: InvalidSpec, with the field of the spec.
     """
-    words = options.split()
-    specs = []
-    while words:
-        word = words.pop(0)
+    specs, everywhere = [], ""
+    words = iter(options.split())
+    for word in words:
         if word.startswith("-k"):
-            text = word[2:] or (words.pop(0) if words else "")
             try:
-                specs.append(key_spec(text))
+                specs.append(_key_spec(word[2:] or next(words, "")))
             except ValueError as error:
-                raise _invalid(str(error)) from None
-        elif word not in ORDER_OPTIONS:
-            raise _invalid(f"the option {word!r} is not of the form -k1,2")
-    return tuple(specs or [KeySpec(begin_field=1)] if options else [])
+                raise _invalid(field, str(error)) from None
+        elif word in ORDER_OPTIONS:
+            everywhere += word[1:]
+        else:
+            raise _invalid(field, f"the option {word!r} is not of the form -k1,2 or -k2,2nr")
+    numeric, reverse = "n" in everywhere, "r" in everywhere
+    return tuple(
+        spec if spec.numeric or spec.reverse else replace(spec, numeric=numeric, reverse=reverse)
+        for spec in specs or [KeySpec(begin_field=1)]
+    )
 
 
-def key_spec(text: str) -> KeySpec:
-    """Return the key option of a text after -k: `2`, `1,2`, `1.3,2.4`; letters n and r after a position are ignored.
+def _key_spec(text: str) -> KeySpec:
+    """Return the option of a text after -k: `2`, `1,2`, `1.3,2.4`, with letters n and r after a position.
 
     Raises:
         ValueError: the text has another form.
@@ -258,9 +266,16 @@ def key_spec(text: str) -> KeySpec:
     begin, _, end = text.rstrip("nr").partition(",")
     begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
     end_field, end_char = _position(end, text, default_char=0) if end else (0, 0)
-    if begin_field < 1 or begin_char < 1 or end_field < 0:
+    if begin_field < 1 or begin_char < 1:
         raise ValueError(f"the option -k{text} counts fields and characters from 1")
-    return KeySpec(begin_field=begin_field, begin_char=begin_char, end_field=end_field, end_char=end_char)
+    return KeySpec(
+        begin_field=begin_field,
+        begin_char=begin_char,
+        end_field=end_field,
+        end_char=end_char,
+        numeric="n" in text,
+        reverse="r" in text,
+    )
 
 
 def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
@@ -328,13 +343,6 @@ _NUMBER = re.compile(rb"(-?)0*([0-9]*)(?:\.([0-9]*))?")
 _COUNT_DIGITS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
-    where: KeySpec
-    numeric: bool
-    reverse: bool
-
-
 class Ordering:
     """Computes sort keys.
 
@@ -346,7 +354,7 @@ class Ordering:
     """
 
     def __init__(self, partitioner: Partitioner) -> None:
-        self._fields = parse(partitioner.comparator_options or "")
+        self._fields = parse(partitioner.comparator_options or "", "spec.comparator")
         self._separator = partitioner.key_field_separator.encode()
         self._known: dict[bytes, bytes] = {}
 
@@ -359,8 +367,8 @@ class Ordering:
             sort_key = self._known[key] = b"".join(self._part(key, field) for field in self._fields) + b"\t"
         return sort_key
 
-    def _part(self, key: bytes, field: _Field) -> bytes:
-        place = span(key, field.where, self._separator)
+    def _part(self, key: bytes, field: KeySpec) -> bytes:
+        place = span(key, field, self._separator)
         if place is None:
             return _GREATEST if field.reverse else _LEAST
         content = key[place[0] : place[1]]
@@ -382,40 +390,6 @@ def _number(content: bytes, *, reverse: bool) -> bytes:
     if bool(minus) != reverse:
         return b"0" + digits.translate(_NINES) + _REVERSE_END
     return b"2" + digits + _END
-
-
-def parse(options: str) -> tuple[_Field, ...]:
-    """Parse mapreduce.partition.keycomparator.options, `-k2,2nr -k1,1`; -n and -r alone apply to fields without flags.
-
-    Raises:
-        TaskError: InvalidSpec.
-    """
-    fields: list[_Field] = []
-    everywhere = ""
-    words = options.split()
-    while words:
-        word = words.pop(0)
-        if word.startswith("-k"):
-            text = word[2:] or (words.pop(0) if words else "")
-            try:
-                where = key_spec(text)
-            except ValueError as error:
-                raise _invalid_order(str(error)) from None
-            fields.append(_Field(where=where, numeric="n" in text, reverse="r" in text))
-        elif word in ORDER_OPTIONS:
-            everywhere += word[1:]
-        else:
-            raise _invalid_order(f"the option {word!r} is not of the form -k2,2nr")
-    fields = fields or [_Field(where=KeySpec(begin_field=1), numeric=False, reverse=False)]
-    numeric, reverse = "n" in everywhere, "r" in everywhere
-    return tuple(
-        field if field.numeric or field.reverse else _Field(where=field.where, numeric=numeric, reverse=reverse)
-        for field in fields
-    )
-
-
-def _invalid_order(problem: str) -> TaskError:
-    return TaskError(Reason.INVALID_SPEC, f"spec.comparator: {problem}", user_error=True)
 
 
 def strip(chunks: Iterable[bytes]) -> Iterator[bytes]:

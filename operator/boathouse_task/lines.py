@@ -172,8 +172,8 @@ def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[
 
 def too_long(longest_bytes: int, what: str) -> TaskError:
     """Return the error for a line that is too long."""
-    message = (
+    return TaskError(
+        Reason.RECORD_TOO_LONG,
         f"a record of {what} is longer than spec.maxRecordBytes ({longest_bytes}): check that it is text with lines, or"
-        " raise maxRecordBytes, and resources.requests.memory to about eight times its value"
+        " raise maxRecordBytes, and resources.requests.memory to about eight times its value",
     )
-    return TaskError(Reason.RECORD_TOO_LONG, message, user_error=True)

@@ -1,6 +1,6 @@
 """The storage by URLs, s3://BUCKET/KEY, hdfs://CLUSTER/PATH and file:///PATH, with Hadoop's folders and globs.
 
-A URL's store is a bucket, the local files, or the HDFS of a cluster: `Store` is what they have in common.
+A URL's store is a bucket, the local files (`object_store`), or the HDFS of a cluster (`hdfs`).
 """
 
 import itertools
@@ -8,7 +8,6 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from boathouse_task.contract import Reason
@@ -60,9 +59,7 @@ def parse(url: str) -> Location:
     if scheme == "file" and not bucket and path:
         return Location(scheme=scheme, bucket="", path=path.strip("/"))
     raise TaskError(
-        Reason.INVALID_URL,
-        f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH",
-        user_error=True,
+        Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH"
     )
 
 
@@ -147,9 +144,7 @@ def segment_pattern(segment: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.DOTALL)
     except re.error as error:
-        raise TaskError(
-            Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}", user_error=True
-        ) from None
+        raise TaskError(Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}") from None
 
 
 def glob_base(path: str) -> str:
@@ -187,69 +182,26 @@ class Entry:
     problem: str = ""
 
 
-class Store(Protocol):
-    """A store. Paths have no slashes at their ends; "" is the root.
-
-    Methods raise `FileNotFoundError`, and the exceptions that `explain` of the module converts.
-    """
-
-    def find(self, path: str) -> Entry:
-        """Return the file at a path."""
-
-    def read(self, path: str) -> bytes:
-        """Return a small file's content."""
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset`, or fewer at the end of the file."""
-
-    def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the files below a folder at any depth, also those that cannot be read."""
-
-    def children(self, folder: str) -> Iterator[Entry]:
-        """Yield the files directly in a folder, also those that cannot be read."""
-
-    def create(self, path: str, content: bytes) -> bool:
-        """Create a file with its content in one step; return False if it exists."""
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a small file, replacing an existing one."""
-
-    def upload(self, path: str, source: "Source") -> None:
-        """Write a file of any size in limited memory. A failure leaves no file."""
-
-    def rename(self, source: str, target: str) -> None:
-        """Rename a file, replacing an existing one."""
-
-    def delete(self, paths: list[str]) -> None:
-        """Delete files; missing ones may raise `FileNotFoundError`."""
-
-    def remove_empty_folders(self, folder: str) -> None:
-        """Remove a folder's empty folders and then itself, if the store has real folders."""
-
-
 class Source:
     """Iterator of chunks that stores its size and its own error."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
+        self._head: deque[bytes] = deque()
         self.size_bytes = 0
-        self.exhausted = False
         self.error: Exception | None = None
 
-    def take(self, least_bytes: int) -> deque[bytes]:
-        """Return at least so many bytes, or all there are."""
-        taken: deque[bytes] = deque()
-        size = 0
+    def small(self, least_bytes: int) -> bytes | None:
+        """Return the content if it has fewer bytes; else None, and iterating yields all of it."""
         for chunk in self:
-            taken.append(chunk)
-            size += len(chunk)
-            if size >= least_bytes:
-                break
-        else:
-            self.exhausted = True
-        return taken
+            self._head.append(chunk)
+            if self.size_bytes >= least_bytes:
+                return None
+        return b"".join(self._head)
 
     def __iter__(self) -> Iterator[bytes]:
+        while self._head:
+            yield self._head.popleft()  # frees the chunks one by one
         try:
             for chunk in self._chunks:
                 self.size_bytes += len(chunk)

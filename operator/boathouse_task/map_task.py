@@ -20,7 +20,7 @@ def run(task: Task) -> TaskResult:
     """
     split, mapper = task.spec.split, task.spec.mapper
     if split is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split", user_error=False)
+        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split")
     if task.spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return commit_nothing(task)
@@ -29,13 +29,14 @@ def run(task: Task) -> TaskResult:
     task.place_files()
     if task.spec.reduces == 0:
         return _map_only(task, mapper, split)
+    prepare = task.prepared(Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
     sorter = _sorter(task)
     with task.phase("read"):
         mapped = lines.limited(_mapped(task, mapper, split), task.spec.max_record_bytes, "the mapper's output")
         for block in lines.blocks(mapped):
             task.counters.add(counters.MAP_OUTPUT_RECORDS, lines.count(block))
             task.counters.add(counters.MAP_OUTPUT_BYTES, len(block))
-            sorter.write(block)
+            sorter.write(prepare(block))
     return _upload(task, sorter)
 
 
@@ -59,43 +60,22 @@ def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
         task.counters.add(counters.BYTES_READ, len(chunk), counters.INPUT)
 
 
-class _PlainSorter:
-    """Partitions and sorts."""
+def _sorter(task: Task) -> Sorter | CombiningSorter:
+    """Return the sorter of prepared lines. Before a combiner, these need only their TABs and their order."""
+    spec, budget_bytes = task.spec, task.environment.sort_bytes
+    combiner, fields = spec.combiner, spec.reduce_fields
+    if not combiner:
+        return Sorter(task.sort, budget_bytes)
 
-    def __init__(self, task: Task) -> None:
-        self._prepare = task.prepared(Prefixer(task.spec.partitioner, task.spec.reduces))
-        self._sorter = Sorter(task.sort, task.environment.sort_bytes)
+    def combine(sorting: SortProcess) -> Iterator[bytes]:
+        combined = task.run_command(combiner, _combiner_input(task, sorting))
+        if fields.output_separator != "\t" or fields.num_output_key_fields > 1:
+            separator, to = fields.output_separator.encode(), key_fields.TAB
+            combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
+        return lines.limited(combined, spec.max_record_bytes, "the combiner's output")
 
-    def write(self, block: bytes) -> None:
-        self._sorter.write(self._prepare(block))
-
-    def finish(self) -> Iterator[bytes]:
-        return self._sorter.finish()
-
-
-class _CombiningSorter:
-    """Sorts, combines, partitions and sorts again. Before the combiner, lines need only their TABs and their order."""
-
-    def __init__(self, task: Task, combiner: list[str]) -> None:
-        partitioner, fields = task.spec.partitioner, task.spec.reduce_fields
-        shuffled = mapoutput.shuffled(partitioner)
-        self._prepare = task.prepared(Prefixer(partitioner, 1))
-
-        def combine(sorting: SortProcess) -> Iterator[bytes]:
-            combined = task.run_command(combiner, _combiner_input(task, sorting))
-            if fields.output_separator != "\t" or fields.num_output_key_fields > 1:
-                separator, to = fields.output_separator.encode(), key_fields.TAB
-                combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
-            return lines.limited(combined, task.spec.max_record_bytes, "the combiner's output")
-
-        partitioned = task.prepared(Prefixer(shuffled, task.spec.reduces, is_combined=True))
-        self._sorter = CombiningSorter(task.sort, task.environment.sort_bytes, combine=combine, prepare=partitioned)
-
-    def write(self, block: bytes) -> None:
-        self._sorter.write(self._prepare(block))
-
-    def finish(self) -> Iterator[bytes]:
-        return self._sorter.finish()
+    partitioned = task.prepared(Prefixer(mapoutput.shuffled(spec.partitioner), spec.reduces, is_combined=True))
+    return CombiningSorter(task.sort, budget_bytes, combine=combine, prepare=partitioned)
 
 
 def _combiner_input(task: Task, sorting: SortProcess) -> Iterator[bytes] | int:
@@ -118,11 +98,7 @@ def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]
     return key_fields.reduce_input(chunks, mapoutput.shuffled(task.spec.partitioner).num_key_fields, separator)
 
 
-def _sorter(task: Task) -> _PlainSorter | _CombiningSorter:
-    return _CombiningSorter(task, task.spec.combiner) if task.spec.combiner else _PlainSorter(task)
-
-
-def _upload(task: Task, sorter: _PlainSorter | _CombiningSorter) -> TaskResult:
+def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:
     spec = task.spec
     with task.phase("sort"):
         in_order = sorter.finish()

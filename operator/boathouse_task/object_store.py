@@ -7,7 +7,6 @@ represent, and all others of a page with them, so `local_listing` and `s3_listin
 import contextlib
 import errno
 import functools
-import itertools
 import os
 import re
 import stat
@@ -127,17 +126,17 @@ _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, Pe
 
 
 class ObjectStore:
-    """A bucket, or the local files, as a `Store`.
+    """A bucket, or the local files. Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts.
 
     Args:
         store: obstore's store.
-        listed: lists it.
+        listing: lists it.
         part_bytes: size of a part of an upload, of which a few are in memory.
     """
 
-    def __init__(self, store: "Obstore", listed: Lister, part_bytes: int) -> None:
+    def __init__(self, store: "Obstore", listing: Lister, part_bytes: int) -> None:
         self._store = store
-        self._listed = listed
+        self.listing = listing
         self._part_bytes = part_bytes
 
     def find(self, path: str) -> Entry:
@@ -151,14 +150,6 @@ class ObjectStore:
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Return a part of an object."""
         return bytes(obstore.get_range(self._store, path, start=offset, length=length))
-
-    def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the objects below a folder at any depth; an unknown folder is empty."""
-        return self._listed(folder, True)
-
-    def children(self, folder: str) -> Iterator[Entry]:
-        """Yield the objects directly in a folder; an unknown folder is empty."""
-        return self._listed(folder, False)
 
     def create(self, path: str, content: bytes) -> bool:
         """Create the object; return False if it exists (O_EXCL, If-None-Match: *)."""
@@ -174,14 +165,14 @@ class ObjectStore:
 
     def upload(self, path: str, source: Source) -> None:
         """Write a small object with one request, a larger one in parts."""
-        head = source.take(self._part_bytes)  # frees its chunks one by one
-        if source.exhausted:
-            obstore.put(self._store, path, b"".join(head), use_multipart=False)
+        content = source.small(self._part_bytes)
+        if content is not None:
+            self.write(path, content)
             return
         obstore.put(
             self._store,
             path,
-            itertools.chain((head.popleft() for _ in range(len(head))), source),
+            source,
             use_multipart=True,
             chunk_size=self._part_bytes,
             max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each has a part in memory
@@ -217,8 +208,10 @@ def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: 
     endpoint = s3.endpoint_url
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         shown = locations.without_credentials(endpoint)
-        message = f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]"
-        raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
+        raise TaskError(
+            Reason.INVALID_SPEC,
+            f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]",
+        )
     from boathouse_task import s3_listing  # its libraries take memory, which jobs without S3 do not need
 
     url = f"{(endpoint or f'https://s3.{s3.region}.amazonaws.com').rstrip('/')}/{quote(name)}"
@@ -263,17 +256,19 @@ def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: i
 
 def not_exclusive(url: str) -> TaskError:
     """Return the error for a store on which two attempts could both commit."""
-    message = (
+    return TaskError(
+        Reason.STORE_NOT_EXCLUSIVE,
         f"the store of {url} does not keep an exclusive create exclusive (S3 If-None-Match: *), so that two "
-        "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later"
+        "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later",
     )
-    return TaskError(Reason.STORE_NOT_EXCLUSIVE, message, user_error=True)
 
 
 def unreadable(action: str, url: str, problem: str) -> TaskError:
     """Return the error for an object whose name the store's client cannot represent."""
-    message = f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it"
-    return TaskError(Reason.INVALID_URL, message, user_error=True)
+    return TaskError(
+        Reason.INVALID_URL,
+        f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it",
+    )
 
 
 def explain(error: Exception, action: str, url: str) -> TaskError:

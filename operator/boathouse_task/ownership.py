@@ -25,7 +25,7 @@ import msgspec
 
 from boathouse_task.contract import OwnerState, Reason, TaskSpec
 from boathouse_task.environment import OWNER
-from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.errors import TaskError
 from boathouse_task.locations import Location
 from boathouse_task.task import Task
 
@@ -72,11 +72,9 @@ def claims(task: Task) -> list[Claim]:
         number = name.removeprefix(OWNER)
         if not name.startswith(OWNER) or not number.isdecimal():
             continue
-        try:
-            mark = _decode(task.storage.read(file.location))
-        except NotFound:
-            continue  # removed since the listing
-        existing_claims.append(Claim(generation=int(number), location=file.location, mark=mark))
+        content = task.storage.read_if_exists(file.location)
+        if content is not None:  # not removed since the listing
+            existing_claims.append(Claim(generation=int(number), location=file.location, mark=_decode(content)))
     return sorted(existing_claims, key=lambda claim: claim.generation)
 
 
@@ -123,8 +121,10 @@ def require(task: Task) -> None:
     """
     existing_claims = claims(task)
     if not existing_claims:
-        message = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
-        raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+        raise TaskError(
+            Reason.OUTPUT_EXISTS,
+            f"the output {task.layout.output.url} has lost its ownership mark: something else removed it",
+        )
     if not existing_claims[-1].is_of(task.spec.job_uid):
         raise _refusal(task, existing_claims[-1], "")
 
@@ -186,7 +186,7 @@ def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
         if doubt
         else "set another output, or wait until that job has ended"
     )
-    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}", user_error=True)
+    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}")
 
 
 def _own(spec: TaskSpec) -> Mark:

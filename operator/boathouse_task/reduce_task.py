@@ -91,8 +91,9 @@ class Shuffle:
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
-            message = f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
-            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False) from None
+            raise TaskError(
+                Reason.SHUFFLE_ERROR, f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
+            ) from None
         self._task.counters.add(counters.SHUFFLED_MAPS, 1)
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
@@ -111,8 +112,9 @@ class Shuffle:
                 self._task.sort.by_key = mapoutput.has_low_bytes(window)
             yield window
         if crc != section.crc32:
-            message = f"the bytes of {data.url} at {start} do not match the checksum in its index"
-            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False)
+            raise TaskError(
+                Reason.SHUFFLE_ERROR, f"the bytes of {data.url} at {start} do not match the checksum in its index"
+            )
 
     def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
         if not self._reserve(section.length_bytes):
@@ -166,7 +168,7 @@ def run(task: Task) -> TaskResult:
     """
     spec, reducer = task.spec, task.spec.reducer
     if reducer is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer", user_error=False)
+        raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer")
     if spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return map_task.commit_nothing(task)
@@ -218,7 +220,7 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
     while True:
         orders = task.client.orders(version, task.pause.order)
         if orders.cancel:
-            raise TaskError(Reason.CANCELLED, "the operator has cancelled this task", user_error=False)
+            raise TaskError(Reason.CANCELLED, "the operator has cancelled this task")
         if orders.version == version and orders.suspend is None:
             time.sleep(_LOOK_S / 10)  # pause between polls that an endpoint answers at once
         version = orders.version

@@ -63,8 +63,7 @@ def check_output(task: Task) -> None:
     if there is None and (not output.path or task.storage.size(output) is None):
         return
     example = there.location.url if there else output.url
-    message = f"the output {output.url} exists ({example}): set another one or delete it"
-    raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+    raise TaskError(Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it")
 
 
 def own(task: Task) -> None:
@@ -122,8 +121,10 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
         for split in made:
             number += 1
             if number > MOST_SPLITS:
-                message = f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap"
-                raise TaskError(Reason.PLAN_TOO_LARGE, message, user_error=True)
+                raise TaskError(
+                    Reason.PLAN_TOO_LARGE,
+                    f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap",
+                )
             yield split
     if not number:
         yield from splits.plan(inputs[:1], split_max_bytes=1).splits
@@ -145,7 +146,7 @@ def _inputs(task: Task) -> list[InputFile]:
                 if locations.is_glob(location.path)
                 else "the file does not exist, or the folder has no files"
             )
-            raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
+            raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
         if odd := next((file for file in files if file.problem), None):
             raise object_store.unreadable("read", odd.location.url, odd.problem)
         inputs += [
@@ -161,8 +162,9 @@ def _previous(task: Task) -> list[InputFile]:
     records = commit_task.committed(task.storage, folder, kind)
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
-        message = f"{missing} commits of the previous step are missing in {folder.url}/_commit"
-        raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
+        raise TaskError(
+            Reason.COMMIT_MISSING, f"{missing} commits of the previous step are missing in {folder.url}/_commit"
+        )
     return [
         InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
         for index, record in sorted(records.items())
@@ -241,5 +243,7 @@ def race(task: Task) -> None:
             return
         if winners or there not in contents:
             raise object_store.not_exclusive(location.url)
-    message = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
-    raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)
+    raise TaskError(
+        Reason.STORAGE_ERROR,
+        f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses",
+    )

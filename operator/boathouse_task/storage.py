@@ -11,8 +11,9 @@ from obstore import exceptions
 from boathouse_task import hdfs, object_store
 from boathouse_task.contract import HdfsAddress, Reason, S3Config
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.locations import Entry, Location, Source, Store
+from boathouse_task.locations import Entry, Location, Source
 
+Store = object_store.ObjectStore | hdfs.HdfsStore
 _S3_COPY_MAX_BYTES = 5 * 1024**3
 """Maximum size of an object for CopyObject."""
 
@@ -86,8 +87,9 @@ class Storage:
         with self._store("read", location) as store:
             data = store.read_range(location.path, offset, length)
         if len(data) != length:
-            message = f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
-            raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)
+            raise TaskError(
+                Reason.STORAGE_ERROR, f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
+            )
         return data
 
     def read_windows(self, location: Location, start: int, end: int, window_bytes: int) -> Iterator[bytes]:
@@ -95,13 +97,20 @@ class Storage:
         for offset in range(start, end, window_bytes):
             yield self.read_range(location, offset, min(window_bytes, end - offset))
 
-    def listing(self, folder: Location) -> Iterator[StoredObject]:
-        """Yield all objects below a folder at any depth, in the store's order; an unknown folder is empty.
+    def read_if_exists(self, location: Location) -> bytes | None:
+        """Return a small object's content, or None if it does not exist."""
+        try:
+            return self.read(location)
+        except NotFound:
+            return None
+
+    def listing(self, folder: Location, *, is_recursive: bool = True) -> Iterator[StoredObject]:
+        """Yield all objects in a folder, by default at any depth, in the store's order; an unknown folder is empty.
 
         Those with a `problem` cannot be read.
         """
         with self._store("list", folder) as store:
-            for entry in store.files(folder.path):
+            for entry in store.listing(folder.path, is_recursive):
                 yield _stored(folder, entry)
 
     def files(self, folder: Location) -> Iterator[StoredObject]:
@@ -110,8 +119,7 @@ class Storage:
 
     def children(self, folder: Location) -> list[StoredObject]:
         """Return the objects directly in a folder that can be read, by name; an unknown folder is empty."""
-        with self._store("list", folder) as store:
-            there = [_stored(folder, entry) for entry in store.children(folder.path) if not entry.problem]
+        there = (file for file in self.listing(folder, is_recursive=False) if not file.problem)
         return sorted(there, key=lambda file: file.location.path)
 
     def create(self, location: Location, content: bytes) -> bool:

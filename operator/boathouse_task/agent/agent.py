@@ -14,11 +14,10 @@ from functools import partial
 from typing import Final, TypeVar
 from urllib.parse import quote
 
-import msgspec
 from msgspec.structs import replace
 
 from boathouse_task.agent.host_files import AGENT, HostFiles, Stored
-from boathouse_task.agent.name_node import DataNode, Folder, NameNode
+from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
 from boathouse_task.agent.rest import RestError, clip
 from boathouse_task.cluster_contract import (
@@ -38,9 +37,7 @@ from boathouse_task.cluster_contract import (
     encode_report,
 )
 from boathouse_task.environment import Environment
-from boathouse_task.progress import Delays, Endpoint, Unavailable
-
-_TIMEOUT_S = 10
+from boathouse_task.progress import Endpoint, Unavailable, delays
 
 
 class AgentClient:
@@ -61,11 +58,7 @@ class AgentClient:
         Raises:
             Unavailable: the request failed.
         """
-        answer = self._endpoint.request("POST", self._path, encode_report(report), _TIMEOUT_S)
-        try:
-            return msgspec.json.decode(answer, type=AgentOrders)
-        except msgspec.DecodeError as error:
-            raise Unavailable(0, f"unexpected response: {error}") from None
+        return self._endpoint.ask(AgentOrders, "POST", self._path, encode_report(report))
 
 
 DISTANCE_S: Final = 5.0
@@ -164,18 +157,18 @@ class Refresher:
         self._sent[kind] = _Sent(wanted=wanted, number=self._files.request(kind), sent_s=now_s)
 
 
-FOLDERS: Final = (
-    Folder(path="/tmp", permission="1777"),  # noqa: S108 - in HDFS
-    Folder(path="/tmp/hadoop-yarn", permission="755"),  # noqa: S108
-    Folder(path="/tmp/hadoop-yarn/staging", permission="1777"),  # noqa: S108
-    Folder(path="/tmp/logs", permission="1777"),  # noqa: S108
-    Folder(path="/mr-history", permission="755"),
-    Folder(path="/mr-history/tmp", permission="1777"),
-    Folder(path="/mr-history/done", permission="1777"),
-    Folder(path="/user", permission="755"),
-    Folder(path="/user/hadoop", permission="755"),
-)
-"""Folders that YARN and MapReduce need in HDFS."""
+FOLDERS: Final[Mapping[str, str]] = {
+    "/tmp": "1777",  # noqa: S108 - in HDFS
+    "/tmp/hadoop-yarn": "755",  # noqa: S108
+    "/tmp/hadoop-yarn/staging": "1777",  # noqa: S108
+    "/tmp/logs": "1777",  # noqa: S108
+    "/mr-history": "755",
+    "/mr-history/tmp": "1777",
+    "/mr-history/done": "1777",
+    "/user": "755",
+    "/user/hadoop": "755",
+}
+"""Folders that YARN and MapReduce need in HDFS, with their permissions."""
 QUERY_BUDGET_S: Final = 10.0
 """Time in a round after which the agent asks for no further tag and no further details."""
 _LEAST_DISTANCE_S: Final = 2.0
@@ -217,7 +210,7 @@ class Agent:
         self._monotonic = monotonic
         self._files = HostFiles(spec)
         self._refresher = Refresher(self._files, monotonic)
-        self._delays = Delays()
+        self._delays = delays()
         self._rounds = 0
         self._answer = 0
         self._tags: Sequence[str] = ()
@@ -252,8 +245,8 @@ class Agent:
             orders = self._client.report(replace(report, error=self._error(), took_ms=self._milliseconds(began_s)))
             AGENT.hit("after-report")
         except Unavailable as error:
-            return max(self._delays.next(), error.retry_after_s)
-        self._delays = Delays()
+            return max(next(self._delays), error.retry_after_s)
+        self._delays = delays()
         self._answer = orders.number
         self._take(orders)
         self._refresh(hdfs, yarn)
@@ -388,14 +381,6 @@ def _nodes(data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManage
 def addresses(name: str) -> list[str]:
     """Return the addresses of a domain name, sorted; none if it cannot be resolved."""
     try:
-        return sorted(
-            {str(address_info[4][0]) for address_info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
-        )
+        return sorted({str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
     except OSError:
         return []
-
-
-def run(agent: Agent, wait: Callable[[float], bool]) -> None:
-    """Run rounds until `wait` returns True."""
-    while not wait(agent.step()):
-        pass

@@ -1,6 +1,6 @@
 """Client of a cluster's NameNode: its figures by JMX, folders by WebHDFS."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 from urllib.parse import quote, urlencode
@@ -15,18 +15,6 @@ STALE_S: Final = 30
 """dfs.namenode.stale.datanode.interval."""
 _SAFE_MODE_ON: Final = "Safe mode is ON. "
 _JMX: Final = "/jmx?qry=Hadoop:service=NameNode,name="
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
-    """A folder in HDFS.
-
-    Attributes:
-        permission: octal digits.
-    """
-
-    path: str
-    permission: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +51,13 @@ class NameNode:
         Raises:
             RestError: the NameNode does not respond, or has not loaded its namespace yet.
         """
-        info, system = self._info(), self._system()
+        infos = self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")
+        if not infos or not infos[0].cluster_id:
+            raise RestError("NameNode: it has not loaded its namespace yet")
+        systems = self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")
+        if not systems:
+            raise RestError("NameNode: it has no figures yet")
+        info, system = infos[0], systems[0]
         figures = HdfsFigures(
             cluster_id=clip(info.cluster_id, 100),
             started_s=figure(info.started_ms // 1000),
@@ -81,27 +75,15 @@ class NameNode:
         )
         return figures, self._data_nodes(info)
 
-    def make_folders(self, folders: Iterable[Folder]) -> None:
-        """Make folders that do not exist yet. Folders that exist keep their permissions.
+    def make_folders(self, permissions: Mapping[str, str]) -> None:
+        """Make folders that do not exist yet, with octal permissions. Folders that exist keep theirs.
 
         Raises:
             RestError: the NameNode does not respond, or is in safe mode.
         """
-        for folder in folders:
-            query = urlencode({"op": "MKDIRS", "permission": folder.permission, "user.name": USER})
-            self._rest.put(f"/webhdfs/v1{quote(folder.path)}?{query}")
-
-    def _info(self) -> "_Info":
-        beans = self._rest.get(f"{_JMX}NameNodeInfo", _Infos).beans
-        if not beans or not beans[0].cluster_id:
-            raise RestError("NameNode: it has not loaded its namespace yet")
-        return beans[0]
-
-    def _system(self) -> "_System":
-        beans = self._rest.get(f"{_JMX}FSNamesystem", _Systems).beans
-        if not beans:
-            raise RestError("NameNode: it has no figures yet")
-        return beans[0]
+        for path, permission in permissions.items():
+            query = urlencode({"op": "MKDIRS", "permission": permission, "user.name": USER})
+            self._rest.put(f"/webhdfs/v1{quote(path)}?{query}")
 
     def _data_nodes(self, info: "_Info") -> dict[str, DataNode]:
         """Return the DataNodes. Of two with one name, one is dead: the former volume of the node."""
@@ -144,10 +126,6 @@ class _Info(msgspec.Struct):
     decommissioning: str = msgspec.field(default="{}", name="DecomNodes")
 
 
-class _Infos(msgspec.Struct):
-    beans: list[_Info]
-
-
 class _System(msgspec.Struct, rename="pascal"):
     """The bean FSNamesystem."""
 
@@ -159,10 +137,6 @@ class _System(msgspec.Struct, rename="pascal"):
     corrupt_blocks: int
     under_replicated_blocks: int
     pending_replication_blocks: int
-
-
-class _Systems(msgspec.Struct):
-    beans: list[_System]
 
 
 class _Node(msgspec.Struct, rename="camel"):

@@ -88,15 +88,18 @@ class Rest:
         self._most_bytes = most_bytes
         self._monotonic = monotonic
 
-    def get(self, path: str, expected: type[T]) -> T:
-        """Return the daemon's JSON response as a value of the expected type.
+    def get(self, path: str, expected: type[T], *keys: str) -> T:
+        """Return what is below the keys in the daemon's JSON response; where nothing or null is, an empty list.
 
         Raises:
             RestError: there is no such response.
         """
-        body = self._request("GET", path, None)
+        content = self._request("GET", path, None)
         try:
-            return msgspec.json.decode(body, type=expected)
+            for key in keys:
+                members = msgspec.json.decode(content, type=dict[str, msgspec.Raw] | None) or {}
+                content = bytes(members.get(key, b"null"))
+            return msgspec.json.decode(content if content != b"null" else b"[]", type=expected)
         except (msgspec.DecodeError, RecursionError) as error:
             raise RestError(f"{self._name}: unexpected response to {path}: {error}") from None
 
@@ -141,8 +144,7 @@ def _read(response: http.client.HTTPResponse) -> bytes:
     while piece := response.read1(_PIECE_BYTES):
         content += piece
     if response.length:
-        message = f"the response ends {response.length} bytes early"
-        raise OSError(message)
+        raise OSError(f"the response ends {response.length} bytes early")
     return bytes(content)
 
 

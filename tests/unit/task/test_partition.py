@@ -70,15 +70,15 @@ def test_a_field_that_a_key_does_not_have_gives_partition_0():
 
 
 def test_key_options_are_read_as_sorts():
-    assert key_fields.parse_key_options("-k2.3,4.5nr") == (
-        KeySpec(begin_field=2, begin_char=3, end_field=4, end_char=5),
+    assert key_fields.parse("-k2.3,4.5nr", "spec.partitioner") == (
+        KeySpec(begin_field=2, begin_char=3, end_field=4, end_char=5, numeric=True, reverse=True),
     )
 
 
 @pytest.mark.parametrize("options", ["-k", "-kx", "-k0,1", "k1", "-k1,x", "-q"])
 def test_options_that_are_not_hadoops_are_refused(options):
     with pytest.raises(TaskError, match=r"InvalidSpec: spec.partitioner"):
-        key_fields.parse_key_options(options)
+        key_fields.chooser(key_field(options), 2)
 
 
 def test_an_unknown_partitioner_is_refused():

@@ -151,7 +151,7 @@ def test_the_history_is_requested_again_while_it_does_not_know_the_job(yarn):
 def test_a_history_that_hangs_delays_a_round_once(yarn, monkeypatch):
     paths = []
 
-    def hang(path, _expected):
+    def hang(path, *_):
         paths.append(path)
         raise RestError("JobHistoryServer: TimeoutError", is_timeout=True)
 
