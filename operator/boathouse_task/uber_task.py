@@ -11,12 +11,12 @@ reduce writes is dropped. Its counters are the result.
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from boathouse_task import commit_task, contract, counters, map_task, reduce_task
-from boathouse_task.contract import TaskResult, TaskSpec, TaskType, task_name
+from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType, task_name
 from boathouse_task.environment import Layout
 from boathouse_task.errors import TaskError
 from boathouse_task.task import Task
@@ -28,7 +28,7 @@ def run(task: Task) -> TaskResult:
     Raises:
         TaskError: of the task that failed, which the message names.
     """
-    todo = list(_orders(task.spec))
+    *todo, commit = orders(msgspec.structs.replace(task.spec, progress_url=None), task.spec.splits)
     with task.phase("tasks"):
         for number, order in enumerate(todo, 1):
             if task.storage.size(task.layout.commit(order.task_type, order.index)) is None:
@@ -40,7 +40,7 @@ def run(task: Task) -> TaskResult:
     digest = ""
     if task.spec.is_last:
         with task.phase("commit"):
-            result = run_inner(task, _order(task.spec, TaskType.COMMIT, 0))
+            result = run_inner(task, commit)
         size, digest = result.bytes_total, result.digest
     return TaskResult(
         outcome=contract.SUCCEEDED,
@@ -51,16 +51,18 @@ def run(task: Task) -> TaskResult:
     )
 
 
-def _orders(spec: TaskSpec) -> Iterator[TaskSpec]:
-    for index, split in enumerate(spec.splits):
-        yield msgspec.structs.replace(_order(spec, TaskType.MAP, index), split=split)
+def orders(spec: TaskSpec, splits: Sequence[Split]) -> Iterator[TaskSpec]:
+    """Yield the parameters of a planned step's maps, reduces and commit, from its setup's or its uber task's."""
+    change = msgspec.structs.replace
+    base = change(spec, maps=len(splits), input_urls=[], splits=[])
+    for index, split in enumerate(splits):
+        yield change(base, task_type=TaskType.MAP, index=index, split=split)
     for index in range(spec.reduces):
-        yield _order(spec, TaskType.REDUCE, index)
+        yield change(base, task_type=TaskType.REDUCE, index=index)
+    yield change(base, task_type=TaskType.COMMIT, index=0)
 
 
-def _order(spec: TaskSpec, task_type: TaskType, index: int) -> TaskSpec:
-    """Return a task's parameters without the progress endpoint: a reduce reads the maps' commits from the storage."""
-    return msgspec.structs.replace(spec, task_type=task_type, index=index, splits=[], progress_url=None)
+_RUNS = {TaskType.MAP: map_task.run, TaskType.REDUCE: reduce_task.run, TaskType.COMMIT: commit_task.run}
 
 
 def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
@@ -77,13 +79,7 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
     outer.commands, outer.counters = inner.commands, inner.counters  # the task whose progress is watched and reported
     outer.phase_name = name
     try:
-        match order.task_type:
-            case TaskType.MAP:
-                return map_task.run(inner)
-            case TaskType.REDUCE:
-                return reduce_task.run(inner)
-            case _:
-                return commit_task.run(inner)
+        return _RUNS[order.task_type](inner)
     except TaskError as error:
         error.message = f"{name}: {error.message}"
         raise
@@ -109,8 +105,7 @@ def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskRe
         with task.phase("tasks"):
             maps, sampled_bytes = _run_maps(task, spec, monotonic)
             if spec.reduces:
-                order = msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps)
-                run_inner(task, order)
+                run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
         sums = counters.total(
             [record.counters for record in commit_task.committed(task.storage, Layout(spec).step).values()]
