@@ -16,7 +16,6 @@ from boathouse_task.agent.agent import Agent
 from boathouse_task.agent.host_files import HostFiles
 from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
-from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     YARN_EXCLUDE,
@@ -26,6 +25,7 @@ from boathouse_task.cluster_contract import (
     Version,
     YarnState,
 )
+from boathouse_task.rest import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -11,7 +11,8 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -146,7 +147,7 @@ class _Unpacking:
 
     def _write(self, path: Path, content: IO[bytes], *, is_executable: bool) -> None:
         with self._free(path).open("xb") as file:
-            for chunk in _chunks(content):
+            for chunk in iter(partial(content.read, _COPY_BYTES), b""):
                 self._count(len(chunk))
                 file.write(chunk)
         path.chmod(0o755 if is_executable else 0o644)
@@ -158,8 +159,3 @@ class _Unpacking:
 
     def _refused(self, problem: str) -> TaskError:
         return TaskError(Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}")
-
-
-def _chunks(content: IO[bytes]) -> Iterator[bytes]:
-    while chunk := content.read(_COPY_BYTES):
-        yield chunk

@@ -227,9 +227,7 @@ def clean_up(task: Task) -> TaskResult:
     Raises:
         TaskError: the storage's reasons.
     """
-    storage, work = task.storage, task.layout.work
     with task.phase("clean"):
-        storage.delete(file.location for file in list(storage.files(work)))
-        storage.remove_empty_folders(work)
+        task.storage.remove_folder(task.layout.work)
         ownership.release(task)
     return TaskResult(outcome=contract.SUCCEEDED)

@@ -9,7 +9,7 @@ import functools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from boathouse_task.contract import Reason
 from boathouse_task.errors import TaskError
@@ -18,6 +18,9 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    from boathouse_task import blocks
 
 SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate", "snappy": ".snappy", "lz4": ".lz4"}
 """Extension of each codec's files."""
@@ -41,14 +44,6 @@ def is_content(path: str, size_bytes: int) -> bool:
     return size_bytes > 0 or (codec is not None and codec not in _MAY_BE_EMPTY)
 
 
-class _Decompressor(Protocol):
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
 _GZIP_BITS, _ZLIB_BITS = 31, 15
 
 
@@ -68,6 +63,9 @@ class _Inflate:
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
+
+
+_Decompressor: TypeAlias = "_Inflate | bz2.BZ2Decompressor | zstd.ZstdDecompressor | blocks.Decompressor"
 
 
 def _of_blocks(codec: str) -> _Decompressor:

@@ -104,8 +104,7 @@ def expand_braces(pattern: str) -> Iterator[str]:
     if closing < 0:
         yield pattern
         return
-    borders = [opening, *commas, closing]
-    for start, end in itertools.pairwise(borders):
+    for start, end in itertools.pairwise([opening, *commas, closing]):
         yield from expand_braces(pattern[:opening] + pattern[start + 1 : end] + pattern[closing + 1 :])
 
 
@@ -113,17 +112,12 @@ def _braces(pattern: str, opening: int) -> tuple[int, list[int]]:
     """Return the position of the brace that closes `opening` (-1: none), and of the commas of its level."""
     depth, commas = 0, []
     for place in range(opening, len(pattern)) if opening >= 0 else ():
-        match pattern[place]:
-            case "{":
-                depth += 1
-            case "," if depth == 1:
-                commas.append(place)
-            case "}":
-                depth -= 1
-                if depth == 0:
-                    return place, commas
-            case _:
-                pass
+        char = pattern[place]
+        depth += (char == "{") - (char == "}")
+        if char == "," and depth == 1:
+            commas.append(place)
+        if depth == 0:
+            return place, commas
     return -1, []
 
 
@@ -159,11 +153,10 @@ def matches(pattern: str, path: str) -> bool:
     wanted, given = pattern.split("/"), path.split("/")
     if len(given) < len(wanted) or any(is_hidden(name) for name in given[len(wanted) :]):
         return False
-    return all(_same(want, name) for want, name in zip(wanted, given, strict=False))
-
-
-def _same(want: str, name: str) -> bool:
-    return segment_pattern(want).fullmatch(name) is not None if is_glob(want) else want == name
+    return all(
+        segment_pattern(want).fullmatch(name) if is_glob(want) else want == name
+        for want, name in zip(wanted, given, strict=False)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

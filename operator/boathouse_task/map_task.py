@@ -1,6 +1,7 @@
 """Map task: split -> mapper -> partitioned, sorted, combined -> one data file and its index -> commit."""
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 
 from boathouse_task import compression, contract, counters, key_fields, lines, mapoutput, reader
@@ -106,16 +107,10 @@ def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:
     sections = SectionWriter(spec.reduces)
     with task.phase("upload"):
         data = task.layout.data(TaskType.MAP, spec.index, spec.attempt)
-        size = task.storage.upload(data, _counted_output(task, sections.strip(chain(first, in_order))))
+        size = task.storage.upload(data, _counted_output(task, sections.strip(itertools.chain([first], in_order))))
         task.storage.write(task.layout.index(spec.index, spec.attempt), sections.index)
     task.counters.add(counters.MAP_OUTPUT_MATERIALIZED_BYTES, size)
     return finish(task, hashlib.sha256(sections.index).hexdigest(), size, sections.records)
-
-
-def chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a chunk and the rest."""
-    yield first
-    yield from rest
 
 
 def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:

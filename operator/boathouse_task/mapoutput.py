@@ -12,9 +12,9 @@ partition, each as 8 bytes, big endian.
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import add, contains
+from typing import NamedTuple
 
 import msgspec
 
@@ -164,24 +164,18 @@ _ROW = struct.Struct(">QQQQ")
 ROW_BYTES = _ROW.size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """Section of a partition in a data file."""
+class Section(NamedTuple):
+    """Section of a partition in a data file: a row of the index."""
 
     offset_bytes: int
     length_bytes: int
     records: int
     crc32: int
 
-    def pack(self) -> bytes:
-        """Return the section's row in the index."""
-        return _ROW.pack(self.offset_bytes, self.length_bytes, self.records, self.crc32)
-
     @staticmethod
     def unpack(row: bytes) -> "Section":
         """Return the section of a row."""
-        offset, length, records, crc = _ROW.unpack(row)
-        return Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc)
+        return Section(*_ROW.unpack(row))
 
 
 class SectionWriter:
@@ -203,7 +197,7 @@ class SectionWriter:
         """The index, complete after the last line."""
         offset, rows = 0, []
         for length, records, crc in zip(self._lengths, self._records, self._crcs, strict=True):
-            rows.append(Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc).pack())
+            rows.append(_ROW.pack(offset, length, records, crc))
             offset += length
         return b"".join(rows)
 
@@ -218,13 +212,10 @@ class SectionWriter:
         for block in lines.blocks(chunks):
             for number, section in self._sections(block, current):
                 current = number
-                self._note(number, section)
+                self._lengths[number] += len(section)
+                self._records[number] += lines.count(section)
+                self._crcs[number] = zlib.crc32(section, self._crcs[number])
                 yield section
-
-    def _note(self, number: int, section: bytes) -> None:
-        self._lengths[number] += len(section)
-        self._records[number] += lines.count(section)
-        self._crcs[number] = zlib.crc32(section, self._crcs[number])
 
     def _sections(self, block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
         """Yield the lines of each partition in a sorted block, without their prefixes."""

@@ -99,7 +99,7 @@ def acquire(task: Task) -> None:
             task.storage.delete(created)
         raise
     for former in sorted(confirmed):
-        _disarm(task, former)
+        task.storage.remove_folder(task.layout.work_of(former))  # so that nothing in it can be promoted
 
 
 def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
@@ -166,13 +166,6 @@ def _confirm(task: Task, claim: Claim) -> str:
             raise _refusal(task, claim, "it is of another cluster or of a namespace that this operator does not watch")
         case _:
             raise _refusal(task, claim, "")
-
-
-def _disarm(task: Task, job_uid: str) -> None:
-    """Delete the work folder of a job that has ended, so that nothing in it can be promoted."""
-    folder = task.layout.work_of(job_uid)
-    task.storage.delete(file.location for file in list(task.storage.files(folder)))
-    task.storage.remove_empty_folders(folder)
 
 
 def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:

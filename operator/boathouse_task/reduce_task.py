@@ -5,6 +5,7 @@ Hadoop, small sections are collected in memory. When they would exceed the budge
 (a spill). A section that is a large part of the budget is written to disk at once.
 """
 
+import itertools
 import os
 import threading
 import time
@@ -15,7 +16,7 @@ from concurrent import futures
 import msgspec
 
 from boathouse_task import contract, counters, key_fields, lines, map_task, mapoutput
-from boathouse_task.contract import CommitRecord, Reason, SuspendOrder, TaskResult, TaskType
+from boathouse_task.contract import CommitRecord, Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.mapoutput import Section
 from boathouse_task.processes import write_all
@@ -196,7 +197,7 @@ def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterato
     groups = _counted_groups(task, map_task.without_sort_keys(task, merged), task.bytes_in)
     first = next(groups, None)
     if first is not None:
-        yield from task.run_command(reducer, map_task.with_input_separator(task, map_task.chain(first, groups)))
+        yield from task.run_command(reducer, map_task.with_input_separator(task, itertools.chain([first], groups)))
         return
     for _ in task.run_command(reducer, (), is_reporting=False):
         pass
@@ -226,16 +227,13 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
         version = orders.version
         done = contract.decode_bitmap(orders.maps_done, task.spec.maps)
         if orders.suspend is not None and orders.suspend.id != task.pause.order:
-            _pause(task, orders.suspend, lacks_maps=len(done) < task.spec.maps)
+            task.pause.carry_out(
+                orders.suspend,
+                cgroup=task.environment.cgroup_path,
+                lacks_maps=len(done) < task.spec.maps,
+                acknowledge=task.client.acknowledge,
+            )
         yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
-
-
-def _pause(task: Task, order: SuspendOrder, *, lacks_maps: bool) -> None:
-    """Pause as ordered, or refuse."""
-    assert task.client is not None
-    task.pause.carry_out(
-        order, cgroup=task.environment.cgroup_path, lacks_maps=lacks_maps, acknowledge=task.client.acknowledge
-    )
 
 
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:

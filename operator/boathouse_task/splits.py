@@ -4,8 +4,6 @@ The locations come by WebHDFS: hdfs-native does not tell. They are best effort: 
 """
 
 import bisect
-import http.client
-import socket
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +14,7 @@ import msgspec
 
 from boathouse_task import compression, hdfs, locations
 from boathouse_task.contract import InputFile, Plan, Split
+from boathouse_task.rest import Rest, RestError
 from boathouse_task.task import Task
 
 MOST_HOSTS = 3
@@ -24,13 +23,8 @@ _WINDOW_BYTES = 4 * 1024**3
 """Part of a file of one request: 4096 blocks of the least size, 1 MiB, need 3 MiB with three replicas."""
 _MOST_BYTES = 4 * 1024 * 1024
 _TIMEOUT_S = 10.0
-_CHUNK_BYTES = 64 * 1024
 _MAX_NAME = 253
 """Maximum length of a host name."""
-
-
-class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
-    """The NameNode did not answer, or not with the locations of blocks."""
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,14 +37,6 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     offset: int
     length: int
     hosts: list[str] = []
-
-
-class _Blocks(msgspec.Struct, frozen=True):
-    blocks: list[Block] = msgspec.field(name="BlockLocation", default_factory=list)
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    locations: _Blocks = msgspec.field(name="BlockLocations")
 
 
 def block_hosts(
@@ -71,52 +57,24 @@ def block_hosts(
         monotonic: clock of timeouts.
 
     Raises:
-        Unavailable: there is no such answer.
+        RestError: there is no such answer.
     """
+    name_node = Rest(
+        f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic
+    )
     return [
         block
         for offset in range(0, size_bytes, _WINDOW_BYTES)
-        for block in _window(address, path, offset, min(_WINDOW_BYTES, size_bytes - offset), user, monotonic)
+        for block in _window(name_node, path, offset, min(_WINDOW_BYTES, size_bytes - offset), user)
     ]
 
 
-def _window(
-    address: str, path: str, offset: int, length: int, user: str, monotonic: Callable[[], float]
-) -> Iterator[Block]:
+def _window(name_node: Rest, path: str, offset: int, length: int, user: str) -> Iterator[Block]:
     query = {"op": "GETFILEBLOCKLOCATIONS", "offset": offset, "length": length, "user.name": user}
-    body = _get(address, f"/webhdfs/v1/{quote(path)}?{urlencode(query)}", monotonic)
-    try:
-        blocks = msgspec.json.decode(body, type=_Answer).locations.blocks
-    except msgspec.DecodeError as error:
-        raise Unavailable(f"WebHDFS of {address} answered with something else: {error}") from None
-    for block in blocks:
-        hosts = [host for host in block.hosts if 0 < len(host) <= _MAX_NAME]
-        if block.hosts != hosts or len(hosts) > MOST_HOSTS:
-            block = msgspec.structs.replace(block, hosts=hosts[:MOST_HOSTS])  # noqa: PLW2901
-        yield block
-
-
-def _get(address: str, target: str, monotonic: Callable[[], float]) -> bytes:
-    """Return the body of an answer that is not too large, too slow, or a redirect."""
-    deadline_s = monotonic() + _TIMEOUT_S
-    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
-    try:
-        connection.request("GET", target, headers={"Accept-Encoding": "identity", "Connection": "close"})
-        response = connection.getresponse()
-        if response.status != http.client.OK:
-            raise Unavailable(f"WebHDFS of {address} answered with status {response.status}")
-        body = bytearray()
-        while chunk := response.read1(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > _MOST_BYTES:
-                raise Unavailable(f"the answer of WebHDFS of {address} has more than {_MOST_BYTES} bytes")
-            if monotonic() > deadline_s:
-                raise Unavailable(f"the answer of WebHDFS of {address} takes more than {_TIMEOUT_S:g} s")
-    except (OSError, http.client.HTTPException, ValueError, socket.gaierror) as error:
-        raise Unavailable(f"no answer from WebHDFS of {address}: {error!r}") from None
-    finally:
-        connection.close()
-    return bytes(body)
+    target = f"/webhdfs/v1/{quote(path)}?{urlencode(query)}"
+    for block in name_node.get(target, list[Block], "BlockLocations", "BlockLocation"):
+        hosts = [host for host in block.hosts if 0 < len(host) <= _MAX_NAME][:MOST_HOSTS]
+        yield block if hosts == block.hosts else msgspec.structs.replace(block, hosts=hosts)
 
 
 SPLIT_SLOP = 1.1
@@ -217,7 +175,7 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
     try:
         user = hdfs.user(task.environment.variables)
         return block_hosts(address, place.path, size_bytes, user=user) if address else ()
-    except Unavailable as error:
+    except RestError as error:
         sys.stderr.write(f"boathouse-task: the splits of {url} have no locations: {error}\n")
         return ()
 

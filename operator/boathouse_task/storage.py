@@ -171,6 +171,11 @@ class Storage:
                     for location in batch:
                         self.delete([location])
 
+    def remove_folder(self, folder: Location) -> None:
+        """Remove a folder with all objects that can be read."""
+        self.delete(file.location for file in list(self.files(folder)))
+        self.remove_empty_folders(folder)
+
     def remove_empty_folders(self, folder: Location) -> None:
         """Remove a folder's empty folders and then itself, if the store has real folders."""
         with self._store("clean", folder) as store:

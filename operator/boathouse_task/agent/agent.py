@@ -19,7 +19,6 @@ from msgspec.structs import replace
 from boathouse_task.agent.host_files import AGENT, HostFiles, Stored
 from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
-from boathouse_task.agent.rest import RestError, clip
 from boathouse_task.cluster_contract import (
     MOST_NODES,
     AgentOrders,
@@ -38,6 +37,7 @@ from boathouse_task.cluster_contract import (
 )
 from boathouse_task.environment import Environment
 from boathouse_task.progress import Endpoint, Unavailable, delays
+from boathouse_task.rest import RestError, clip
 
 
 class AgentClient:
@@ -242,7 +242,9 @@ class Agent:
         )
         AGENT.hit("before-report")
         try:
-            orders = self._client.report(replace(report, error=self._error(), took_ms=self._milliseconds(began_s)))
+            orders = self._client.report(
+                replace(report, error=self._error(), took_ms=int((self._monotonic() - began_s) * 1000))
+            )
             AGENT.hit("after-report")
         except Unavailable as error:
             return max(next(self._delays), error.retry_after_s)
@@ -341,12 +343,9 @@ class Agent:
 
     def _succeeds(self, function: Callable[[], None]) -> bool:
         """Call a function; return False if it fails, which is reported."""
-
-        def call() -> bool:
-            function()
-            return True
-
-        return self._try(call) is not None
+        errors = len(self._errors)
+        self._try(function)
+        return len(self._errors) == errors
 
     def _error(self) -> str:
         """Return what went wrong since the last report."""
@@ -354,28 +353,24 @@ class Agent:
         self._errors = []
         return clip("; ".join(filter(None, errors)), _ERROR_CHARS)
 
-    def _milliseconds(self, began_s: float) -> int:
-        return int((self._monotonic() - began_s) * 1000)
-
 
 def _nodes(data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> list[NodeFigures]:
     no_data, no_manager = DataNode(state=DfsState.NONE), NodeManager(state=YarnState.NONE)
-    node_figures = []
-    for host in sorted({*data_nodes, *managers})[:MOST_NODES]:
-        data_node, manager = data_nodes.get(host, no_data), managers.get(host, no_manager)
-        node_figures.append(
-            NodeFigures(
-                host=host,
-                dfs=data_node.state,
-                yarn=manager.state,
-                containers=manager.containers,
-                memory_mb=manager.memory_mb,
-                blocks_left=data_node.blocks_left,
-                free_bytes=data_node.free_bytes,
-                used_bytes=data_node.used_bytes,
-            )
+    hosts = sorted({*data_nodes, *managers})[:MOST_NODES]
+    known = ((host, data_nodes.get(host, no_data), managers.get(host, no_manager)) for host in hosts)
+    return [
+        NodeFigures(
+            host=host,
+            dfs=data_node.state,
+            yarn=manager.state,
+            containers=manager.containers,
+            memory_mb=manager.memory_mb,
+            blocks_left=data_node.blocks_left,
+            free_bytes=data_node.free_bytes,
+            used_bytes=data_node.used_bytes,
         )
-    return node_figures
+        for host, data_node, manager in known
+    ]
 
 
 def addresses(name: str) -> list[str]:

@@ -17,7 +17,6 @@ from typing import Annotated, Final
 
 import msgspec
 
-from boathouse_task.agent.rest import clip
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     MOST_LEAVING,
@@ -29,6 +28,7 @@ from boathouse_task.cluster_contract import (
     Version,
 )
 from boathouse_task.failpoints import Failpoints
+from boathouse_task.rest import clip
 
 AGENT: Final = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""

@@ -7,8 +7,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from boathouse_task.agent.rest import Rest, RestError, clip, figure, host_of
 from boathouse_task.cluster_contract import MOST_SAFE_MODE_CHARS, MOST_VERSION_CHARS, DfsState, HdfsFigures
+from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
 USER: Final = "hadoop"
 STALE_S: Final = 30

@@ -18,11 +18,11 @@ from boathouse_task.agent.agent import Agent, AgentClient, addresses
 from boathouse_task.agent.host_files import AGENT
 from boathouse_task.agent.name_node import NameNode
 from boathouse_task.agent.resource_manager import MapReduce, ResourceManager
-from boathouse_task.agent.rest import Rest
 from boathouse_task.cluster_contract import AgentSpec
 from boathouse_task.environment import Environment
 from boathouse_task.processes import background
 from boathouse_task.progress import Endpoint
+from boathouse_task.rest import Rest
 
 
 class Canary:

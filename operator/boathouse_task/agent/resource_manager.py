@@ -14,7 +14,6 @@ from urllib.parse import quote
 import msgspec
 from msgspec.structs import replace
 
-from boathouse_task.agent.rest import Rest, RestError, clip, figure, host_of
 from boathouse_task.cluster_contract import (
     MOST_APPLICATIONS,
     MOST_COUNTERS,
@@ -25,6 +24,7 @@ from boathouse_task.cluster_contract import (
     YarnState,
 )
 from boathouse_task.contract import clamp
+from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
 MOST_KEPT: Final = 512
 """Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from boathouse_task.agent.name_node import DataNode, NameNode
-from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.cluster_contract import DfsState, HdfsFigures
+from boathouse_task.rest import Rest, RestError
 from tests.builders.agents import DOMAIN, Daemon, recording
 
 INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"

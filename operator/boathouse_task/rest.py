@@ -1,7 +1,7 @@
-"""Client of the REST interfaces of Hadoop's daemons in the agent's pod, and what of their values fits the wire.
+"""Client of the REST interfaces of Hadoop's daemons, and what of their values fits the wire.
 
-The daemons come from a user's image, so nothing that they send may harm the agent: a response has a limit of bytes and
-of time from the first byte to the last, redirects are not followed, and only 127.0.0.1 is connected to.
+The daemons come from a user's image, so nothing that they send may harm its reader: a response has a limit of bytes and
+of time from the first byte to the last, and redirects are not followed. An agent connects to 127.0.0.1 only.
 """
 
 import contextlib
@@ -42,7 +42,6 @@ def host_of(name: str, domain: str) -> str | None:
 
 MOST_BYTES: Final = 4 * 1024 * 1024
 TIMEOUT_S: Final = 3.0
-_HOST: Final = "127.0.0.1"
 _PIECE_BYTES: Final = 65_536
 _OK: Final = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
 T = TypeVar("T")
@@ -67,7 +66,8 @@ class Rest:
 
     Args:
         name: name of the daemon for messages.
-        port: its port on 127.0.0.1.
+        port: its port; None: `host` has it, as HOST:PORT.
+        host: its host.
         timeout_s: limit of a request's time, its response included.
         most_bytes: limit of a response, its headers included.
         monotonic: clock of the limit.
@@ -76,14 +76,15 @@ class Rest:
     def __init__(
         self,
         name: str,
-        port: int,
+        port: int | None,
         *,
+        host: str = "127.0.0.1",
         timeout_s: float = TIMEOUT_S,
         most_bytes: int = MOST_BYTES,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
-        self._port = port
+        self._host, self._port = host, port
         self._timeout_s = timeout_s
         self._most_bytes = most_bytes
         self._monotonic = monotonic
@@ -112,7 +113,7 @@ class Rest:
         self._request("PUT", path, body)
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
-        connection = http.client.HTTPConnection(_HOST, self._port, timeout=self._timeout_s)
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close"}
         if body is not None:
             headers["Content-Type"] = "application/json"
