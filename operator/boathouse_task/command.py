@@ -204,11 +204,7 @@ class CommandRunner:
         self._counters.add_users(group, name, amount)
 
     def find(self, argv: Sequence[str]) -> str:
-        """Return the path of the program of `argv`.
-
-        Raises:
-            TaskError: CommandNotFound.
-        """
+        """Return the path of the program of `argv`. Raises TaskError: CommandNotFound."""
         if not argv or not argv[0]:
             raise TaskError(Reason.COMMAND_NOT_FOUND, "the command is empty")
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
@@ -320,12 +316,7 @@ def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: b
     else:
         reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     last = tail.rsplit("\n", 1)[-1][:300]
-    return TaskError(
-        reason,
-        f"{command!r} {what}" + (f": {last}" if last else ""),
-        stderr_tail=tail,
-        exit_code=status,
-    )
+    return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
 
 
 def _signal_name(number: int) -> str:

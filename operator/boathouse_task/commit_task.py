@@ -55,21 +55,18 @@ def committed(storage: Storage, step: Location, kind: TaskType | None = None) ->
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of `promoted.json` and of `_SUCCESS`.
-
-    Attributes:
-        digest: sha256 over the sha256 digests in hex of the tasks' data, in order.
-        parts: number of the tasks that may have a part.
-        left_out: those without one (LazyOutputFormat, tasks given up).
-    """
+    """Content of `promoted.json` and of `_SUCCESS`."""
 
     job_uid: str
     digest: str
+    """sha256 over the sha256 digests in hex of the tasks' data, in order."""
     parts: int
+    """Number of the tasks that may have a part."""
     size_bytes: int
     records: int
     counters: Counters
     left_out: list[int] = []
+    """Those without one (LazyOutputFormat, tasks given up)."""
 
 
 def run(task: Task) -> TaskResult:
@@ -85,10 +82,7 @@ def run(task: Task) -> TaskResult:
     storage.remove_empty_folders(layout.work)
     ownership.release(task)
     return TaskResult(
-        outcome=contract.SUCCEEDED,
-        digest=promoted.digest,
-        bytes_total=promoted.size_bytes,
-        counters=promoted.counters,
+        outcome=contract.SUCCEEDED, digest=promoted.digest, bytes_total=promoted.size_bytes, counters=promoted.counters
     )
 
 
@@ -128,11 +122,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
 
 
 def _declare(task: Task, promoted: Promoted) -> None:
-    """Create `_SUCCESS` after a last check of the output.
-
-    Raises:
-        TaskError: OutputExists.
-    """
+    """Create `_SUCCESS` after a last check of the output. Raises TaskError: OutputExists."""
     parts = [
         file
         for file in task.storage.children(task.layout.output)
@@ -180,11 +170,7 @@ def _promote(task: Task) -> Promoted:
 
 
 def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
-    """Return the commits of all tasks of a type, in order.
-
-    Raises:
-        TaskError: CommitMissing.
-    """
+    """Return the commits of all tasks of a type, in order. Raises TaskError: CommitMissing."""
     records = committed(task.storage, task.layout.step, kind)
     missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
@@ -222,11 +208,7 @@ def _summary(task: Task, every: Sequence[CommitRecord], results: Sequence[Commit
 
 
 def clean_up(task: Task) -> TaskResult:
-    """Remove the work folder and the job's ownership marks.
-
-    Raises:
-        TaskError: the storage's reasons.
-    """
+    """Remove the work folder and the job's ownership marks."""
     with task.phase("clean"):
         task.storage.remove_folder(task.layout.work)
         ownership.release(task)

@@ -82,28 +82,25 @@ _LEAST_BUFFER_BYTES = 4 * _MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Paths, memory and identity of a task.
-
-    Attributes:
-        work_path: writable folder for spills and the command's working folder.
-        cgroup_path: folder of the container's cgroup.
-        memory_limit_bytes: the container's limit.
-        buffer_bytes: memory for sorting or merging; None: derived from the limit.
-        pod_uid: distinguishes attempts with the same number.
-        variables: environment of this process.
-    """
+    """Paths, memory and identity of a task."""
 
     work_path: Path = Path(contract.WORK_PATH)
+    """Writable folder for spills and the command's working folder."""
     token_path: Path = Path(contract.TOKEN_PATH)
     ca_path: Path = Path(contract.CA_PATH)
     termination_log_path: Path = Path(contract.TERMINATION_LOG_PATH)
     cgroup_path: Path = Path("/sys/fs/cgroup")
+    """Folder of the container's cgroup."""
     memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
+    """The container's limit."""
     buffer_bytes: int | None = None
+    """Memory for sorting or merging; None: derived from the limit."""
     pod_name: str = ""
     pod_uid: str = ""
+    """Distinguishes attempts with the same number."""
     node_name: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment of this process."""
 
     @property
     def sort_bytes(self) -> int:

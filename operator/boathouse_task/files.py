@@ -13,11 +13,7 @@ from boathouse_task.storage import Storage
 
 
 def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_bytes: int) -> None:
-    """Copy the files into the folder.
-
-    Raises:
-        TaskError: FileNotFound, InvalidSpec, or the storage's reasons.
-    """
+    """Copy the files into the folder. Raises TaskError: FileNotFound, InvalidSpec, or the storage's reasons."""
     for file in files:
         if file.name in ("", ".", "..") or "/" in file.name:
             raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name")

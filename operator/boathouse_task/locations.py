@@ -20,17 +20,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Location in a store.
-
-    Attributes:
-        scheme: "s3", "hdfs" or "file".
-        bucket: S3's bucket, or HDFS's cluster; "" for files.
-        path: the key without slashes at its ends; "" is the root.
-    """
+    """Location in a store."""
 
     scheme: str
+    """s3, hdfs or file."""
     bucket: str
+    """S3's bucket, or HDFS's cluster; "" for files."""
     path: str
+    """The key without slashes at its ends; "" is the root."""
 
     @property
     def url(self) -> str:
@@ -161,18 +158,15 @@ def matches(pattern: str, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A file of a store.
-
-    Attributes:
-        path: its path in the store, without slashes at its ends.
-        block_bytes: size of its blocks; 0 if the store has none.
-        problem: what is wrong with its name, if it cannot be read under it; else "".
-    """
+    """A file of a store."""
 
     path: str
+    """Its path in the store, without slashes at its ends."""
     size_bytes: int
     block_bytes: int = 0
+    """Size of its blocks; 0 if the store has none."""
     problem: str = ""
+    """What is wrong with its name, if it cannot be read under it; else ""."""
 
 
 class Source:

@@ -14,11 +14,7 @@ from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: see `contract.Reason`.
-    """
+    """Run the attempt."""
     split, mapper = task.spec.split, task.spec.mapper
     if split is None:
         raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split")

@@ -200,11 +200,7 @@ def local_files(part_bytes: int) -> ObjectStore:
 
 
 def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int) -> ObjectStore:
-    """Return the store of a bucket.
-
-    Raises:
-        TaskError: InvalidSpec if the endpoint is not a URL.
-    """
+    """Return the store of a bucket. Raises TaskError: InvalidSpec if the endpoint is not a URL."""
     endpoint = s3.endpoint_url
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         shown = locations.without_credentials(endpoint)
@@ -229,11 +225,7 @@ def _objects(keys: "s3_listing.Bucket", folder: str, is_recursive: bool) -> Iter
 def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
     endpoint = s3.endpoint_url
     key, secret = credentials.get("AWS_ACCESS_KEY_ID"), credentials.get("AWS_SECRET_ACCESS_KEY")
-    config: ObstoreS3Config = {
-        "region": s3.region,
-        "virtual_hosted_style_request": False,
-        "conditional_put": "etag",
-    }
+    config: ObstoreS3Config = {"region": s3.region, "virtual_hosted_style_request": False, "conditional_put": "etag"}
     if endpoint:
         config["endpoint"] = endpoint.rstrip("/")
     if key and secret:

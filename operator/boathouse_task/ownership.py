@@ -35,29 +35,23 @@ _UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of a mark.
-
-    Attributes:
-        cluster: identity of the cluster; empty for a job outside of a cluster.
-    """
+    """Content of a mark."""
 
     job_uid: str
     namespace: str
     name: str
     cluster: str = ""
+    """Identity of the cluster; empty for a job outside of a cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A mark in the storage.
-
-    Attributes:
-        mark: content; None if it is invalid.
-    """
+    """A mark in the storage."""
 
     generation: int
     location: Location
     mark: Mark | None
+    """Content; None if it is invalid."""
 
     def is_of(self, job_uid: str) -> bool:
         """Return whether the mark is this job's."""
@@ -114,11 +108,7 @@ def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
 
 
 def require(task: Task) -> None:
-    """Require that the newest mark is the job's.
-
-    Raises:
-        TaskError: OutputExists.
-    """
+    """Require that the newest mark is the job's. Raises TaskError: OutputExists."""
     existing_claims = claims(task)
     if not existing_claims:
         raise TaskError(

@@ -140,12 +140,7 @@ class Pause:
             yield chunk
 
     def carry_out(
-        self,
-        order: SuspendOrder,
-        *,
-        cgroup: Path,
-        lacks_maps: bool,
-        acknowledge: Callable[[Acknowledgement], None],
+        self, order: SuspendOrder, *, cgroup: Path, lacks_maps: bool, acknowledge: Callable[[Acknowledgement], None]
     ) -> Ended | SuspendRefusal:
         """Pause, acknowledge and wait for the end of the pause, or refuse.
 

@@ -127,11 +127,7 @@ def _numbered(
 
 
 def record_ends(chunks: Iterable[bytes], form: InputFormat, longest_bytes: int, what: str) -> Iterator[int]:
-    """Yield the position after each record of a file.
-
-    Raises:
-        TaskError: RecordTooLong.
-    """
+    """Yield the position after each record of a file. Raises TaskError: RecordTooLong."""
     for records in _records(chunks, form, 0, longest_bytes, what):
         yield from (end for _, _, end in records)
 
@@ -226,12 +222,7 @@ def read_split(
 
 
 def _read_files(
-    storage: Storage,
-    split: Split,
-    form: InputFormat,
-    window_bytes: int,
-    longest_bytes: int,
-    most_bytes: int | None,
+    storage: Storage, split: Split, form: InputFormat, window_bytes: int, longest_bytes: int, most_bytes: int | None
 ) -> Iterator[bytes]:
     """Yield the lines of a split of small files, each read as a whole."""
     listed = storage.read(locations.parse(split.url))

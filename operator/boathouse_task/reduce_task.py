@@ -50,11 +50,7 @@ class Shuffle:
         self._failed: BaseException | None = None
 
     def fetch(self, index: int, attempt: int) -> None:
-        """Start to fetch this reduce's section of a map's data.
-
-        Raises:
-            TaskError: an earlier fetch has failed.
-        """
+        """Start to fetch this reduce's section of a map's data. Raises TaskError if an earlier fetch has failed."""
         if self._failed is not None:
             raise self._failed
         fetch = self._copiers.submit(self._fetch, index, attempt)
@@ -66,11 +62,7 @@ class Shuffle:
             self._failed = self._failed or fetch.exception()
 
     def wait(self) -> None:
-        """Wait for all fetches.
-
-        Raises:
-            TaskError: ShuffleError, OutOfDisk, or the storage's reasons.
-        """
+        """Wait for all fetches. Raises TaskError: ShuffleError, OutOfDisk, or the storage's reasons."""
         try:
             for fetch in self._fetches:
                 fetch.result()
@@ -162,11 +154,7 @@ _LOOK_S = 1.0
 
 
 def run(task: Task) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: see `contract.Reason`.
-    """
+    """Run the attempt."""
     spec, reducer = task.spec, task.spec.reducer
     if reducer is None:
         raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer")

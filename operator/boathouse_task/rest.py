@@ -105,11 +105,7 @@ class Rest:
             raise RestError(f"{self._name}: unexpected response to {path}: {error}") from None
 
     def put(self, path: str, body: bytes = b"") -> None:
-        """Send JSON.
-
-        Raises:
-            RestError: the daemon did not accept it.
-        """
+        """Send JSON. Raises RestError if the daemon did not accept it."""
         self._request("PUT", path, body)
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
@@ -167,12 +163,7 @@ class _Source(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override, explicit-override]
-        """Read what has arrived.
-
-        Raises:
-            TimeoutError: the time is over.
-            OSError: the response is too large.
-        """
+        """Read what has arrived. Raises TimeoutError if the time is over; OSError if the response is too large."""
         left_s = self._ends_s - self._monotonic()
         if left_s <= 0:
             raise TimeoutError("the response is too slow")

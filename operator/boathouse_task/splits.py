@@ -28,24 +28,16 @@ _MAX_NAME = 253
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """A block of a file.
-
-    Attributes:
-        hosts: names of the DataNodes with a replica.
-    """
+    """A block of a file."""
 
     offset: int
     length: int
     hosts: list[str] = []
+    """Names of the DataNodes with a replica."""
 
 
 def block_hosts(
-    address: str,
-    path: str,
-    size_bytes: int,
-    *,
-    user: str,
-    monotonic: Callable[[], float] = time.monotonic,
+    address: str, path: str, size_bytes: int, *, user: str, monotonic: Callable[[], float] = time.monotonic
 ) -> Sequence[Block]:
     """Return the blocks of a file.
 

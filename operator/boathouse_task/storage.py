@@ -20,17 +20,14 @@ _S3_COPY_MAX_BYTES = 5 * 1024**3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredObject:
-    """An object of a listing.
-
-    Attributes:
-        block_bytes: size of its blocks; 0 if its store has none.
-        problem: what is wrong with its name, if it cannot be read under it; else "".
-    """
+    """An object of a listing."""
 
     location: Location
     size_bytes: int
     block_bytes: int = 0
+    """Size of its blocks; 0 if its store has none."""
     problem: str = ""
+    """What is wrong with its name, if it cannot be read under it; else ""."""
 
 
 class Storage:

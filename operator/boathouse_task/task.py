@@ -43,11 +43,7 @@ class Task:
         self.counters = CounterSet()
         retry_s = _SETUP_RETRY_S if spec.task_type is TaskType.SETUP else _RETRY_S
         self.storage = Storage(
-            spec.s3,
-            environment.variables,
-            part_bytes=environment.part_bytes,
-            retry_s=retry_s,
-            hdfs_addresses=spec.hdfs,
+            spec.s3, environment.variables, part_bytes=environment.part_bytes, retry_s=retry_s, hdfs_addresses=spec.hdfs
         )
         self.layout = Layout(spec)
         self.folder = environment.work_path / "task"

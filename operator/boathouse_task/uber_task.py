@@ -23,11 +23,7 @@ from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: of the task that failed, which the message names.
-    """
+    """Run the attempt. Raises TaskError of the task that failed, which the message names."""
     *todo, commit = orders(msgspec.structs.replace(task.spec, progress_url=None), task.spec.splits)
     with task.phase("tasks"):
         for number, order in enumerate(todo, 1):
@@ -43,11 +39,7 @@ def run(task: Task) -> TaskResult:
             result = run_inner(task, commit)
         size, digest = result.bytes_total, result.digest
     return TaskResult(
-        outcome=contract.SUCCEEDED,
-        winner_attempt=task.spec.attempt,
-        digest=digest,
-        bytes_total=size,
-        counters=sums,
+        outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, digest=digest, bytes_total=size, counters=sums
     )
 
 
@@ -94,11 +86,7 @@ FOLDER = "probe"
 
 
 def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: of the map or reduce that failed, which the message names.
-    """
+    """Run the attempt. Raises TaskError of the map or reduce that failed, which the message names."""
     folder = task.environment.work_path / FOLDER
     spec = _inside(task.spec, f"file://{folder}")
     try:

@@ -53,11 +53,7 @@ class AgentClient:
         self._path = f"cluster/{quote(environment.pod_name)}/report"
 
     def report(self, report: AgentReport) -> AgentOrders:
-        """Send a report and return the orders.
-
-        Raises:
-            Unavailable: the request failed.
-        """
+        """Send a report and return the orders. Raises Unavailable if the request failed."""
         return self._endpoint.ask(AgentOrders, "POST", self._path, encode_report(report))
 
 
@@ -71,17 +67,14 @@ PATIENCE_S: Final = 180.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a daemon should have read.
-
-    Attributes:
-        started_s: when the daemon started.
-        hosts: the exclude list.
-        addresses: addresses of the hosts, where the daemon resolves them.
-    """
+    """What a daemon should have read."""
 
     started_s: int
+    """When the daemon started."""
     hosts: str
+    """The exclude list."""
     addresses: tuple[str, ...] = ()
+    """Addresses of the hosts, where the daemon resolves them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -98,15 +98,12 @@ _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """The orders that the agent holds.
-
-    Attributes:
-        names: the names that the nodes of `leaving` registered, as far as they are known.
-    """
+    """The orders that the agent holds."""
 
     version: Version = Version()
     leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
     names: Annotated[dict[Host, _Name], msgspec.Meta(max_length=MOST_LEAVING)] = {}
+    """The names that the nodes of `leaving` registered, as far as they are known."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -130,11 +127,7 @@ class HostFiles:
         self._logged: set[str] = set()
 
     def read(self) -> Stored:
-        """Return the stored orders.
-
-        Raises:
-            OSError: the volume cannot be read.
-        """
+        """Return the stored orders. Raises OSError if the volume cannot be read."""
         content = self._read(self._folder / _ORDERS, MOST_ORDERS_BYTES)
         if content is None:
             return Stored()
@@ -145,20 +138,12 @@ class HostFiles:
             return Stored()
 
     def write(self, stored: Stored) -> None:
-        """Store orders and derive the exclude files.
-
-        Raises:
-            OSError: the volume cannot be written.
-        """
+        """Store orders and derive the exclude files. Raises OSError if the volume cannot be written."""
         self._write(_ORDERS, msgspec.json.encode(stored))
         self.derive(stored)
 
     def derive(self, stored: Stored) -> None:
-        """Write the exclude files of stored orders.
-
-        Raises:
-            OSError: the volume cannot be written.
-        """
+        """Write the exclude files of stored orders. Raises OSError if the volume cannot be written."""
         self._write(HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
         self._write(YARN_EXCLUDE, self.yarn_exclude(stored).encode())
 
@@ -194,11 +179,7 @@ class HostFiles:
         return number
 
     def done(self, kind: Request) -> Done | None:
-        """Return the last request that was carried out, or None.
-
-        Raises:
-            OSError: the folder cannot be read.
-        """
+        """Return the last request that was carried out, or None. Raises OSError if the folder cannot be read."""
         words = self._words(self._shared / f"{kind.value}.done")
         return Done(int(words[0]), int(words[1])) if len(words) == _DONE_WORDS else None
 

@@ -19,16 +19,13 @@ _JMX: Final = "/jmx?qry=Hadoop:service=NameNode,name="
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataNode:
-    """State of a DataNode.
-
-    Attributes:
-        name: the name that it registered.
-        blocks_left: under-replicated blocks, if it is being decommissioned.
-    """
+    """State of a DataNode."""
 
     state: DfsState
     name: str = ""
+    """The name that it registered."""
     blocks_left: int = 0
+    """Under-replicated blocks, if it is being decommissioned."""
     free_bytes: int = 0
     used_bytes: int = 0
 

@@ -212,11 +212,7 @@ class ResourceManager:
         ]
 
     def kill(self, application_id: str) -> None:
-        """Kill an application.
-
-        Raises:
-            RestError: the ResourceManager does not respond, or has no such application.
-        """
+        """Kill an application. Raises RestError if the ResourceManager does not respond, or has no such application."""
         self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name=hadoop", b'{"state":"KILLED"}')
 
     def _active(self) -> dict[str, NodeManager]:
