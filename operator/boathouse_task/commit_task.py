@@ -35,12 +35,11 @@ from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _WORKERS = 8
-_LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
 
 
 def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
-    letters = tuple(_LETTERS.values()) if kind is None else (_LETTERS[kind],)
+    letters = tuple(contract.LETTERS.values()) if kind is None else (contract.LETTERS[kind],)
     commits: dict[int, Location] = {}
     for file in storage.files(step.child("_commit")):
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
@@ -164,7 +163,16 @@ def _promote(task: Task) -> Promoted:
             for step in range(task.spec.step)
             for record in committed(task.storage, task.layout.at_step(step)).values()
         ]
-        promoted = _summary(task, [*earlier, *maps, *(results if task.spec.reduces else ())], results)
+        every = [*earlier, *maps, *(results if task.spec.reduces else ())]
+        promoted = Promoted(
+            job_uid=task.spec.job_uid,
+            digest=hashlib.sha256("".join(record.digest for record in results).encode()).hexdigest(),
+            parts=len(results),
+            left_out=[index for index, record in enumerate(results) if not record.has_file],
+            size_bytes=sum(record.size_bytes for record in results if record.has_file),
+            records=sum(record.records for record in results),
+            counters=counters.total([record.counters for record in every]),
+        )
         task.storage.write(task.layout.promoted, msgspec.json.encode(promoted))
     return promoted
 
@@ -193,18 +201,6 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
                 Reason.COMMIT_MISSING,
                 f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes",
             ) from None
-
-
-def _summary(task: Task, every: Sequence[CommitRecord], results: Sequence[CommitRecord]) -> Promoted:
-    return Promoted(
-        job_uid=task.spec.job_uid,
-        digest=hashlib.sha256("".join(record.digest for record in results).encode()).hexdigest(),
-        parts=len(results),
-        left_out=[index for index, record in enumerate(results) if not record.has_file],
-        size_bytes=sum(record.size_bytes for record in results if record.has_file),
-        records=sum(record.records for record in results),
-        counters=counters.total([record.counters for record in every]),
-    )
 
 
 def clean_up(task: Task) -> TaskResult:

@@ -465,15 +465,12 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Whether its data is a file of the output; not with LazyOutputFormat and without a line."""
 
 
+LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
+
+
 def task_name(task_type: TaskType, index: int) -> str:
     """Return the task's name for pods, commits and data, such as `m-00042`, `r-00007`, `setup` or `uber`."""
-    match task_type:
-        case TaskType.MAP:
-            return f"m-{index:05d}"
-        case TaskType.REDUCE:
-            return f"r-{index:05d}"
-        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT | TaskType.CLEANUP | TaskType.PROBE:
-            return task_type.value
+    return f"{LETTERS[task_type]}-{index:05d}" if task_type in LETTERS else task_type.value
 
 
 def attempt_name(task_type: TaskType, index: int, attempt: int) -> str:

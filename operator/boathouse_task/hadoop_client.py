@@ -76,22 +76,19 @@ class Client:
             _place(work / cluster_contract.GO_FILE, b"")
 
     def _prepare(self, work: Path) -> None:
-        spec = self._spec
-        write_conf(self._conf_path, work / cluster_contract.CONF_FOLDER, spec.settings, self._secrets())
+        spec, variables = self._spec, self._environment.variables
+        secrets = {key: variables[name] for key, name in spec.secret_settings.items() if variables.get(name)}
+        write_conf(self._conf_path, work / cluster_contract.CONF_FOLDER, spec.settings, secrets)
         folder = work / cluster_contract.FILES_FOLDER
         folder.mkdir(exist_ok=True)
         storage = Storage(
             spec.s3, self._environment.variables, part_bytes=self._environment.part_bytes, hdfs_addresses=spec.hdfs
         )
         files.place(spec.files, folder, storage, self._environment.window_bytes)
-        exported = {name: self._environment.variables.get(name, "") for name in spec.exported}
+        exported = {name: variables.get(name, "") for name in spec.exported}
         for name, argv in spec.scripts.items():
             (folder / name).write_text(script(argv, exported), encoding="utf-8")
             (folder / name).chmod(_SCRIPT_MODE)
-
-    def _secrets(self) -> dict[str, str]:
-        variables = self._environment.variables
-        return {key: variables[name] for key, name in self._spec.secret_settings.items() if variables.get(name)}
 
     def _await_leave(self) -> None:
         """Ask for leave until the endpoint gives or refuses it.
@@ -154,9 +151,7 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
 
 
 def _site(path: Path) -> ET.Element:
-    if not path.exists():
-        return ET.Element("configuration")
-    return ET.parse(path).getroot()  # noqa: S314 - the operator writes it
+    return ET.parse(path).getroot() if path.exists() else ET.Element("configuration")  # noqa: S314 - the operator's
 
 
 def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:

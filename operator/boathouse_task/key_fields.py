@@ -25,6 +25,7 @@ before (after) a longer one with the same prefix:
 
 import functools
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
@@ -135,11 +136,6 @@ def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]
     return choose
 
 
-def partition_of(partitioner: Partitioner, key: bytes, reduces: int) -> int:
-    """Return the reduce that gets `key`."""
-    return chooser(partitioner, reduces)([key])[0]
-
-
 _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
 
 
@@ -154,7 +150,8 @@ def _hash_function(partitioner: Partitioner) -> _HashFunction:
             separator = partitioner.key_field_separator.encode()
             if not separator:
                 raise _invalid(_PARTITIONER, "the key field separator is empty")
-            return functools.partial(_key_field_hashes, specs=specs, separator=separator) if specs else _string_hashes
+            hash_key = functools.partial(_key_field_hash, specs=specs, separator=separator) if specs else _string_hash
+            return lambda keys: list(map(hash_key, keys))
         case unknown:
             raise _invalid(_PARTITIONER, f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
 
@@ -205,15 +202,11 @@ def java_hash(key: bytes, seed: int) -> int:
     return value
 
 
-def _string_hashes(keys: Sequence[bytes]) -> list[int]:
-    """java.lang.String.hashCode of each key: over UTF-16 code units."""
-    return [_string_hash(lines.java_decoded(key).encode("utf-16-be")) for key in keys]
-
-
-def _string_hash(units: bytes) -> int:
+def _string_hash(key: bytes) -> int:
+    """java.lang.String.hashCode of a key: over UTF-16 code units."""
     value = 0
-    for place in range(0, len(units), 2):
-        value = (31 * value + (units[place] << 8) + units[place + 1]) & 0xFFFFFFFF
+    for (unit,) in struct.iter_unpack(">H", lines.java_decoded(key).encode("utf-16-be")):
+        value = (31 * value + unit) & 0xFFFFFFFF
     return value
 
 
@@ -285,16 +278,12 @@ def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
     return int(field), int(char) if char else default_char
 
 
-def _key_field_hashes(keys: Sequence[bytes], specs: tuple[KeySpec, ...], separator: bytes) -> list[int]:
-    return [_key_field_hash(lines.java_utf8(key), specs, separator) for key in keys]
-
-
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
-    value = 0
+    value, text = 0, lines.java_utf8(key)
     for spec in specs:
-        place = span(key, spec, separator)
+        place = span(text, spec, separator)
         if place is not None:
-            value = java_hash(key[place[0] : place[1]], value)
+            value = java_hash(text[place[0] : place[1]], value)
     return value
 
 

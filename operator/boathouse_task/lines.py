@@ -42,11 +42,8 @@ def java_trimmed(text: str) -> str:
 
 
 def java_split(text: str, separator: str) -> list[str]:
-    """Return the parts of a text without empty ones at the end (String.split)."""
-    parts = text.split(separator)
-    while parts and not parts[-1]:
-        parts.pop()
-    return parts
+    """Return the parts of a text around a character, without empty ones at the end (String.split)."""
+    return text.rstrip(separator).split(separator) if text.strip(separator) else []
 
 
 def java_long(text: str) -> int | None:

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import uuid
@@ -104,7 +105,7 @@ def run_job(
         try:
             result = runner.run(order, surroundings, Processes())
         finally:
-            runner.clean_folder(surroundings)
+            shutil.rmtree(surroundings.work_path, ignore_errors=True)
         on_result(number, result)
         if not result.succeeded:
             raise JobFailed(number, result)

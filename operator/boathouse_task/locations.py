@@ -140,9 +140,7 @@ def segment_pattern(segment: str) -> re.Pattern[str]:
 
 def glob_base(path: str) -> str:
     """Return the folder above the first wildcard."""
-    segments = path.split("/")
-    first = next(index for index, segment in enumerate(segments) if is_glob(segment))
-    return "/".join(segments[:first])
+    return "/".join(itertools.takewhile(lambda segment: not is_glob(segment), path.split("/")))
 
 
 def matches(pattern: str, path: str) -> bool:

@@ -56,11 +56,6 @@ def _delimiter(form: InputFormat) -> bytes:
     return b"\n" if form.record_delimiter == LF_ONLY else form.record_delimiter.encode()
 
 
-def undecided_bytes(form: InputFormat) -> int:
-    """Return how many of the last bytes without an end of a record may be the start of one."""
-    return len(_delimiter(form)) - 1 if form.record_delimiter else len(b"\r\n") - 1
-
-
 def as_lines(
     chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
 ) -> Iterator[bytes]:
@@ -88,13 +83,9 @@ def as_lines(
 
 def shows_position(form: InputFormat) -> bool:
     """Return whether the mapper reads the position of each record."""
-    match form.type:
-        case InputFormatType.KEY_VALUE:
-            return False
-        case InputFormatType.N_LINE:
-            return not form.ignore_key
-        case InputFormatType.TEXT:
-            return form.ignore_key is False
+    if form.type is InputFormatType.N_LINE:
+        return not form.ignore_key
+    return form.type is InputFormatType.TEXT and form.ignore_key is False
 
 
 def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
@@ -210,14 +201,13 @@ def read_split(
         line_chunks = as_lines(
             itertools.chain([first], (chunk for _, chunk in own)), form, position, longest_bytes, split.url
         )
-    elif is_part:
-        start = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
-        compressed = _read_ahead(storage, start, window_bytes)
-        chunks = compression.decompressed(compressed, codec, split.url, is_start_of_file=True)
-        line_chunks = lines.whole(as_lines(chunks, form, 0, longest_bytes, split.url))
     else:
-        chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
+        end = split.offset_bytes + split.length_bytes if is_part else split.size_bytes
+        packed = _read_ahead(storage, msgspec.structs.replace(split, size_bytes=end), window_bytes)
+        chunks = compression.decompressed(packed, codec, split.url, is_start_of_file=is_part)
         line_chunks = as_lines(chunks, form, 0, longest_bytes, split.url)
+        if is_part:
+            line_chunks = lines.whole(line_chunks)
     yield from lines.with_final_newline(lines.limited(line_chunks, longest_bytes, split.url))
 
 
@@ -242,7 +232,8 @@ def _own_records(
 
     Only the file's last record may lack its end.
     """
-    after_end, undecided = ending(form), undecided_bytes(form)
+    after_end = ending(form)
+    undecided = len(_delimiter(form) or b"\r\n") - 1  # the last bytes that may begin the end of a record
     end = split.offset_bytes + split.length_bytes
     offset, held = split.offset_bytes, b""
     begin = 0 if split.offset_bytes == 0 else None  # position of the first record, once it is known

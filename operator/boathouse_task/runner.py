@@ -6,7 +6,6 @@ end of the command's standard error.
 """
 
 import contextlib
-import shutil
 import sys
 import threading
 import time
@@ -19,7 +18,7 @@ import msgspec
 
 from boathouse_task import commit_task, contract, counters, errors, map_task, reduce_task, setup_task, uber_task
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
-from boathouse_task.environment import TEMPORARY_FOLDER, Environment
+from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background
 from boathouse_task.progress import Client, Unavailable
@@ -182,9 +181,3 @@ def encode(result: TaskResult) -> bytes:
 
 
 _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHOUSE)
-
-
-def clean_folder(environment: Environment) -> None:
-    """Empty the folders that tasks use in the work folder, for the next task of the same process."""
-    for name in ("task", "spill", "uber", uber_task.FOLDER, TEMPORARY_FOLDER):
-        shutil.rmtree(environment.work_path / name, ignore_errors=True)

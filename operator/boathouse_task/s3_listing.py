@@ -77,11 +77,11 @@ class Bucket:
         if not is_recursive:
             query["delimiter"] = "/"
         while True:
-            page = _Page(self._answer(query))
-            yield from page.keys()
-            if page.next is None:
+            keys, following = _page(self._answer(query))
+            yield from keys
+            if following is None:
                 return
-            query["continuation-token"] = page.next
+            query["continuation-token"] = following
 
     def _answer(self, query: Mapping[str, str]) -> bytes:
         deadline_s, delay_s = time.monotonic() + self._retry_s, _FIRST_DELAY_S
@@ -122,34 +122,24 @@ class Bucket:
         return {"Authorization": signed, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": stamp, **token}
 
 
-class _Page:
-    """A page of keys.
+def _page(body: bytes) -> tuple[list[tuple[str, int]], str | None]:
+    """Return a page's keys and sizes, and the token of the next page; None if it is the last.
 
-    Attributes:
-        next: token of the next page; None if it is the last.
+    Raises:
+        OSError: it is no list of keys.
     """
-
-    def __init__(self, body: bytes) -> None:
-        if b"<!" in body:
-            raise OSError("the list of the store has a document type")
-        try:
-            self._root = ET.fromstring(body)  # noqa: S314 - it has no entities of its own
-        except ET.ParseError as error:
-            raise OSError(f"the list of the store is no XML: {error}") from None
-        self.next = self._text(self._root, "NextContinuationToken") or None
-        if self.next is None and self._text(self._root, "IsTruncated") == "true":
-            raise OSError("the list of the store goes on, but does not name its next page")
-
-    def keys(self) -> Iterator[tuple[str, int]]:
-        """Yield keys and sizes."""
-        is_encoded = self._text(self._root, "EncodingType") == "url"
-        for item in self._root.iterfind("{*}Contents"):
-            key, size = self._text(item, "Key"), self._text(item, "Size")
-            yield unquote_plus(key) if is_encoded else key, int(size)
-
-    @staticmethod
-    def _text(element: ET.Element, name: str) -> str:
-        return element.findtext(f"{{*}}{name}") or ""
+    if b"<!" in body:
+        raise OSError("the list of the store has a document type")
+    try:
+        root = ET.fromstring(body)  # noqa: S314 - it has no entities of its own
+    except ET.ParseError as error:
+        raise OSError(f"the list of the store is no XML: {error}") from None
+    following = root.findtext("{*}NextContinuationToken") or None
+    if following is None and root.findtext("{*}IsTruncated") == "true":
+        raise OSError("the list of the store goes on, but does not name its next page")
+    decoded = unquote_plus if root.findtext("{*}EncodingType") == "url" else str
+    contents = root.iterfind("{*}Contents")
+    return [(decoded(item.findtext("{*}Key", "")), int(item.findtext("{*}Size", ""))) for item in contents], following
 
 
 def _opener() -> urllib.request.OpenerDirector:

@@ -4,6 +4,7 @@ The locations come by WebHDFS: hdfs-native does not tell. They are best effort: 
 """
 
 import bisect
+import operator
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -54,19 +55,14 @@ def block_hosts(
     name_node = Rest(
         f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic
     )
-    return [
-        block
-        for offset in range(0, size_bytes, _WINDOW_BYTES)
-        for block in _window(name_node, path, offset, min(_WINDOW_BYTES, size_bytes - offset), user)
-    ]
-
-
-def _window(name_node: Rest, path: str, offset: int, length: int, user: str) -> Iterator[Block]:
-    query = {"op": "GETFILEBLOCKLOCATIONS", "offset": offset, "length": length, "user.name": user}
-    target = f"/webhdfs/v1/{quote(path)}?{urlencode(query)}"
-    for block in name_node.get(target, list[Block], "BlockLocations", "BlockLocation"):
-        hosts = [host for host in block.hosts if 0 < len(host) <= _MAX_NAME][:MOST_HOSTS]
-        yield block if hosts == block.hosts else msgspec.structs.replace(block, hosts=hosts)
+    blocks: list[Block] = []
+    for offset in range(0, size_bytes, _WINDOW_BYTES):
+        length = min(_WINDOW_BYTES, size_bytes - offset)
+        query = {"op": "GETFILEBLOCKLOCATIONS", "offset": offset, "length": length, "user.name": user}
+        target = f"/webhdfs/v1/{quote(path)}?{urlencode(query)}"
+        blocks += name_node.get(target, list[Block], "BlockLocations", "BlockLocation")
+    hosts = ([host for host in block.hosts if 0 < len(host) <= _MAX_NAME][:MOST_HOSTS] for block in blocks)
+    return [msgspec.structs.replace(block, hosts=kept) for block, kept in zip(blocks, hosts, strict=True)]
 
 
 SPLIT_SLOP = 1.1
@@ -147,6 +143,7 @@ def _split(file: InputFile, offset_bytes: int, length_bytes: int) -> Split:
 
 
 _WORKERS = 16
+_offset = operator.attrgetter("offset")
 
 
 def with_locations(task: Task, plan: Plan) -> Plan:
@@ -194,7 +191,3 @@ def _hosts(split: Split, blocks: Sequence[Block]) -> tuple[str, ...]:
 
     largest = max(blocks[first:last], key=overlap, default=None)
     return tuple(sorted(set(largest.hosts))) if largest is not None and overlap(largest) > 0 else ()
-
-
-def _offset(block: Block) -> int:
-    return block.offset
