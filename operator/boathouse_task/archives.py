@@ -36,8 +36,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeEr
 def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
     """Fetch the archives and unpack each to the folder of its name.
 
-    Raises:
-        TaskError: FileNotFound, InvalidArchive, InvalidSpec, or the storage's reasons.
+    Raises TaskError: FileNotFound, InvalidArchive, InvalidSpec, or the storage's reasons.
     """
     for archive in archives:
         packed = environment.work_path / "archive"

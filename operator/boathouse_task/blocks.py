@@ -36,11 +36,7 @@ _UNPACK: Final[dict[str, Callable[[bytes, int], bytes]]] = {"snappy": _unpack_sn
 
 
 class Decompressor:
-    """Reads blocks, with the interface of the decompressors of the standard library.
-
-    Args:
-        codec: "snappy" or "lz4".
-    """
+    """Reads blocks of snappy or lz4, with the interface of the decompressors of the standard library."""
 
     unused_data = b""
 
@@ -56,11 +52,7 @@ class Decompressor:
         return not (self._packed or self._content or self._block_bytes)
 
     def decompress(self, data: bytes, max_length: int = sys.maxsize) -> bytes:
-        """Return what is known of the content, at most so many bytes.
-
-        Raises:
-            ValueError: The data are damaged, or are no such blocks.
-        """
+        """Return what is known of the content, at most so many bytes. Raises ValueError if the data are damaged."""
         self._packed += data
         while len(self._content) < max_length and self._read_chunk():
             pass

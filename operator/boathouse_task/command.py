@@ -220,13 +220,8 @@ class CommandRunner:
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
         """Start the command at once and return its output in chunks; its exit status is checked at the end.
 
-        Args:
-            argv: the command and its arguments.
-            source: its input as chunks, or a descriptor to read from.
-            is_reporting: whether its reporter lines count.
-
-        Raises:
-            TaskError: CommandNotFound, UserCommandFailed, OutOfMemory.
+        `source` has chunks, or is a descriptor to read from. Unless `is_reporting`, reporter lines do not count. Raises
+        TaskError: CommandNotFound, UserCommandFailed, OutOfMemory, TaskTimeout.
         """
         kills_before, inherited_bytes = oom_kills(), peak_memory_bytes()
         process = self._start(argv, source if isinstance(source, int) else subprocess.PIPE)

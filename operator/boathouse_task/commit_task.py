@@ -71,8 +71,7 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
 def run(task: Task) -> TaskResult:
     """Commit the job.
 
-    Raises:
-        TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
+    Raises TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
     """
     layout, storage = task.layout, task.storage
     existing_claims = ownership.claims(task)
@@ -88,8 +87,7 @@ def run(task: Task) -> TaskResult:
 def _declared(task: Task) -> Promoted | None:
     """Return the content of `_SUCCESS` if this job created it; None if it does not exist.
 
-    Raises:
-        TaskError: OutputExists if it is another job's.
+    Raises TaskError: OutputExists if it is another job's.
     """
     content = task.storage.read_if_exists(task.layout.success)
     if content is None:

@@ -87,8 +87,7 @@ _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_file: bool = False) -> Iterator[bytes]:
     """Yield the decompressed content of a file, or of its first bytes, in pieces of limited size.
 
-    Raises:
-        TaskError: CorruptInput.
+    Raises TaskError: CorruptInput.
     """
     stream: _Decompressor | None = None
     read = 0

@@ -17,11 +17,7 @@ PART = "part-"
 
 
 class Layout:
-    """Paths of a step, from the task's URLs.
-
-    Raises:
-        TaskError: InvalidURL.
-    """
+    """Paths of a step, from the task's URLs. Raises TaskError: InvalidURL."""
 
     def __init__(self, spec: TaskSpec) -> None:
         self.output = locations.parse(spec.output_url)

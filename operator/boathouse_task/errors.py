@@ -62,12 +62,7 @@ _SHORTEST = 4
 
 
 def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ...]:
-    """Return the values to mask, the longest first.
-
-    Args:
-        variables: The task's environment.
-        named: Variables that come from Secrets.
-    """
+    """Return the values to mask in an environment, the longest first; `named` variables come from Secrets."""
     names = {*named, *(name for name in variables if _TELLING.search(name) and not name.startswith("BOATHOUSE_"))}
     values = {variables.get(name, "").strip() for name in names}
     return tuple(sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True))

@@ -38,15 +38,7 @@ _REDACTED: Final = "mapreduce.job.redacted-properties"
 
 
 class Client:
-    """Prepares one submission.
-
-    Args:
-        spec: its parameters.
-        environment: paths, the pod's name and its variables.
-        conf_path: folder with the cluster's settings.
-        sleep: sleeps between requests; returns whether the pod is to end.
-        monotonic: clock of the patience.
-    """
+    """Prepares one submission. `sleep` sleeps between requests and returns whether the pod is to end."""
 
     def __init__(
         self,
@@ -93,9 +85,7 @@ class Client:
     def _await_leave(self) -> None:
         """Ask for leave until the endpoint gives or refuses it.
 
-        Raises:
-            TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated: the pod shall
-                end.
+        Raises TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated.
         """
         ask = partial(
             self._endpoint.ask, Leave, "POST", f"tasks/{quote(self._environment.pod_name)}/leave", b"{}", _TIMEOUT_S
@@ -130,10 +120,8 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
     """Copy the cluster's settings and add those of the job.
 
     Each file gets all of them: Hadoop merges the files, and the default values of one replace the values of another.
-    Nobody else can read the files, and Hadoop redacts the secrets.
-
-    Raises:
-        TaskError: InternalError: the cluster's settings cannot be read.
+    Nobody else can read the files, and Hadoop redacts the secrets. Raises TaskError: InternalError: the cluster's
+    settings cannot be read.
     """
     target.mkdir(exist_ok=True)
     try:

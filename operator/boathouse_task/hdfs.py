@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boathouse_task.contract import HdfsAddress, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import Entry, Source
+from boathouse_task.locations import Location, Source, StoredObject
 
 if TYPE_CHECKING:
     import hdfs_native
@@ -69,11 +69,8 @@ class HdfsStore:
         address: the addresses of the cluster; None: `authority` is an address.
         variables: environment with HADOOP_USER_NAME.
         retry_s: how long a request is repeated.
-        sleep: sleeps between requests.
-        monotonic: clock of `retry_s`.
 
-    Raises:
-        TaskError: InvalidURL if there is no such cluster.
+    Raises TaskError: InvalidURL if there is no such cluster.
     """
 
     def __init__(
@@ -95,12 +92,12 @@ class HdfsStore:
         self._retry_s, self._sleep, self._monotonic = retry_s, sleep, monotonic
         self._readers = threading.local()
 
-    def find(self, path: str) -> Entry:
+    def find(self, location: Location) -> StoredObject:
         """Return the file; a folder is no file."""
-        info = self._retry(lambda: self._client.get_file_info(f"/{path}"))
+        info = self._retry(lambda: self._client.get_file_info(f"/{location.path}"))
         if info.isdir:
-            raise FileNotFoundError(path)
-        return _entry(info)
+            raise FileNotFoundError(location.path)
+        return _stored(location, info)
 
     def read(self, path: str) -> bytes:
         """Return a small file's content."""
@@ -120,13 +117,13 @@ class HdfsStore:
 
         return self._retry(read)
 
-    def listing(self, folder: str, is_recursive: bool) -> Iterator[Entry]:
+    def listing(self, folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
         """Yield the files in a folder, at any depth if it is recursive; an unknown folder is empty."""
         with _converted():
             try:
-                for info in self._client.list_status(f"/{folder}", recursive=is_recursive):
-                    if not info.isdir and info.path.strip("/") != folder:  # a file's list is the file
-                        yield _entry(info)
+                for info in self._client.list_status(f"/{folder.path}", recursive=is_recursive):
+                    if not info.isdir and info.path.strip("/") != folder.path:  # a file's list is the file
+                        yield _stored(folder.at(info.path), info)
             except FileNotFoundError:
                 return
 
@@ -208,7 +205,7 @@ class HdfsStore:
         try:
             self.rename(staged, path)
         except FileNotFoundError:  # the response to an earlier request was lost, unless this fails too
-            self.find(path)
+            self._retry(lambda: self._client.get_file_info(f"/{path}"))
         except OSError:
             self._discard(staged)
             raise
@@ -271,8 +268,8 @@ def _client(address: str, name: str) -> "hdfs_native.Client":
     )
 
 
-def _entry(info: "hdfs_native.FileStatus") -> Entry:
-    return Entry(path=info.path.strip("/"), size_bytes=info.length, block_bytes=info.blocksize or 0)
+def _stored(location: Location, info: "hdfs_native.FileStatus") -> StoredObject:
+    return StoredObject(location=location, size_bytes=info.length, block_bytes=info.blocksize or 0)
 
 
 @contextlib.contextmanager

@@ -60,11 +60,8 @@ def reduce_input(chunks: Iterable[bytes], fields: int, to: bytes) -> Iterator[by
 def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes) -> Iterator[bytes]:
     """Yield lines with `to` between key and value, also after a key without a value.
 
-    Args:
-        chunks: lines, cut at any position.
-        separator: separates the fields of the lines, and their keys from their values.
-        fields: number of fields of a key.
-        to: the new separator of key and value.
+    The lines may be cut at any position. Until now `separator` is between their fields, of which the first form the
+    key.
     """
     width = len(separator)
     for block in lines.blocks(chunks):
@@ -122,8 +119,7 @@ def prefix(partition: int, width: int) -> bytes:
 def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
     """Return a function that assigns keys to reduces.
 
-    Raises:
-        TaskError: InvalidSpec if the partitioner or its options are invalid.
+    Raises TaskError: InvalidSpec if the partitioner or its options are invalid.
     """
     hashes = _hash_function(partitioner)
 
@@ -226,10 +222,7 @@ def parse(options: str, field: str) -> tuple[KeySpec, ...]:
     """Return the -k options of mapreduce.partition.keypartitioner.options or keycomparator.options: `-k2,2nr -k1,1`.
 
     -n and -r alone apply to -k options without flags; a partitioner ignores both. Options without any -k name the whole
-    key.
-
-    Raises:
-        TaskError: InvalidSpec, with the field of the spec.
+    key. Raises TaskError: InvalidSpec, with the field of the spec.
     """
     specs, everywhere = [], ""
     words = iter(options.split())
@@ -253,8 +246,7 @@ def parse(options: str, field: str) -> tuple[KeySpec, ...]:
 def _key_spec(text: str) -> KeySpec:
     """Return the option of a text after -k: `2`, `1,2`, `1.3,2.4`, with letters n and r after a position.
 
-    Raises:
-        ValueError: the text has another form.
+    Raises ValueError if the text has another form.
     """
     begin, _, end = text.rstrip("nr").partition(",")
     begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
@@ -333,14 +325,7 @@ _COUNT_DIGITS = 10
 
 
 class Ordering:
-    """Computes sort keys.
-
-    Args:
-        partitioner: has the comparator's options and the separator of fields.
-
-    Raises:
-        TaskError: InvalidSpec if the options are invalid.
-    """
+    """Computes sort keys by the partitioner's comparator options. Raises TaskError: InvalidSpec if they are invalid."""
 
     def __init__(self, partitioner: Partitioner) -> None:
         self._fields = parse(partitioner.comparator_options or "", "spec.comparator")

@@ -142,15 +142,9 @@ def whole(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[bytes]:
-    """Yield the same chunks; raise an error if a line is too long.
+    """Yield the same chunks, which may be cut at any position; raise an error if a line is too long.
 
-    Args:
-        chunks: bytes, cut at any position.
-        longest_bytes: maximum length of a line without its newline.
-        what: origin of the lines, for the message.
-
-    Raises:
-        TaskError: RecordTooLong.
+    The length is without the newline; `what` is the origin of the lines. Raises TaskError: RecordTooLong.
     """
     begun = passed = 0
     for chunk in chunks:

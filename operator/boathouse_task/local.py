@@ -37,12 +37,7 @@ if TYPE_CHECKING:
 
 
 class JobFailed(Exception):  # noqa: N818 - it is what happened
-    """A task of the job failed.
-
-    Attributes:
-        task: name of the task.
-        result: its result.
-    """
+    """A task of the job failed."""
 
     def __init__(self, task: str, result: TaskResult) -> None:
         super().__init__(f"{task}: {result.reason}: {result.message}")
@@ -90,7 +85,7 @@ def run_job(
     Args:
         spec: parameters of the setup task.
         environment: environment, in whose `work_path` each task gets a folder.
-        on_result: called with every task's result.
+        on_result: called with every task's name and result.
         later: fields of `TaskSpec` of the steps after the first, such as mapper, reducer and reduces.
 
     Raises:

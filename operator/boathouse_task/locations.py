@@ -46,8 +46,7 @@ class Location:
 def parse(url: str) -> Location:
     """Return the location that a URL names.
 
-    Raises:
-        TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
+    Raises TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
@@ -155,11 +154,10 @@ def matches(pattern: str, path: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A file of a store."""
+class StoredObject:
+    """An object or a file of a store."""
 
-    path: str
-    """Its path in the store, without slashes at its ends."""
+    location: Location
     size_bytes: int
     block_bytes: int = 0
     """Size of its blocks; 0 if the store has none."""

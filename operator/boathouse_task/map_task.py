@@ -25,7 +25,7 @@ def run(task: Task) -> TaskResult:
         return commit_nothing(task)  # Hadoop has no map for an empty file
     task.place_files()
     if task.spec.reduces == 0:
-        return _map_only(task, mapper, split)
+        return write(task, "read", _mapped(task, mapper, split))
     prepare = task.prepared(Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
     sorter = _sorter(task)
     with task.phase("read"):
@@ -115,17 +115,6 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
         task.bytes_out += len(chunk)
 
 
-def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
-    """Write the mapper's output in its order as the output file; return the result."""
-    partitioner = task.spec.partitioner
-    with task.phase("read"):
-        output = Output(task, counters.MAP_OUTPUT_RECORDS, partitioner.field_separator, partitioner.num_key_fields)
-        data = task.layout.data(TaskType.MAP, task.spec.index, task.spec.attempt)
-        size = task.storage.upload(data, output.passing(_mapped(task, mapper, split)))
-    task.counters.add(counters.MAP_OUTPUT_BYTES, size)
-    return finish(task, output.digest, size, output.records, has_file=output.has_file)
-
-
 def commit_nothing(task: Task) -> TaskResult:
     """Commit an empty result of a map or a reduce, without a file in the output; return the result."""
     spec = task.spec
@@ -138,32 +127,13 @@ def commit_nothing(task: Task) -> TaskResult:
     return finish(task, hashlib.sha256(index).hexdigest(), 0, 0)
 
 
-class Output:
-    """Writes a result's lines in the job's format, counts them and computes their sha256; compresses the job's output.
+class _Output:
+    """Writes lines in the job's format, counts them and computes their sha256; compresses the output of the job."""
 
-    Args:
-        counter: counts the lines.
-        separator: separates the fields of the command's lines.
-        fields: number of fields of a key.
-    """
-
-    def __init__(self, task: Task, counter: str, separator: str, fields: int) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
-        self._counter = counter
-        self._separator = separator.encode()
-        self._fields = fields
-        self._hash = hashlib.sha256()
+        self.hash = hashlib.sha256()
         self.records = 0
-
-    @property
-    def digest(self) -> str:
-        """sha256 of all bytes so far, in hex."""
-        return self._hash.hexdigest()
-
-    @property
-    def has_file(self) -> bool:
-        """Whether the result is a file of the output."""
-        return self.records > 0 or not self._task.spec.output_format.lazy
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the file's bytes, with a newline after the last line."""
@@ -171,27 +141,44 @@ class Output:
         counted = self._counted(self._formed(chunks))
         codec = spec.output_compression if spec.is_last else ""
         for chunk in compression.compressed(counted, codec) if codec else counted:
-            self._hash.update(chunk)
+            self.hash.update(chunk)
             self._task.counters.add(counters.BYTES_WRITTEN, len(chunk), counters.OUTPUT)
             self._task.bytes_out += len(chunk)
             yield chunk
 
     def _formed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        form = self._task.spec.output_format
-        if form.key_only:
-            return lines.with_final_newline(chunks)
         spec = self._task.spec
-        to = form.separator.encode() if spec.is_last else key_fields.TAB
-        command = "reducer" if spec.task_type is TaskType.REDUCE else "mapper"
+        if spec.output_format.key_only:
+            return lines.with_final_newline(chunks)
+        to = spec.output_format.separator.encode() if spec.is_last else key_fields.TAB
+        if spec.task_type is TaskType.REDUCE:
+            command, keys = "reducer", spec.reduce_fields
+            separator, fields = keys.output_separator, keys.num_output_key_fields
+        else:
+            command, separator, fields = "mapper", spec.partitioner.field_separator, spec.partitioner.num_key_fields
         limited = lines.limited(chunks, spec.max_record_bytes, f"the {command}'s output")
-        return key_fields.separated(limited, self._separator, self._fields, to)
+        return key_fields.separated(limited, separator.encode(), fields, to)
 
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        is_reduce = self._task.spec.task_type is TaskType.REDUCE
+        counter = counters.REDUCE_OUTPUT_RECORDS if is_reduce else counters.MAP_OUTPUT_RECORDS
         for chunk in chunks:
             records = lines.count(chunk)
             self.records += records
-            self._task.counters.add(self._counter, records)
+            self._task.counters.add(counter, records)
             yield chunk
+
+
+def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
+    """Write what the reducer, or the mapper of a map-only job, writes as a file of the output; commit it."""
+    spec, output = task.spec, _Output(task)
+    with task.phase(phase):
+        data = task.layout.data(spec.task_type, spec.index, spec.attempt)
+        size = task.storage.upload(data, output.passing(chunks))
+    if spec.task_type is TaskType.MAP:
+        task.counters.add(counters.MAP_OUTPUT_BYTES, size)
+    has_file = output.records > 0 or not spec.output_format.lazy
+    return finish(task, output.hash.hexdigest(), size, output.records, has_file=has_file)
 
 
 def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> TaskResult:

@@ -35,15 +35,10 @@ class Prefixer:
     """Adds prefixes to blocks of whole lines.
 
     A line without a separator is a key with an empty value and gets a TAB, as Hadoop writes it to the reducer. Without
-    it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
+    it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent. With `is_combined`, lines that lack
+    fields of the key may have their TAB, because a combiner writes them.
 
-    Args:
-        partitioner: the partitioner, and the definition of a key.
-        reduces: the number of partitions, at least 1.
-        is_combined: whether lines that lack fields of the key may have their TAB, because a combiner writes them.
-
-    Raises:
-        TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
+    Raises TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
     """
 
     def __init__(self, partitioner: Partitioner, reduces: int, *, is_combined: bool = False) -> None:
@@ -179,11 +174,7 @@ class Section(NamedTuple):
 
 
 class SectionWriter:
-    """Removes the partition prefixes from sorted lines, and computes the section of each partition.
-
-    Args:
-        reduces: the number of partitions.
-    """
+    """Removes the partition prefixes from sorted lines, and computes the section of each partition."""
 
     def __init__(self, reduces: int) -> None:
         self._reduces = reduces

@@ -11,6 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -22,10 +23,9 @@ from obstore import store as stores
 from boathouse_task import locations
 from boathouse_task.contract import Reason, S3Config
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import Entry, Source
+from boathouse_task.locations import Location, Source, StoredObject
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
     from obstore.store import ObjectStore as Obstore
     from obstore.store import S3Config as ObstoreS3Config
 
@@ -36,16 +36,20 @@ _STAGED = re.compile(r"[^#]*#[0-9]+")
 """Names that obstore keeps for files that it writes."""
 
 
-def local_listing(folder: str, is_recursive: bool) -> Iterator[Entry]:
+def local_listing(folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
     """Yield the files of a folder, through links; without `is_recursive` those directly in it. Pipes are no files.
 
-    Raises:
-        OSError: a folder cannot be read, or a link leads to a folder above it.
+    Raises OSError if a folder cannot be read, or a link leads to a folder above it.
     """
-    return _below(f"/{folder}", is_recursive=is_recursive, above=())
+    for path, size_bytes in _below(f"/{folder.path}", is_recursive=is_recursive, above=()):
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
+        problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
+        if not problem and _STAGED.fullmatch(shown.rpartition("/")[2]):
+            problem = "ends with # and digits"
+        yield StoredObject(location=replace(folder, path=shown), size_bytes=size_bytes, problem=problem)
 
 
-def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
+def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, int]]:
     try:
         with os.scandir(folder) as opened:
             entries = sorted(opened, key=lambda entry: entry.name)
@@ -60,21 +64,13 @@ def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...
         except FileNotFoundError:  # deleted meanwhile, or a link to nothing
             continue
         if stat.S_ISREG(status.st_mode):
-            yield _local_entry(entry.path, status.st_size)
+            yield entry.path, status.st_size
         elif is_recursive and stat.S_ISDIR(status.st_mode):
             yield from _below(entry.path, is_recursive=True, above=(*above, (there.st_dev, there.st_ino)))
 
 
-def _local_entry(path: str, size_bytes: int) -> Entry:
-    shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
-    problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
-    if not problem and _STAGED.fullmatch(shown.rpartition("/")[2]):
-        problem = "ends with # and digits"
-    return Entry(path=shown, size_bytes=size_bytes, problem=problem)
-
-
 LIST_CHUNK = 1000
-Lister = Callable[[str, bool], Iterator[Entry]]
+Lister = Callable[[Location, bool], Iterator[StoredObject]]
 """Yields the files of a folder; the second argument tells whether at any depth. An unknown folder is empty."""
 _SMALLEST_PART_BYTES = 5 * 1024**2
 
@@ -126,12 +122,10 @@ _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, Pe
 
 
 class ObjectStore:
-    """A bucket, or the local files. Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts.
+    """A bucket, or the local files, in obstore. `listing` lists it: obstore refuses some names.
 
-    Args:
-        store: obstore's store.
-        listing: lists it.
-        part_bytes: size of a part of an upload, of which a few are in memory.
+    Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts. An upload has a few parts in
+    memory.
     """
 
     def __init__(self, store: "Obstore", listing: Lister, part_bytes: int) -> None:
@@ -139,9 +133,9 @@ class ObjectStore:
         self.listing = listing
         self._part_bytes = part_bytes
 
-    def find(self, path: str) -> Entry:
+    def find(self, location: Location) -> StoredObject:
         """Return the object."""
-        return _entry(obstore.head(self._store, path))
+        return StoredObject(location=location, size_bytes=obstore.head(self._store, location.path)["size"])
 
     def read(self, path: str) -> bytes:
         """Return a small object's content."""
@@ -215,11 +209,12 @@ def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: 
     return ObjectStore(_obstore(name, s3, credentials, retry_s), functools.partial(_objects, keys), part_bytes)
 
 
-def _objects(keys: "s3_listing.Bucket", folder: str, is_recursive: bool) -> Iterator[Entry]:
+def _objects(keys: "s3_listing.Bucket", folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
     """Yield the objects of a folder of a bucket. Empty objects that stand for folders are none."""
-    for key, size_bytes in keys.keys(f"{folder}/" if folder else "", is_recursive=is_recursive):
+    for key, size_bytes in keys.keys(f"{folder.path}/" if folder.path else "", is_recursive=is_recursive):
         if size_bytes or not key.endswith("/"):
-            yield Entry(path=key, size_bytes=size_bytes, problem=locations.problem(key))
+            location, problem = replace(folder, path=key), locations.problem(key)
+            yield StoredObject(location=location, size_bytes=size_bytes, problem=problem)
 
 
 def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
@@ -281,10 +276,6 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
         Reason.ACCESS_DENIED if denied else Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
     )
     return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_ERRORS)
-
-
-def _entry(meta: "ObjectMeta") -> Entry:
-    return Entry(path=str(meta["path"]), size_bytes=int(meta["size"]))
 
 
 def _first_line(text: str) -> str:

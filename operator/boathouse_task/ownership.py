@@ -75,9 +75,8 @@ def claims(task: Task) -> list[Claim]:
 def acquire(task: Task) -> None:
     """Make the job the output's owner. Afterwards no former owner can promote files.
 
-    Raises:
-        TaskError: OutputExists if another job owns the output, ProgressUnavailable if that is not known yet, or the
-            storage's reasons.
+    Raises TaskError: OutputExists if another job owns the output, ProgressUnavailable if that is not known yet, or the
+    storage's reasons.
     """
     confirmed: set[str] = set()
     created: list[Location] = []
@@ -99,8 +98,7 @@ def acquire(task: Task) -> None:
 def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
     """Require that the job owns the output; create a mark if none exists, as after the setup of an older runtime.
 
-    Raises:
-        TaskError: OutputExists.
+    Raises TaskError: OutputExists.
     """
     if not existing_claims:
         task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
@@ -141,8 +139,7 @@ def _is_owner(task: Task, existing_claims: Sequence[Claim], confirmed: set[str])
 def _confirm(task: Task, claim: Claim) -> str:
     """Return the UID of the mark's job after confirming that it has ended.
 
-    Raises:
-        TaskError: OutputExists, or ProgressUnavailable.
+    Raises TaskError: OutputExists, or ProgressUnavailable.
     """
     mark = claim.mark
     if mark is None:

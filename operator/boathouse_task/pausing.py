@@ -21,10 +21,9 @@ _LEAST_QUOTA_US = 1000
 
 
 class CpuLimit:
-    """The container's own CPU limit. Its files stay open, because opening them costs most of a look.
+    """The container's own CPU limit, by descriptors of the quota's file and, in cgroup v1, of the period's.
 
-    Args:
-        descriptors: of the quota's file and, in cgroup v1, of the period's.
+    The files stay open, because opening them costs most of a look.
     """
 
     def __init__(self, descriptors: list[int]) -> None:
@@ -75,12 +74,7 @@ class Ended(enum.StrEnum):
 
 
 class Course:
-    """Decides when a pause ends. Pure.
-
-    Args:
-        now_s: when the acknowledgement was sent.
-        until_s: the deadline, by the same clock.
-    """
+    """Decides when a pause ends, from the time of the acknowledgement and the deadline. Pure."""
 
     def __init__(self, *, now_s: float, until_s: float) -> None:
         self._shrink_until_s = now_s + contract.SHRINKS_WITHIN_S
@@ -142,15 +136,9 @@ class Pause:
     def carry_out(
         self, order: SuspendOrder, *, cgroup: Path, lacks_maps: bool, acknowledge: Callable[[Acknowledgement], None]
     ) -> Ended | SuspendRefusal:
-        """Pause, acknowledge and wait for the end of the pause, or refuse.
+        """Pause, acknowledge and wait for the end of the pause, or refuse, as without a need of map output.
 
         A lost acknowledgement does not end the pause: the operator may have got it and lower the limit.
-
-        Args:
-            order: the order, which is not repeated.
-            cgroup: folder of the container's cgroup.
-            lacks_maps: whether the task still waits for map output.
-            acknowledge: sends the acknowledgement, or gives up.
         """
         self.order = order.id
         start_s = self._monotonic()

@@ -36,11 +36,7 @@ class Processes:
         cwd: Path | None = None,
         pass_fds: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start a command as the leader of its own process group.
-
-        Raises:
-            OSError: the command could not be started.
-        """
+        """Start a command as the leader of its own process group. Raises OSError if it could not be started."""
         with self._lock:
             if self._stopped:
                 raise InterruptedError("the task is being stopped")

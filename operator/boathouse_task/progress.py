@@ -70,16 +70,9 @@ class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
 
 
 class Endpoint:
-    """Sends requests of one pod to the endpoint.
+    """Sends requests of one pod to the endpoint, about the object with `uid` that the pod belongs to.
 
-    Args:
-        url: https://HOST[:PORT] of the endpoint.
-        namespace: namespace of the pod.
-        uid: UID of the object that the pod belongs to.
-        environment: paths of token and authority.
-
-    Raises:
-        TaskError: InternalError: it is no such URL.
+    Raises TaskError: InternalError if `url` is not https://HOST[:PORT].
     """
 
     def __init__(self, url: str, namespace: str, uid: str, environment: Environment) -> None:
@@ -92,17 +85,9 @@ class Endpoint:
         self._ca_path = environment.ca_path
 
     def request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
-        """Return the body of the response to a request.
+        """Return the body of the response to a request at a path below the object's; `gzipped`: the body is compressed.
 
-        Args:
-            method: the HTTP method.
-            path: path below the object's.
-            body: JSON.
-            timeout_s: limit of each of the connection's operations.
-            gzipped: whether the body is compressed.
-
-        Raises:
-            Unavailable: the request failed.
+        The time limits each of the connection's operations. Raises Unavailable if the request failed.
         """
         try:
             context = ssl.create_default_context(cafile=str(self._ca_path))
@@ -137,11 +122,7 @@ class Endpoint:
         *,
         gzipped: bool = False,
     ) -> T:
-        """Return the JSON of the response to a `request`.
-
-        Raises:
-            Unavailable: the request failed, or the response is not as expected.
-        """
+        """Return the JSON of the response to a `request`. Raises Unavailable if it failed or is another one."""
         content = self.request(method, path, body, timeout_s, gzipped=gzipped)
         try:
             return msgspec.json.decode(content, type=expected)
@@ -167,15 +148,7 @@ def retried(
 ) -> T:
     """Return the result of a request, which is repeated while it is `Unavailable`.
 
-    Args:
-        request: sends the request.
-        sleep: sleeps between requests.
-        monotonic: clock of the patience.
-        patience_s: time after which the request is not repeated.
-        final: statuses after which the request is not repeated.
-
-    Raises:
-        Unavailable: the last request failed.
+    Raises Unavailable after `patience_s`, or if the status is one of the `final` ones.
     """
     give_up_s, backoff = monotonic() + patience_s, delays()
     while True:
@@ -188,14 +161,7 @@ def retried(
 
 
 class Client:
-    """Sends requests of a task.
-
-    Args:
-        spec: the task's parameters; `progress_url` must be set.
-        environment: the pod's name, and the paths of token and authority.
-        sleep: sleeps between retries.
-        monotonic: clock of timeouts.
-    """
+    """Sends requests of a task, whose spec has a `progress_url`."""
 
     def __init__(
         self,
@@ -214,8 +180,7 @@ class Client:
     def report(self, report: TaskReport) -> float:
         """Send a report once; return the seconds until the next, or 0 if the endpoint leaves it to the task.
 
-        Raises:
-            Unavailable: the request failed.
+        Raises Unavailable if the request failed.
         """
         body = msgspec.json.encode(report)
         if len(body) > REPORT_MAX_BYTES:
@@ -229,8 +194,7 @@ class Client:
     def post_plan(self, plan: Plan, digest: str) -> None:
         """Send the plan, with retries for `PLAN_PATIENCE_S`.
 
-        Raises:
-            TaskError: ProgressUnavailable (infrastructure error) or PlanTooLarge (user error).
+        Raises TaskError: ProgressUnavailable (infrastructure error) or PlanTooLarge (user error).
         """
         json = msgspec.json.encode(plan)
         body = gzip.compress(json, 6)
@@ -255,9 +219,7 @@ class Client:
     def orders(self, since: int, order: str = "") -> Orders:
         """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`).
 
-        Args:
-            since: version of the last orders.
-            order: id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
+        `order` is the id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
         """
         query = urlencode({"since": since, "order": order, "wait_s": POLL_S})
         path = f"{self._pod}/orders?{query}"
@@ -278,8 +240,7 @@ class Client:
     def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
         """Return the state of the job in an ownership mark, with retries for `OWNER_PATIENCE_S` while it is unknown.
 
-        Raises:
-            TaskError: ProgressUnavailable (infrastructure error).
+        Raises TaskError: ProgressUnavailable (infrastructure error).
         """
         query = urlencode({"uid": job_uid, "namespace": namespace, "cluster": cluster})
 

@@ -61,15 +61,8 @@ def as_lines(
 ) -> Iterator[bytes]:
     """Yield what a mapper reads of the records in chunks of a file, as lines; the last may lack its newline.
 
-    Args:
-        chunks: the file's bytes from `offset_bytes` on, where a record begins.
-        form: the job's input format.
-        offset_bytes: position of the first byte.
-        longest_bytes: maximum length of a record with its position. Other records are not gathered, nor checked.
-        what: the file, for the message.
-
-    Raises:
-        TaskError: RecordTooLong.
+    The first record begins at `offset_bytes`. Records are gathered only if the mapper reads their positions; only then
+    are they checked (RecordTooLong). `what` names the file.
     """
     if shows_position(form):
         return _numbered(chunks, form, offset_bytes, longest_bytes, what)
@@ -176,17 +169,8 @@ def read_split(
 ) -> Iterator[bytes]:
     """Yield what the mapper reads of the split as lines, in chunks, the last with its newline.
 
-    Args:
-        storage: the job's storage.
-        split: the split.
-        form: the job's input format.
-        window_bytes: size of a read.
-        longest_bytes: maximum length of a record.
-        most_bytes: the part of the split to read, from its start, before decompression; None: all of it. Small files
-            of a split are read as a whole.
-
-    Raises:
-        TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
+    `most_bytes` is the part of the split to read, from its start, before decompression; None: all of it. Small files of
+    a split are read as a whole. Raises TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
     """
     if split.combined:
         yield from _read_files(storage, split, form, window_bytes, longest_bytes, most_bytes)

@@ -170,14 +170,7 @@ def run(task: Task) -> TaskResult:
             task.fraction = number / max(1, spec.maps) / 3
     with task.phase("shuffle"):
         shuffle.wait()
-    with task.phase("reduce"):
-        fields = spec.reduce_fields
-        output = map_task.Output(
-            task, counters.REDUCE_OUTPUT_RECORDS, fields.output_separator, fields.num_output_key_fields
-        )
-        data = task.layout.data(TaskType.REDUCE, spec.index, spec.attempt)
-        size = task.storage.upload(data, output.passing(_reduced(task, reducer, shuffle.merged())))
-    return map_task.finish(task, output.digest, size, output.records, has_file=output.has_file)
+    return map_task.write(task, "reduce", _reduced(task, reducer, shuffle.merged()))
 
 
 def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterator[bytes]:

@@ -70,7 +70,6 @@ class Rest:
         host: its host.
         timeout_s: limit of a request's time, its response included.
         most_bytes: limit of a response, its headers included.
-        monotonic: clock of the limit.
     """
 
     def __init__(
@@ -92,8 +91,7 @@ class Rest:
     def get(self, path: str, expected: type[T], *keys: str) -> T:
         """Return what is below the keys in the daemon's JSON response; where nothing or null is, an empty list.
 
-        Raises:
-            RestError: there is no such response.
+        Raises RestError if there is no such response.
         """
         content = self._request("GET", path, None)
         try:
@@ -134,8 +132,7 @@ class Rest:
 def _read(response: http.client.HTTPResponse) -> bytes:
     """Return the body, in pieces: a declared length is no reason to allocate memory.
 
-    Raises:
-        OSError: the body is too large, too slow or incomplete.
+    Raises OSError if the body is too large, too slow or incomplete.
     """
     content = bytearray()
     while piece := response.read1(_PIECE_BYTES):

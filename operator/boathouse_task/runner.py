@@ -30,13 +30,7 @@ REPORT_S = 5.0
 
 
 class Watch:
-    """Checks of a task.
-
-    Args:
-        task: the task.
-        hidden: values to mask.
-        monotonic: clock of timeouts.
-    """
+    """Checks of a task. The `hidden` values are masked."""
 
     def __init__(self, task: Task, hidden: Sequence[str], *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._task = task

@@ -34,15 +34,10 @@ class _Unavailable(OSError):  # noqa: N818 - a state, not an error of ours
 
 
 class Bucket:
-    """Lists the keys of a bucket.
+    """Lists the keys of the bucket at a URL, with requests that are repeated for `retry_s`.
 
-    Args:
-        url: URL of the bucket: the endpoint and its name.
-        region: region of the endpoint.
-        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if the keys are
-            temporary; without keys requests are not signed.
-        retry_s: how long a request is repeated.
-        sleep: sleeps between requests.
+    The credentials are an environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if the
+    keys are temporary; without keys requests are not signed.
     """
 
     def __init__(
@@ -64,9 +59,7 @@ class Bucket:
     def keys(self, prefix: str, *, is_recursive: bool = True) -> Iterator[tuple[str, int]]:
         """Yield the keys that begin with `prefix`, and the sizes of their objects.
 
-        Args:
-            prefix: start of the keys.
-            is_recursive: whether keys with another slash after the prefix are among them.
+        Without `is_recursive`, keys with another slash after the prefix are left out.
 
         Raises:
             PermissionError: the request was refused.
@@ -125,8 +118,7 @@ class Bucket:
 def _page(body: bytes) -> tuple[list[tuple[str, int]], str | None]:
     """Return a page's keys and sizes, and the token of the next page; None if it is the last.
 
-    Raises:
-        OSError: it is no list of keys.
+    Raises OSError if it is no list of keys.
     """
     if b"<!" in body:
         raise OSError("the list of the store has a document type")

@@ -15,9 +15,9 @@ from boathouse_task import commit_task, compression, contract, locations, object
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
-from boathouse_task.locations import Location
+from boathouse_task.locations import Location, StoredObject
 from boathouse_task.mapoutput import Prefixer
-from boathouse_task.storage import Storage, StoredObject
+from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _RACERS = 8
@@ -29,8 +29,8 @@ MOST_SPLITS = 50_000
 def run(task: Task) -> TaskResult:
     """Check the job and post its plan.
 
-    Raises:
-        TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, the storage's reasons.
+    Raises TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, or the storage's
+    reasons.
     """
     spec = task.spec
     with task.phase("list"):
@@ -45,7 +45,8 @@ def run(task: Task) -> TaskResult:
     if spec.step == 0:
         with task.phase("race"):
             race(task)
-            own(task)
+            ownership.acquire(task)  # a job that then fails leaves its mark to another attempt, and to the next job
+            check_output(task)  # a former owner may have promoted parts since
     digest = contract.plan_digest(plan)
     with task.phase("post"):
         if task.client is None:
@@ -66,24 +67,10 @@ def check_output(task: Task) -> None:
     raise TaskError(Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it")
 
 
-def own(task: Task) -> None:
-    """Make the job the output's owner. Check the output again, because a former owner may have promoted parts since.
-
-    A job that then fails leaves its mark: another attempt of this setup may continue, and the next job can take over
-    from an ended one.
-
-    Raises:
-        TaskError: OutputExists, ProgressUnavailable, the storage's reasons.
-    """
-    ownership.acquire(task)
-    check_output(task)
-
-
 def make_plan(task: Task) -> Plan:
     """List the input and split it. Small files share a split if the job is configured so, and between steps.
 
-    Raises:
-        TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
+    Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
     """
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
@@ -103,10 +90,7 @@ def make_plan(task: Task) -> Plan:
 def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
     """Yield splits of some lines each, for which the files are read. A compressed file is one split, or none if empty.
 
-    If all files are empty, the first is a split, so that there is one.
-
-    Raises:
-        TaskError: PlanTooLarge.
+    If all files are empty, the first is a split, so that there is one. Raises TaskError: PlanTooLarge.
     """
     form, number = task.spec.input_format, 0
     for file in inputs:
@@ -133,8 +117,7 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
 def _inputs(task: Task) -> list[InputFile]:
     """Return all inputs in the order they were given, the files of each by name.
 
-    Raises:
-        TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
+    Raises TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
     """
     inputs: list[InputFile] = []
     for url in task.spec.input_urls:
@@ -225,10 +208,8 @@ def _parents(path: str) -> Iterator[str]:
 def race(task: Task) -> None:
     """Check exclusive creation: of several concurrent creators of one object exactly one must win.
 
-    A race without a winner is inconclusive: the winner's response was lost, and its repeated request failed.
-
-    Raises:
-        TaskError: StoreNotExclusive, or StorageError after too many inconclusive races.
+    A race without a winner is inconclusive: the winner's response was lost, and its repeated request failed. Raises
+    TaskError: StoreNotExclusive, or StorageError after too many inconclusive races.
     """
     location = task.layout.step.child("_race")
     for _ in range(_RACES):

@@ -51,10 +51,9 @@ class Run:
 
 
 class SortTool:
-    """Runs GNU sort.
+    """Runs GNU sort. It raises TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
 
     Args:
-        processes: the task's children.
         counters: count the spills.
         folder: folder of the spills.
         key_options: options of `sort` for `by_key`.
@@ -62,9 +61,6 @@ class SortTool:
     Attributes:
         by_key: whether processes that start from now on compare keys first.
         spill_s: time that it took to write spills, and to wait for what a merge reads of them.
-
-    Raises:
-        TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
     """
 
     def __init__(

@@ -40,17 +40,9 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 def block_hosts(
     address: str, path: str, size_bytes: int, *, user: str, monotonic: Callable[[], float] = time.monotonic
 ) -> Sequence[Block]:
-    """Return the blocks of a file.
+    """Return the blocks of a file, from WebHDFS at HOST:PORT.
 
-    Args:
-        address: HOST:PORT of WebHDFS.
-        path: the file, without slashes at its ends.
-        size_bytes: size of the file.
-        user: Hadoop's name of the user.
-        monotonic: clock of timeouts.
-
-    Raises:
-        RestError: there is no such answer.
+    Raises RestError if there is no such answer.
     """
     name_node = Rest(
         f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic

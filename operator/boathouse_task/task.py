@@ -25,14 +25,7 @@ _SETUP_RETRY_S = 30
 
 
 class Task:
-    """A running attempt.
-
-    Args:
-        spec: its parameters.
-        environment: its paths, memory and identity.
-        processes: its child processes.
-        clock: returns epoch seconds, for the timings.
-    """
+    """A running attempt. `clock` returns epoch seconds, for the timings."""
 
     def __init__(
         self, spec: TaskSpec, environment: Environment, processes: Processes, clock: Callable[[], float] = time.time

@@ -41,12 +41,7 @@ from boathouse_task.rest import RestError, clip
 
 
 class AgentClient:
-    """Sends the reports of one agent.
-
-    Args:
-        endpoint: the endpoint, for the MRCluster.
-        environment: the pod's name.
-    """
+    """Sends the reports of one agent to the endpoint of its MRCluster."""
 
     def __init__(self, endpoint: Endpoint, environment: Environment) -> None:
         self._endpoint = endpoint
@@ -87,12 +82,7 @@ class _Sent:
 
 
 class Refresher:
-    """Requests refreshes of the daemons.
-
-    Args:
-        files: for the requests.
-        clock: monotonic seconds.
-    """
+    """Requests refreshes of the daemons. `clock` returns monotonic seconds."""
 
     def __init__(self, files: HostFiles, clock: Callable[[], float]) -> None:
         self._files = files
@@ -107,13 +97,9 @@ class Refresher:
         return "; ".join(self._errors.values())
 
     def update(self, wanted: Mapping[Request, Wanted]) -> bool:
-        """Take results of requests and request what is missing.
+        """Take results of requests and request what is missing; return whether the daemons have read what they should.
 
-        Returns:
-            Whether each of these daemons has read what it should have.
-
-        Raises:
-            OSError: the files of the requests cannot be read or written.
+        Raises OSError if the files of the requests cannot be read or written.
         """
         for kind, state in wanted.items():
             self._take_result(kind)
@@ -174,13 +160,9 @@ class Agent:
     """Agent of one cluster.
 
     Args:
-        spec: the agent's parameters.
-        name_node: the cluster's NameNode.
         resource_manager: None if the cluster has no compute.
-        client: sends the reports.
         resolve: returns the addresses of a domain name, none if it has none.
         canary: returns whether the ports for the test of the network listen.
-        monotonic: clock of intervals.
     """
 
     def __init__(

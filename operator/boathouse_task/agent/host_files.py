@@ -72,8 +72,7 @@ def read(path: Path, most_bytes: int) -> bytes:
 def replace(path: Path, content: bytes) -> None:
     """Write a file so that it has its old or its new content after a crash at any time.
 
-    Raises:
-        OSError: the folder cannot be written, or a container interferes.
+    Raises OSError if the folder cannot be written, or a container interferes.
     """
     temporary = path.with_name(f"{path.name}.new")
     temporary.unlink(missing_ok=True)
@@ -114,11 +113,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class HostFiles:
-    """Files of an agent.
-
-    Args:
-        spec: folders of the files, domain of the hosts.
-    """
+    """Files of an agent."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self._folder = Path(spec.files_path)
@@ -166,11 +161,7 @@ class HostFiles:
         return f'<?xml version="1.0"?>\n<hosts>\n{hosts}</hosts>\n'
 
     def request(self, kind: Request) -> int:
-        """Request a command of the container `refresh`; return the request's number.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
+        """Request a command of the container `refresh`; return the request's number. Raises OSError if that fails."""
         path = self._shared / f"{kind.value}.want"
         number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
         AGENT.hit("before-refresh-request")

@@ -31,12 +31,7 @@ class DataNode:
 
 
 class NameNode:
-    """Asks a NameNode.
-
-    Args:
-        rest: connection to its HTTP port.
-        domain: domain of the cluster's nodes. DataNodes of other domains are left out.
-    """
+    """Asks a NameNode at its HTTP port. DataNodes outside the domain of the cluster's nodes are left out."""
 
     def __init__(self, rest: Rest, domain: str) -> None:
         self._rest = rest
@@ -45,8 +40,7 @@ class NameNode:
     def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:
         """Return the figures of HDFS and the state of each host with a DataNode.
 
-        Raises:
-            RestError: the NameNode does not respond, or has not loaded its namespace yet.
+        Raises RestError if the NameNode does not respond, or has not loaded its namespace yet.
         """
         infos = self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")
         if not infos or not infos[0].cluster_id:
@@ -75,8 +69,7 @@ class NameNode:
     def make_folders(self, permissions: Mapping[str, str]) -> None:
         """Make folders that do not exist yet, with octal permissions. Folders that exist keep theirs.
 
-        Raises:
-            RestError: the NameNode does not respond, or is in safe mode.
+        Raises RestError if the NameNode does not respond, or is in safe mode.
         """
         for path, permission in permissions.items():
             query = urlencode({"op": "MKDIRS", "permission": permission, "user.name": USER})

@@ -26,11 +26,7 @@ from boathouse_task.rest import Rest
 
 
 class Canary:
-    """Accepts connections and closes them at once.
-
-    Args:
-        port: the port, on all addresses; 0: any.
-    """
+    """Accepts connections on a port of all addresses (0: any port) and closes them at once."""
 
     def __init__(self, port: int) -> None:
         dual = socket.has_dualstack_ipv6()
@@ -89,12 +85,7 @@ def run_pod(order: str, environment: Environment) -> None:
 
 
 def build(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:
-    """Return the agent of a pod.
-
-    Args:
-        spec: its parameters.
-        environment: of the pod.
-        canary: returns whether the ports for the test of the network listen.
+    """Return the agent of a pod. `canary` returns whether the ports for the test of the network listen.
 
     Raises:
         TaskError: InternalError: the progress URL is not one.

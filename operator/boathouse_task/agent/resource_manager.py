@@ -78,8 +78,7 @@ class MapReduce:
     def _details(self, application: ApplicationFigures) -> ApplicationFigures:
         """Return an ended application with progress and counters.
 
-        Raises:
-            RestError: the JobHistoryServer does not respond, or does not know the job.
+        Raises RestError if the JobHistoryServer does not respond, or does not know the job.
         """
         path = f"{_HISTORY}/{application.id.replace('application', 'job')}"
         job = self._history.get(path, _Job, "job")
@@ -146,14 +145,7 @@ class NodeManager:
 
 
 class ResourceManager:
-    """Asks a ResourceManager.
-
-    Args:
-        rest: connection to its web port.
-        map_reduce: knows progress and counters of MapReduce applications.
-        spec: domain and port of the cluster's NodeManagers. Those of other domains are left out.
-        clock: epoch seconds.
-    """
+    """Asks a ResourceManager at its web port. NodeManagers of other domains than the spec's are left out."""
 
     def __init__(
         self, rest: Rest, map_reduce: MapReduce, spec: AgentSpec, *, clock: Callable[[], float] = time.time
@@ -167,11 +159,8 @@ class ResourceManager:
     def state(self, leaving: Mapping[str, str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
         """Return the figures of YARN and the state of each host with a NodeManager.
 
-        Args:
-            leaving: hosts whose state is wanted even if their NodeManager has ended, with the names of these.
-
-        Raises:
-            RestError: the ResourceManager does not respond.
+        The state of hosts in `leaving` is wanted even if their NodeManager has ended, by its name. Raises RestError if
+        the ResourceManager does not respond.
         """
         info = self._rest.get(f"{_CLUSTER}/info", _ClusterInfo, "clusterInfo")
         metrics = self._rest.get(f"{_CLUSTER}/metrics", _ClusterMetrics, "clusterMetrics")
@@ -192,14 +181,9 @@ class ResourceManager:
         return figures, nodes | ended
 
     def applications(self, tag: str, has_time: Callable[[], bool]) -> list[ApplicationFigures]:
-        """Return the applications with a tag: first those that run, then the newest.
+        """Return the applications with a tag: first those that run, then the newest, with details while there is time.
 
-        Args:
-            tag: the tag.
-            has_time: whether there is time for the details of another application.
-
-        Raises:
-            RestError: the ResourceManager does not respond.
+        Raises RestError if the ResourceManager does not respond.
         """
         path = f"{_CLUSTER}/apps?applicationTags={quote(tag)}&deSelects={_LEFT_OUT}"
         applications = self._rest.get(path, list[_Application], "apps", "app")
@@ -221,11 +205,7 @@ class ResourceManager:
         return {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
 
     def _ended(self, name: str) -> NodeManager | None:
-        """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it.
-
-        Raises:
-            RestError: the ResourceManager does not respond.
-        """
+        """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it."""
         try:
             return _node_manager(self._rest.get(f"{_CLUSTER}/nodes/{name}:{self._port}", _Node, "node"), name)
         except RestError as error:
