@@ -33,11 +33,7 @@ _ORDERS = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the console script."""
-    parser = argparse.ArgumentParser(prog="boathouse-task", description=__doc__)
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    commands.add_parser("agent", help="run the agent of a Hadoop cluster, in the pod of its master")
-    commands.add_parser("client")
-    local.add_to(commands)
+    parser = _parser()
     options = parser.parse_args(arguments)
     if options.command == "local":
         return local.run(options)
@@ -127,6 +123,15 @@ def _finish(result: TaskResult, surroundings: Environment) -> int:
         else f"{result.reason}: {result.message}"
     )
     return runner.exit_status(result)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="boathouse-task", description=__doc__)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+    commands.add_parser("agent", help="run the agent of a Hadoop cluster, in the pod of its master")
+    commands.add_parser("client")
+    local.add_to(commands)
+    return parser
 
 
 if __name__ == "__main__":

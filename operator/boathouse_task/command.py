@@ -208,8 +208,7 @@ class CommandRunner:
         if not argv or not argv[0]:
             raise TaskError(Reason.COMMAND_NOT_FOUND, "the command is empty")
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
-        name = str(self._folder / argv[0]) if "/" in argv[0] else argv[0]
-        program = shutil.which(name, path=path)
+        program = shutil.which(str(self._folder / argv[0]) if "/" in argv[0] else argv[0], path=path)
         if program is None:
             raise TaskError(
                 Reason.COMMAND_NOT_FOUND,

@@ -235,12 +235,12 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     text = str(error)
     hint = next((_HINTS[word] for word in _HINTS if word in text), "HDFS refuses it")
     is_full = any(word in text for word in _FULL)
-    if isinstance(error, PermissionError):
-        reason = Reason.ACCESS_DENIED
-    else:
-        reason = Reason.OUT_OF_DISK if is_full else Reason.STORAGE_ERROR
-    is_users = any(word in text for word in _FINAL)
-    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=is_users)
+    reason = Reason.OUT_OF_DISK if is_full else Reason.STORAGE_ERROR
+    return TaskError(
+        Reason.ACCESS_DENIED if isinstance(error, PermissionError) else reason,
+        f"cannot {action} {url}: {hint} ({text})",
+        user_error=any(word in text for word in _FINAL),
+    )
 
 
 def user(variables: Mapping[str, str]) -> str:

@@ -50,18 +50,13 @@ class CpuLimit:
 @contextlib.contextmanager
 def cpu_limit(cgroup: Path) -> Iterator[CpuLimit | None]:
     """Open the container's CPU limit below /sys/fs/cgroup; None if it cannot show that the task is suspended."""
-    paths = next((paths for paths in _cpu_files(cgroup) if all(path.exists() for path in paths)), ())
+    versions = [cgroup / "cpu.max"], [cgroup / "cpu" / name for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")]
+    paths = next((paths for paths in versions if all(path.exists() for path in paths)), [])
     with contextlib.ExitStack() as stack:
         limit = CpuLimit([])
         with contextlib.suppress(OSError):
             limit = CpuLimit([stack.enter_context(path.open("rb", buffering=0)).fileno() for path in paths])
         yield limit if limit.can_suspend() else None
-
-
-def _cpu_files(cgroup: Path) -> Iterator[list[Path]]:
-    """Yield the files with quota and period: of cgroup v2, of v1."""
-    yield [cgroup / "cpu.max"]
-    yield [cgroup / "cpu" / name for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")]
 
 
 class Ended(enum.StrEnum):

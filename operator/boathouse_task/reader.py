@@ -83,12 +83,9 @@ def shows_position(form: InputFormat) -> bool:
 
 def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the bytes without a byte order mark at their start."""
-    source = iter(chunks)
-    start = b""
-    for chunk in source:
+    source, start = iter(chunks), b""
+    while len(start) < len(BYTE_ORDER_MARK) and (chunk := next(source, None)) is not None:
         start += chunk
-        if len(start) >= len(BYTE_ORDER_MARK):
-            break
     start = start.removeprefix(BYTE_ORDER_MARK)
     if start:
         yield start

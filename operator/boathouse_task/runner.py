@@ -161,10 +161,9 @@ def encode(result: TaskResult) -> bytes:
         over = len(encoded) - limit_bytes
         result = msgspec.structs.replace(result, stderr_tail=result.stderr_tail[max(1, over // 2) :])
         encoded = msgspec.json.encode(result)
-    names = [(group, name) for group, values in result.counters.items() for name in values]
-    names.sort(key=lambda counter: counter[0] in _KEPT_LONGEST)
+    names = ((group, name) for group, values in result.counters.items() for name in values)
     kept = {group: dict(values) for group, values in result.counters.items()}
-    for dropped, (group, name) in enumerate(names, 1):
+    for dropped, (group, name) in enumerate(sorted(names, key=lambda counter: counter[0] in _KEPT_LONGEST), 1):
         if len(encoded) <= limit_bytes:
             break
         del kept[group][name]

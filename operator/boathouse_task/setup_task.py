@@ -179,17 +179,15 @@ def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
 
 
 def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
-    listed: set[str] = set()
+    found: dict[str, StoredObject] = {}
     for pattern in locations.expand_braces(location.path):
         if not locations.is_glob(pattern):
             candidates = list_input(storage, location.at(pattern))
         else:
             below = storage.listing(location.at(locations.glob_base(pattern)))
             candidates = (file for file in _without_markers(below) if locations.matches(pattern, file.location.path))
-        for file in candidates:
-            if file.location.path not in listed:
-                listed.add(file.location.path)
-                yield file
+        found |= {file.location.path: file for file in candidates}
+    yield from found.values()
 
 
 def _without_markers(files: Iterator[StoredObject]) -> Iterator[StoredObject]:

@@ -57,9 +57,7 @@ class Task:
         self.timings: list[Timing] = []
         self.phase_name = "start"
         self.fraction = 0.0
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.maps_done = 0
+        self.bytes_in = self.bytes_out = self.maps_done = 0
         if spec.task_type in (TaskType.MAP, TaskType.REDUCE):
             self.counters.add(counters.SPILLED_RECORDS, 0)  # shown also if nothing was spilled
         self._clock = clock

@@ -134,13 +134,13 @@ class HostFiles:
 
     def write(self, stored: Stored) -> None:
         """Store orders and derive the exclude files. Raises OSError if the volume cannot be written."""
-        self._write(_ORDERS, msgspec.json.encode(stored))
+        self._write(self._folder / _ORDERS, msgspec.json.encode(stored))
         self.derive(stored)
 
     def derive(self, stored: Stored) -> None:
         """Write the exclude files of stored orders. Raises OSError if the volume cannot be written."""
-        self._write(HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
-        self._write(YARN_EXCLUDE, self.yarn_exclude(stored).encode())
+        self._write(self._folder / HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
+        self._write(self._folder / YARN_EXCLUDE, self.yarn_exclude(stored).encode())
 
     def names(self, stored: Stored) -> dict[str, str]:
         """Return the names of the nodes that leave, by host. Daemons compare them with the names of their nodes."""
@@ -162,31 +162,25 @@ class HostFiles:
 
     def request(self, kind: Request) -> int:
         """Request a command of the container `refresh`; return the request's number. Raises OSError if that fails."""
-        path = self._shared / f"{kind.value}.want"
-        number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
-        AGENT.hit("before-refresh-request")
-        replace(path, f"{number}\n".encode())
-        AGENT.hit("after-refresh-request")
+        path, done = self._shared / f"{kind.value}.want", self._shared / f"{kind.value}.done"
+        number = max([0, *self._numbers(path)[:1], *self._numbers(done)[:1]]) + 1
+        self._write(path, f"{number}\n".encode(), "refresh-request")
         return number
 
     def done(self, kind: Request) -> Done | None:
         """Return the last request that was carried out, or None. Raises OSError if the folder cannot be read."""
-        words = self._words(self._shared / f"{kind.value}.done")
-        return Done(int(words[0]), int(words[1])) if len(words) == _DONE_WORDS else None
+        numbers = self._numbers(self._shared / f"{kind.value}.done")
+        return Done(*numbers) if len(numbers) == _DONE_WORDS else None
 
-    def _write(self, name: str, content: bytes) -> None:
-        AGENT.hit("before-file")
-        replace(self._folder / name, content)
-        AGENT.hit("after-file")
+    def _write(self, path: Path, content: bytes, failpoint: str = "file") -> None:
+        AGENT.hit(f"before-{failpoint}")
+        replace(path, content)
+        AGENT.hit(f"after-{failpoint}")
 
-    def _number(self, path: Path) -> int:
-        words = self._words(path)
-        return int(words[0]) if words else 0
-
-    def _words(self, path: Path) -> list[str]:
+    def _numbers(self, path: Path) -> list[int]:
         """Return the decimal numbers in a file, none if there is no such file or it has something else."""
         words = (self._read(path, _MOST_WORDS_BYTES) or b"").decode("ascii", "replace").split()
-        return words if all(word.isascii() and word.isdecimal() for word in words) else []
+        return [int(word) for word in words] if all(word.isascii() and word.isdecimal() for word in words) else []
 
     def _read(self, path: Path, most_bytes: int) -> bytes | None:
         """Return the content of a file, or None if there is none that the agent can have written."""
