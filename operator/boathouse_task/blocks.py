@@ -7,16 +7,15 @@ Lengths have four bytes, the highest first (`BlockCompressorStream` of Hadoop). 
 import struct
 import sys
 from collections.abc import Callable
-from typing import Final
 
 import cramjam
 
-_LENGTH: Final = struct.Struct(">I")
-_CHUNK_BYTES: Final = 256 * 1024
+_LENGTH = struct.Struct(">I")
+_CHUNK_BYTES = 256 * 1024
 """Content of a chunk that is written: Hadoop's buffer (`io.compression.codec.snappy.buffersize`)."""
-_MOST_CHUNK_BYTES: Final = 64 * 1024 * 1024
+_MOST_CHUNK_BYTES = 64 * 1024 * 1024
 """Maximum of a chunk that is read, packed or not: damaged lengths must not take the memory of the task."""
-_LZ4_EXPANSION: Final = 256
+_LZ4_EXPANSION = 256
 """More than LZ4 makes of a byte: 255."""
 
 
@@ -32,7 +31,7 @@ def _unpack_lz4(chunk: bytes, most_bytes: int) -> bytes:
     return bytes(content[:length])
 
 
-_UNPACK: Final[dict[str, Callable[[bytes, int], bytes]]] = {"snappy": _unpack_snappy, "lz4": _unpack_lz4}
+_UNPACK: dict[str, Callable[[bytes, int], bytes]] = {"snappy": _unpack_snappy, "lz4": _unpack_lz4}
 
 
 class Decompressor:

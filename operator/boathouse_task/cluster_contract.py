@@ -13,40 +13,40 @@ leave to submit.
 
 import enum
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 from msgspec.structs import replace
 
 from boathouse_task.contract import FileSource, HdfsAddress, S3Config
 
-AGENT_ENV: Final = "BOATHOUSE_AGENT"
+AGENT_ENV = "BOATHOUSE_AGENT"
 """Variable with the JSON of `AgentSpec`."""
-REPORT_MAX_BYTES: Final = 65_536
+REPORT_MAX_BYTES = 65_536
 """The progress endpoint's limit of an `AgentReport`."""
-MOST_NODES: Final = 701
+MOST_NODES = 701
 """500 transient nodes, 200 core nodes and the master."""
-MOST_LEAVING: Final = 64
-MOST_TAGS: Final = 32
-MOST_APPLICATIONS: Final = 8
+MOST_LEAVING = 64
+MOST_TAGS = 32
+MOST_APPLICATIONS = 8
 """Applications of a tag."""
-MOST_KILLS: Final = 16
-MOST_COUNTERS: Final = 64
+MOST_KILLS = 16
+MOST_COUNTERS = 64
 """Counters of an application, in all its groups."""
-MOST_GROUPS: Final = 16
-MOST_VERSION_CHARS: Final = 32
-MOST_SAFE_MODE_CHARS: Final = 200
-LEAST_TAGS: Final = 4
+MOST_GROUPS = 16
+MOST_VERSION_CHARS = 32
+MOST_SAFE_MODE_CHARS = 200
+LEAST_TAGS = 4
 """Tags that a report keeps if it would be too large."""
-DEFAULT_DISTANCE_S: Final = 5.0
+DEFAULT_DISTANCE_S = 5.0
 """Time between two reports."""
-NO_TIMEOUT: Final = -1
+NO_TIMEOUT = -1
 
-HDFS_EXCLUDE: Final = "dfs.exclude"
+HDFS_EXCLUDE = "dfs.exclude"
 """File in `AgentSpec.files_path`: the nodes that leave HDFS, a host name a line (dfs.hosts.exclude)."""
-YARN_EXCLUDE: Final = "yarn.exclude.xml"
+YARN_EXCLUDE = "yarn.exclude.xml"
 """File in `AgentSpec.files_path`: the nodes that leave YARN, with timeouts (YARN's nodes.exclude-path)."""
-TRANSIENT_LABEL: Final = "transient"
+TRANSIENT_LABEL = "transient"
 """YARN's node label of transient nodes, not exclusive. YARN does not start unlabelled ApplicationMasters on them."""
 
 
@@ -317,19 +317,19 @@ def _reductions(report: AgentReport) -> Iterator[AgentReport]:
     yield replace(report, nodes=busy, idle_nodes=len(report.nodes) - len(busy))
 
 
-CLIENT_ENV: Final = "BOATHOUSE_CLIENT"
+CLIENT_ENV = "BOATHOUSE_CLIENT"
 """Variable with the JSON of `ClientSpec`."""
-CONF_PATH: Final = "/etc/hadoop"
+CONF_PATH = "/etc/hadoop"
 """Mount path of the cluster's settings."""
-CONF_FOLDER: Final = "conf"
+CONF_FOLDER = "conf"
 """Folder in the work folder with the cluster's settings and those of the job."""
-FILES_FOLDER: Final = "run"
+FILES_FOLDER = "run"
 """Folder in the work folder with the job's files and the scripts of its commands."""
-GO_FILE: Final = "go"
+GO_FILE = "go"
 """File in the work folder: the client has leave to submit."""
-STOP_FILE: Final = "stop"
+STOP_FILE = "stop"
 """File in the work folder with a `TaskResult`: the client must end without a submission."""
-SITES: Final = ("core-site.xml", "hdfs-site.xml", "mapred-site.xml", "yarn-site.xml")
+SITES = ("core-site.xml", "hdfs-site.xml", "mapred-site.xml", "yarn-site.xml")
 """Files of the cluster's settings. Hadoop reads them in an order of its own, and the last value wins."""
 
 

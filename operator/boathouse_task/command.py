@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, NamedTuple
 
 from boathouse_task import lines
 from boathouse_task.contract import Reason
@@ -24,13 +24,13 @@ from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group
 
 PREFIX = b"reporter:"
-_COUNTER: Final = "reporter:counter:"
-_STATUS: Final = "reporter:status:"
-_WORDS: Final = 3
+_COUNTER = "reporter:counter:"
+_STATUS = "reporter:status:"
+_WORDS = 3
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024
 """Maximum length of a reporter line."""
-MAX_WARNINGS: Final = 20
+MAX_WARNINGS = 20
 """Maximum warnings about invalid counter lines; further ones are forwarded without a warning."""
 
 

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -26,14 +25,14 @@ from boathouse_task.errors import TaskError
 from boathouse_task.progress import Endpoint, Unavailable, retried
 from boathouse_task.storage import Storage
 
-LEAVE_PATIENCE_S: Final = 600.0
+LEAVE_PATIENCE_S = 600.0
 """How long the client asks for leave before it gives up and another attempt starts."""
-_TIMEOUT_S: Final = 10.0
-_FINAL: Final = frozenset({200, 403, 409})
+_TIMEOUT_S = 10.0
+_FINAL = frozenset({200, 403, 409})
 """Statuses of refusals, and of an unexpected response."""
-_SCRIPT_MODE: Final = 0o755
-_SITE_MODE: Final = 0o600
-_REDACTED: Final = "mapreduce.job.redacted-properties"
+_SCRIPT_MODE = 0o755
+_SITE_MODE = 0o600
+_REDACTED = "mapreduce.job.redacted-properties"
 """Setting with the names of those that the pages and the history of a job do not show."""
 
 

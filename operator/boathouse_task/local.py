@@ -12,7 +12,7 @@ import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -317,7 +317,7 @@ def _number(flag: str, text: str, kind: Callable[[str], int] = _count) -> _Optio
     return _option(flag, f"{text} (default: 1)", type=kind, metavar="N", default=1)
 
 
-_OPTIONS: Final[Mapping[str, Sequence[_Option]]] = {
+_OPTIONS: Mapping[str, Sequence[_Option]] = {
     "commands": [
         _option("--mapper", "command that reads lines and writes KEY<TAB>VALUE lines", required=True),
         _option("--combiner", "command that reads and writes sorted KEY<TAB>VALUE lines inside the map task"),

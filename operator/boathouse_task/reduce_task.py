@@ -133,20 +133,16 @@ class Shuffle:
         if size_bytes > self._budget_bytes * _SINGLE_SHARE:
             return False
         with self._lock:
-            if self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY:
-                self._spill_memory()
+            is_full = self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY
+            if is_full and self._memory:
+                runs, self._memory = self._memory, []
+                merged = self._task.pause.gated(self._task.sort.merge(runs, self._merge_bytes))
+                self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
+                self._reserved -= sum(run.size_bytes for run in runs)
             if self._reserved + size_bytes > self._budget_bytes:
                 return False  # sections in flight use the rest
             self._reserved += size_bytes
             return True
-
-    def _spill_memory(self) -> None:
-        if not self._memory:
-            return
-        runs, self._memory = self._memory, []
-        merged = self._task.pause.gated(self._task.sort.merge(runs, self._merge_bytes))
-        self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
-        self._reserved -= sum(run.size_bytes for run in runs)
 
 
 _LOOK_S = 1.0

@@ -11,13 +11,13 @@ import re
 import socket
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-MOST: Final = 2**62
-_HOST_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
-_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
+MOST = 2**62
+_HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_NAME = re.compile(r"[a-z0-9.-]{1,253}")
 
 
 def figure(value: float) -> int:
@@ -40,10 +40,10 @@ def host_of(name: str, domain: str) -> str | None:
     return host if is_ours and _HOST_NAME.fullmatch(host) else None
 
 
-MOST_BYTES: Final = 4 * 1024 * 1024
-TIMEOUT_S: Final = 3.0
-_PIECE_BYTES: Final = 65_536
-_OK: Final = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
+MOST_BYTES = 4 * 1024 * 1024
+TIMEOUT_S = 3.0
+_PIECE_BYTES = 65_536
+_OK = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
 T = TypeVar("T")
 
 

@@ -12,7 +12,6 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Final
 
 import msgspec
 
@@ -67,7 +66,7 @@ class Watch:
 _MESSAGE_CHARS = 800
 _TAIL_CHARS = 1500
 _STOP_GRACE_S = 2.0
-RUNS: Final[Mapping[TaskType, Callable[[Task], TaskResult]]] = {
+RUNS: Mapping[TaskType, Callable[[Task], TaskResult]] = {
     TaskType.SETUP: setup_task.run,
     TaskType.MAP: map_task.run,
     TaskType.REDUCE: reduce_task.run,

@@ -12,7 +12,6 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote_plus, urlsplit
 from xml.etree import ElementTree as ET
@@ -22,9 +21,9 @@ _MOST_BYTES = 32 * 1024 * 1024
 """Maximum of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners."""
 _MOST_ERROR_BYTES = 64 * 1024
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0
-_NO_CONTENT: Final = hashlib.sha256(b"").hexdigest()
-_SIGNED_HEADERS: Final = "host;x-amz-content-sha256;x-amz-date"
-_TOKEN: Final = "x-amz-security-token"  # noqa: S105 - its header
+_NO_CONTENT = hashlib.sha256(b"").hexdigest()
+_SIGNED_HEADERS = "host;x-amz-content-sha256;x-amz-date"
+_TOKEN = "x-amz-security-token"  # noqa: S105 - its header
 _AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 """Refusals besides errors of the server that a repeated request may not get."""
 

@@ -163,13 +163,13 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
 
 def _located(plan: Plan, blocks: dict[str, Sequence[Block]]) -> Plan:
     in_order = {url: sorted(file_blocks, key=_offset) for url, file_blocks in blocks.items()}
-    sets: dict[tuple[str, ...], int] = {}
-    splits = []
-    for split in plan.splits:
-        hosts = _hosts(split, in_order.get(split.url, ()))
-        which = sets.setdefault(hosts, len(sets)) if hosts else -1
-        splits.append(msgspec.structs.replace(split, locations=which) if hosts else split)
-    return msgspec.structs.replace(plan, splits=splits, location_sets=[list(hosts) for hosts in sets])
+    hosts = [_hosts(split, in_order.get(split.url, ())) for split in plan.splits]
+    sets = {names: number for number, names in enumerate(dict.fromkeys(filter(None, hosts)))}
+    splits = [
+        msgspec.structs.replace(split, locations=sets.get(names, -1))
+        for split, names in zip(plan.splits, hosts, strict=True)
+    ]
+    return msgspec.structs.replace(plan, splits=splits, location_sets=[list(names) for names in sets])
 
 
 def _hosts(split: Split, blocks: Sequence[Block]) -> tuple[str, ...]:

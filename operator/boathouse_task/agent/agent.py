@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
 from msgspec.structs import replace
@@ -52,11 +52,11 @@ class AgentClient:
         return self._endpoint.ask(AgentOrders, "POST", self._path, encode_report(report))
 
 
-DISTANCE_S: Final = 5.0
+DISTANCE_S = 5.0
 """Minimum time between requests of one kind: each starts a JVM."""
-RETRY_S: Final = 30.0
+RETRY_S = 30.0
 """Time after which a request that failed is sent again."""
-PATIENCE_S: Final = 180.0
+PATIENCE_S = 180.0
 """Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
 
 
@@ -136,7 +136,7 @@ class Refresher:
         self._sent[kind] = _Sent(wanted=wanted, number=self._files.request(kind), sent_s=now_s)
 
 
-FOLDERS: Final[Mapping[str, str]] = {
+FOLDERS: Mapping[str, str] = {
     "/tmp": "1777",  # noqa: S108 - in HDFS
     "/tmp/hadoop-yarn": "755",  # noqa: S108
     "/tmp/hadoop-yarn/staging": "1777",  # noqa: S108
@@ -148,11 +148,11 @@ FOLDERS: Final[Mapping[str, str]] = {
     "/user/hadoop": "755",
 }
 """Folders that YARN and MapReduce need in HDFS, with their permissions."""
-QUERY_BUDGET_S: Final = 10.0
+QUERY_BUDGET_S = 10.0
 """Time in a round after which the agent asks for no further tag and no further details."""
-_LEAST_DISTANCE_S: Final = 2.0
-_LONGEST_DISTANCE_S: Final = 60.0
-_ERROR_CHARS: Final = 300
+_LEAST_DISTANCE_S = 2.0
+_LONGEST_DISTANCE_S = 60.0
+_ERROR_CHARS = 300
 T = TypeVar("T")
 
 

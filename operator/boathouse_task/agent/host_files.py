@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 
@@ -30,12 +30,12 @@ from boathouse_task.cluster_contract import (
 from boathouse_task.failpoints import Failpoints
 from boathouse_task.rest import clip
 
-AGENT: Final = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
+AGENT = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
 
 
-_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_SPECIAL: Final = frozenset({errno.ELOOP, errno.ENXIO})
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO})
 """What opening a symbolic link or a socket fails with."""
 
 
@@ -88,11 +88,11 @@ def replace(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-MOST_ORDERS_BYTES: Final = 65_536
-_ORDERS: Final = "orders.json"
-_MOST_WORDS_BYTES: Final = 64
-_DONE_WORDS: Final = 2
-_MESSAGE_CHARS: Final = 300
+MOST_ORDERS_BYTES = 65_536
+_ORDERS = "orders.json"
+_MOST_WORDS_BYTES = 64
+_DONE_WORDS = 2
+_MESSAGE_CHARS = 300
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -10,11 +9,11 @@ import msgspec
 from boathouse_task.cluster_contract import MOST_SAFE_MODE_CHARS, MOST_VERSION_CHARS, DfsState, HdfsFigures
 from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
-USER: Final = "hadoop"
-STALE_S: Final = 30
+USER = "hadoop"
+STALE_S = 30
 """dfs.namenode.stale.datanode.interval."""
-_SAFE_MODE_ON: Final = "Safe mode is ON. "
-_JMX: Final = "/jmx?qry=Hadoop:service=NameNode,name="
+_SAFE_MODE_ON = "Safe mode is ON. "
+_JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

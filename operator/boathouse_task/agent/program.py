@@ -10,7 +10,6 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
@@ -58,7 +57,7 @@ class Canary:
                 self._server.accept()[0].close()
 
 
-_SMALL_BYTES: Final = 1024 * 1024
+_SMALL_BYTES = 1024 * 1024
 """Limit of responses about one job."""
 
 

@@ -8,7 +8,6 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import quote
 
 import msgspec
@@ -26,12 +25,12 @@ from boathouse_task.cluster_contract import (
 from boathouse_task.contract import clamp
 from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
-MOST_KEPT: Final = 512
+MOST_KEPT = 512
 """Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""
-PAUSE_S: Final = 5.0
+PAUSE_S = 5.0
 """Time after a timeout of the JobHistoryServer in which it is not asked: one that hangs would delay each report."""
-_HISTORY: Final = "/ws/v1/history/mapreduce/jobs"
-_NAME_CHARS: Final = 128
+_HISTORY = "/ws/v1/history/mapreduce/jobs"
+_NAME_CHARS = 128
 
 
 class MapReduce:
@@ -124,13 +123,13 @@ class _Group(msgspec.Struct, rename="camel"):
     counter: list[_Counter] = []
 
 
-_NOT_FOUND: Final = 404
-_CLUSTER: Final = "/ws/v1/cluster"
-_ACTIVE: Final = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
+_NOT_FOUND = 404
+_CLUSTER = "/ws/v1/cluster"
+_ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
 """Other states are asked for by name: YARN may list every node that ever left."""
-_LEFT_OUT: Final = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
-_APPLICATION_ID: Final = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
-_WORD: Final = re.compile(r"[A-Z_]{1,24}")
+_LEFT_OUT = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
+_APPLICATION_ID = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
+_WORD = re.compile(r"[A-Z_]{1,24}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
