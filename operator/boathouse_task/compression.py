@@ -90,9 +90,10 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
     Raises TaskError: CorruptInput.
     """
     stream: _Decompressor | None = None
-    read = 0
-    for chunk in _with_data(chunks, codec, url):
+    read, has_data = 0, codec in _MAY_BE_EMPTY  # a file of another codec has at least one member
+    for chunk in chunks:
         read += len(chunk)
+        has_data = has_data or bool(chunk.lstrip(b"\0"))
         data, pending = chunk, True
         while pending:
             if stream is None:
@@ -110,19 +111,9 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
             pending, data = len(piece) == _OUTPUT_BYTES, b""
             if stream.eof:
                 data, stream, pending = stream.unused_data, None, True
-    if stream is not None and not is_start_of_file:
-        raise _corrupt(url, f"is truncated within its {codec} data, after {read} bytes")
-
-
-def _with_data(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]:
-    """Yield the chunks; at the end, raise an error if they cannot have a member, but should."""
-    read, has_data = 0, codec in _MAY_BE_EMPTY
-    for chunk in chunks:
-        read += len(chunk)
-        has_data = has_data or bool(chunk.lstrip(b"\0"))
-        yield chunk
-    if not has_data:
-        raise _corrupt(url, f"has no {codec} data in its {read} bytes")
+    if not has_data or (stream is not None and not is_start_of_file):
+        what = f"is truncated within its {codec} data, after" if has_data else f"has no {codec} data in its"
+        raise _corrupt(url, f"{what} {read} bytes")
 
 
 def _corrupt(url: str, what: str) -> TaskError:

@@ -124,10 +124,8 @@ def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]
     hashes = _hash_function(partitioner)
 
     def choose(keys: Sequence[bytes]) -> list[int]:
-        partitions: list[int] = []
-        for start in range(0, len(keys), _BATCH):
-            partitions += [(value & _MAX_VALUE) % reduces for value in hashes(keys[start : start + _BATCH])]
-        return partitions
+        batches = (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))
+        return [(value & _MAX_VALUE) % reduces for batch in batches for value in hashes(batch)]
 
     return choose
 

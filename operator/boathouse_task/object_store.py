@@ -267,10 +267,9 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
         problem = locations.problem(url.partition("://")[2].partition("/")[2])
         return unreadable(action, url, problem or "is none that the store's client can represent")
     code = _ERROR_CODE.search(text)
-    cause = next((word for word in _HINTS if word in text), code.group(1) if code else "")
     denied = isinstance(error, _DENIED) or _NO_PERMISSION in text
-    if not cause and denied:
-        cause = "AccessDenied"
+    named = code.group(1) if code else "AccessDenied" if denied else ""
+    cause = next((word for word in _HINTS if word in text), named)
     hint = _HINTS.get(cause) or f"the store answered: {cause or _first_line(text)}"
     reason = (
         Reason.ACCESS_DENIED if denied else Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR

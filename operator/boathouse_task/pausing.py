@@ -156,16 +156,12 @@ class Pause:
             return SuspendRefusal.PHASE_PASSED
         if not can_see_limit:
             return SuspendRefusal.NO_CGROUP
-        if self._close():
-            return None
-        self._open()
-        return SuspendRefusal.BUSY
-
-    def _close(self) -> bool:
-        """Close the gate; return whether no thread works any more."""
         with self._changed:
             self._is_closed = True
-            return self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S)
+            if self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S):
+                return None
+        self._open()
+        return SuspendRefusal.BUSY
 
     def _open(self) -> None:
         with self._changed:

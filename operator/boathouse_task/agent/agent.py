@@ -201,7 +201,9 @@ class Agent:
         began_s = self._monotonic()
         self._rounds += 1
         hdfs, data_nodes = self._try(self._name_node.state) or (None, {})
-        yarn, managers = self._ask_yarn()
+        manager = self._resource_manager
+        ask = partial(manager.state, self._files.names(self._stored)) if manager is not None else lambda: None
+        yarn, managers = self._try(ask) or (None, {})
         self._learn_names(data_nodes, managers)
         self._make_folders(hdfs)
         refreshed = self._refresh(hdfs, yarn)
@@ -228,12 +230,6 @@ class Agent:
         self._take(orders)
         self._refresh(hdfs, yarn)
         return max(_LEAST_DISTANCE_S, min(_LONGEST_DISTANCE_S, orders.next_s))
-
-    def _ask_yarn(self) -> tuple[YarnFigures | None, Mapping[str, NodeManager]]:
-        manager = self._resource_manager
-        if manager is None:
-            return None, {}
-        return self._try(lambda: manager.state(self._files.names(self._stored))) or (None, {})
 
     def _learn_names(self, data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> None:
         """Keep the names that the nodes have registered, and mend the exclude files if they have others.
