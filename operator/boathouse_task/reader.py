@@ -11,8 +11,9 @@ end of a record at or after them (of a CR and LF around the border, after the LF
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent import futures
+from functools import partial
 
 import msgspec
 
@@ -24,25 +25,15 @@ from boathouse_task.storage import Storage
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ANY_END = re.compile(rb"\r\n?|\n")
 
-Ending = Callable[[bytes, int, bool], int]
-"""Returns the position after the first end of a record at or after a position; 0 if the bytes do not show one. The last
-argument tells whether the file ends with the bytes."""
 
+def _after_end(delimiter: bytes, data: bytes, start: int, is_last: bool) -> int:
+    """Return the position after the first end of a record at or after `start`; 0 if the bytes do not show one.
 
-def ending(form: InputFormat) -> Ending:
-    """Return the function that finds the ends of a format's records."""
-    if not form.record_delimiter:
-        return _after_line
-    delimiter = _delimiter(form)
-
-    def after_delimiter(data: bytes, start: int, _is_last: bool) -> int:
+    Without a delimiter, lines end by CR, LF or CRLF. `is_last` tells whether the file ends with the bytes.
+    """
+    if delimiter:
         position = data.find(delimiter, start)
         return position + len(delimiter) if position >= 0 else 0
-
-    return after_delimiter
-
-
-def _after_line(data: bytes, start: int, is_last: bool) -> int:
     newline = data.find(b"\n", start)
     position = data.find(b"\r", start, newline) if newline >= 0 else data.find(b"\r", start)
     if position < 0:
@@ -213,8 +204,8 @@ def _own_records(
 
     Only the file's last record may lack its end.
     """
-    after_end = ending(form)
-    undecided = len(_delimiter(form) or b"\r\n") - 1  # the last bytes that may begin the end of a record
+    after_end = partial(_after_end, _delimiter(form))
+    undecided = len(_delimiter(form) or b"\r\n") - 1  # so many of the last bytes may begin the end of a record
     end = split.offset_bytes + split.length_bytes
     offset, held = split.offset_bytes, b""
     begin = 0 if split.offset_bytes == 0 else None  # position of the first record, once it is known
