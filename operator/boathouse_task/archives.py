@@ -56,8 +56,7 @@ class _Unpacking:
         self._archive = archive
         self._target = target
         self._root = ""
-        self._bytes = 0
-        self._entries = 0
+        self._bytes = self._entries = 0
         self._links: list[Path] = []
 
     def unpack(self, packed: Path) -> None:

@@ -13,7 +13,7 @@ leave to submit.
 
 import enum
 from collections.abc import Iterator
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -305,12 +305,11 @@ def encode_report(report: AgentReport) -> bytes:
 def _reductions(report: AgentReport) -> Iterator[AgentReport]:
     """Yield ever smaller reports. The last tags lose most, so the agent rotates their order."""
     tags = dict(report.tags)
-    for tag in reversed(report.tags):
-        tags[tag] = [replace(application, diagnostics="") for application in tags[tag]]
-        yield replace(report, tags=tags)
-    for tag in reversed(report.tags):
-        tags[tag] = [replace(application, counters={}) for application in tags[tag]]
-        yield replace(report, tags=tags)
+    cleared: dict[str, Any]
+    for cleared in ({"diagnostics": ""}, {"counters": {}}):
+        for tag in reversed(report.tags):
+            tags[tag] = [replace(application, **cleared) for application in tags[tag]]
+            yield replace(report, tags=tags)
     report = replace(report, tags={tag: tags[tag] for tag in list(tags)[:LEAST_TAGS]})
     yield report
     busy = [node for node in report.nodes if not node.is_idle]

@@ -21,7 +21,7 @@ from boathouse_task import lines
 from boathouse_task.contract import Reason
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
-from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group
+from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group, write_all
 
 PREFIX = b"reporter:"
 _COUNTER = "reporter:counter:"
@@ -132,10 +132,8 @@ class StderrPump:
         if not data:
             return
         self._tail = (self._tail + data)[-TAIL_BYTES:]
-        view = memoryview(data)
         with contextlib.suppress(OSError):
-            while view:
-                view = view[os.write(self._passed_on, view) :]
+            write_all(self._passed_on, data)
 
 
 _COMMAND_NOT_FOUND = 127

@@ -39,7 +39,7 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
     try:
         with target.open("wb", buffering=0) as opened:
             for window in storage.read_windows(location, 0, size, window_bytes):
-                write_all(opened, window)
+                write_all(opened.fileno(), window)
     except NotFound:
         raise _missing(file, location.url) from None
 

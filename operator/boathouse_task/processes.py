@@ -120,10 +120,9 @@ def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def write_all(stream: IO[bytes], data: bytes, moved: Callable[[int], object] | None = None) -> None:
-    """Write all bytes to a pipe; call `moved` after each partial write."""
+def write_all(descriptor: int, data: bytes, moved: Callable[[int], object] | None = None) -> None:
+    """Write all bytes to a pipe or a file; call `moved` after each partial write."""
     view = memoryview(data)
-    descriptor = stream.fileno()
     while view:
         step = os.write(descriptor, view)
         view = view[step:]
@@ -138,7 +137,7 @@ def feed(stream: IO[bytes], chunks: Iterable[bytes], moved: Callable[[int], obje
     """
     try:
         for chunk in chunks:
-            write_all(stream, chunk, moved)
+            write_all(stream.fileno(), chunk, moved)
     except BrokenPipeError:
         pass
     except Exception as error:  # noqa: BLE001 - handed to the thread that waits for the command

@@ -117,9 +117,8 @@ class Shuffle:
             return
         descriptor = os.memfd_create("section")
         try:
-            with open(descriptor, "wb", buffering=0, closefd=False) as file:
-                for window in windows:
-                    write_all(file, window)
+            for window in windows:
+                write_all(descriptor, window)
         except BaseException:
             os.close(descriptor)
             raise

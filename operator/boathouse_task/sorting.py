@@ -98,7 +98,7 @@ class SortTool:
         with out_of_disk(path), path.open("wb", buffering=0) as file:
             for chunk in chunks:
                 start_s = time.monotonic()
-                write_all(file, chunk)
+                write_all(file.fileno(), chunk)
                 self.spill_s += time.monotonic() - start_s
                 size += len(chunk)
         self.counters.add(counters.SPILLED_RECORDS, records)
@@ -163,7 +163,7 @@ class SortProcess:
         """Write lines to it."""
         assert self._process.stdin is not None
         try:
-            write_all(self._process.stdin, block)
+            write_all(self._process.stdin.fileno(), block)
         except BrokenPipeError:
             self.finish()
             raise
@@ -246,8 +246,7 @@ class RunBuffer:
         self._drain = drain
         self._sort: SortProcess | None = None
         self._by_key = False
-        self._cost_bytes = 0
-        self._records = 0
+        self._cost_bytes = self._records = 0
 
     def write(self, block: bytes) -> None:
         """Add a block of whole lines. Everything fits into an empty buffer."""

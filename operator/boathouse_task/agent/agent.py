@@ -186,8 +186,7 @@ class Agent:
         self._files = HostFiles(spec)
         self._refresher = Refresher(self._files, monotonic)
         self._delays = delays()
-        self._rounds = 0
-        self._answer = 0
+        self._rounds = self._answer = 0
         self._tags: Sequence[str] = ()
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._folders_s = -1
