@@ -60,8 +60,7 @@ def reduce_input(chunks: Iterable[bytes], fields: int, to: bytes) -> Iterator[by
 def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes) -> Iterator[bytes]:
     """Yield lines with `to` between key and value, also after a key without a value.
 
-    The lines may be cut at any position. Until now `separator` is between their fields, of which the first form the
-    key.
+    The lines may be cut at any position. `separator` separates their fields so far; the first `fields` are the key.
     """
     width = len(separator)
     for block in lines.blocks(chunks):

@@ -131,7 +131,7 @@ class Pause:
     def carry_out(
         self, order: SuspendOrder, *, cgroup: Path, lacks_maps: bool, acknowledge: Callable[[Acknowledgement], None]
     ) -> Ended | SuspendRefusal:
-        """Pause, acknowledge and wait for the end of the pause, or refuse, as without a need of map output.
+        """Pause, acknowledge and wait for the end of the pause; or refuse, for example if the task lacks no map output.
 
         A lost acknowledgement does not end the pause: the operator may have got it and lower the limit.
         """
