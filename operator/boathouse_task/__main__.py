@@ -41,22 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     order, surroundings = os.environ.get(variable), environment.from_variables(os.environ)
     if order is None:
         parser.error(f"{variable} is not set; {advice}")
+    if options.command is None:
+        return run_pod(order, surroundings)
     keep_small()
     if options.command == "agent":
         from boathouse_task.agent import program  # tasks do not need it
 
         program.run_pod(order, surroundings)
-    elif options.command == "client":
+    else:
         from boathouse_task import hadoop_client  # tasks do not need it
 
         hadoop_client.run_pod(order, surroundings)
-    else:
-        return run_pod(order, surroundings)
     return contract.EXIT_SUCCEEDED
 
 
 def run_pod(order: str, surroundings: Environment) -> int:
     """Run a pod's task in a thread, so that SIGTERM is handled at once in every state of the task."""
+    keep_small()
     processes = Processes()
     results: list[TaskResult] = []
     # The end of the task and a signal both write a byte to a pipe. An exception of a signal handler would be raised

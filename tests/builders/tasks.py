@@ -36,7 +36,6 @@ import dataclasses, json, os, pathlib, sys
 from boathouse_task import __main__, environment
 paths = {name: pathlib.Path(path) for name, path in json.loads(sys.argv[1]).items()}
 environment = dataclasses.replace(environment.from_variables(os.environ), **paths)
-__main__.keep_small()
 sys.exit(__main__.run_pod(os.environ["BOATHOUSE_TASK"], environment))
 """
 

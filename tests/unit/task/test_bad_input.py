@@ -18,7 +18,6 @@ import dataclasses, os, pathlib, re
 from boathouse_task import __main__, environment
 work = pathlib.Path(os.environ["WORK"])
 surroundings = environment.from_variables(os.environ)
-__main__.keep_small()
 __main__.run_pod(
     os.environ["BOATHOUSE_TASK"], dataclasses.replace(surroundings, work_path=work, termination_log_path=work / "end")
 )
