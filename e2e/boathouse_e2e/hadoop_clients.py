@@ -19,11 +19,11 @@ from boathouse.resources import names
 from boathouse.services.mrjob.hadoop.observation import TASK_TYPE
 from boathouse.services.mrjob.on_cluster import TAGS
 from boathouse_e2e import played_pods
-from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import CLIENT_ENV, ClientSpec
 from boathouse_task.contract import TaskResult
 from boathouse_task.environment import Environment
 from boathouse_task.progress import Endpoint, Unavailable
+from boathouse_task.rest import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence

@@ -16,7 +16,6 @@ from boathouse_task.agent.agent import Agent
 from boathouse_task.agent.host_files import HostFiles
 from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
-from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     YARN_EXCLUDE,
@@ -26,13 +25,13 @@ from boathouse_task.cluster_contract import (
     Version,
     YarnState,
 )
+from boathouse_task.rest import RestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
     from boathouse_task.agent.agent import AgentClient
-    from boathouse_task.agent.name_node import Folder
     from boathouse_task.cluster_contract import AgentSpec, ApplicationFigures, YarnFigures
 
 KUBERNETES_DOMAIN: Final = "cluster.local"
@@ -180,7 +179,7 @@ class _NameNode(NameNode):
         return self._hadoop.name_node()
 
     @override
-    def make_folders(self, folders: Iterable[Folder]) -> None:
+    def make_folders(self, permissions: Mapping[str, str]) -> None:
         """Make nothing."""
 
 

@@ -10,7 +10,6 @@ import ctypes
 import os
 import signal
 import sys
-import threading
 from collections.abc import Sequence
 
 import msgspec
@@ -20,10 +19,16 @@ from boathouse_task.contract import Reason, TaskResult, TaskSpec
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
 from boathouse_task.local import say
-from boathouse_task.processes import Processes
+from boathouse_task.processes import Processes, background
 
 _GRACE_S = 3.0
 _OVER = b"\0"  # not the number of a signal
+_ORDERS = {
+    None: (contract.TASK_ENV, "to run a job on this machine, see boathouse-task local --help"),
+    "agent": (cluster_contract.AGENT_ENV, "the operator sets it in the pods of masters"),
+    "client": (cluster_contract.CLIENT_ENV, "the operator sets it in the pods of clients"),
+}
+"""The variable of each command with its order, and what to do without it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -32,14 +37,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.command == "local":
         return local.run(options)
-    if options.command == "agent":
-        return _agent(parser)
-    if options.command == "client":
-        return _client(parser)
-    order = os.environ.get(contract.TASK_ENV)
+    variable, advice = _ORDERS[options.command]
+    order, surroundings = os.environ.get(variable), environment.from_variables(os.environ)
     if order is None:
-        parser.error(f"{contract.TASK_ENV} is not set; to run a job on this machine, see boathouse-task local --help")
-    return run_pod(order, environment.from_variables(os.environ))
+        parser.error(f"{variable} is not set; {advice}")
+    if options.command is None:
+        return run_pod(order, surroundings)
+    keep_small()
+    if options.command == "agent":
+        from boathouse_task.agent import program  # tasks do not need it
+
+        program.run_pod(order, surroundings)
+    else:
+        from boathouse_task import hadoop_client  # tasks do not need it
+
+        hadoop_client.run_pod(order, surroundings)
+    return contract.EXIT_SUCCEEDED
 
 
 def run_pod(order: str, surroundings: Environment) -> int:
@@ -60,15 +73,14 @@ def run_pod(order: str, surroundings: Environment) -> int:
         finally:
             os.write(wake, _OVER)
 
-    worker = threading.Thread(target=work, name="task", daemon=True)
-    worker.start()
-    if os.read(wait, 1) == _OVER:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    worker = background("task", work)
+    cause = os.read(wait, 1)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    if cause == _OVER:
         worker.join()
     else:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
         processes.stop_all(_GRACE_S)
-        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended", user_error=False)
+        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended")
         results[:] = [runner.failure(ended)]
     status = _finish(results[0], surroundings)
     if worker.is_alive():
@@ -81,10 +93,13 @@ def _run(order: str, surroundings: Environment, processes: Processes) -> TaskRes
     try:
         spec = msgspec.json.decode(order, type=TaskSpec)
     except msgspec.DecodeError as error:
-        message = f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version"
-        return runner.failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False))
-    name = contract.attempt_name(spec.task_type, spec.index, spec.attempt)
-    say(f"{name} of {spec.namespace}/{spec.job_name} begins")
+        return runner.failure(
+            TaskError(
+                Reason.INTERNAL_ERROR,
+                f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version",
+            )
+        )
+    say(f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins")
     return runner.run(spec, surroundings, processes)
 
 
@@ -118,28 +133,6 @@ def _parser() -> argparse.ArgumentParser:
     commands.add_parser("client")
     local.add_to(commands)
     return parser
-
-
-def _agent(parser: argparse.ArgumentParser) -> int:
-    order = os.environ.get(cluster_contract.AGENT_ENV)
-    if order is None:
-        parser.error(f"{cluster_contract.AGENT_ENV} is not set; the operator sets it in the pods of masters")
-    from boathouse_task.agent import program  # tasks do not need it
-
-    keep_small()
-    program.run_pod(order, environment.from_variables(os.environ))
-    return contract.EXIT_SUCCEEDED
-
-
-def _client(parser: argparse.ArgumentParser) -> int:
-    order = os.environ.get(cluster_contract.CLIENT_ENV)
-    if order is None:
-        parser.error(f"{cluster_contract.CLIENT_ENV} is not set; the operator sets it in the pods of clients")
-    from boathouse_task import hadoop_client  # tasks do not need it
-
-    keep_small()
-    hadoop_client.run_pod(order, environment.from_variables(os.environ))
-    return contract.EXIT_SUCCEEDED
 
 
 if __name__ == "__main__":

@@ -11,7 +11,8 @@ import stat
 import tarfile
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -35,8 +36,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeEr
 def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
     """Fetch the archives and unpack each to the folder of its name.
 
-    Raises:
-        TaskError: FileNotFound, InvalidArchive, InvalidSpec, or the storage's reasons.
+    Raises TaskError: FileNotFound, InvalidArchive, InvalidSpec, or the storage's reasons.
     """
     for archive in archives:
         packed = environment.work_path / "archive"
@@ -56,8 +56,7 @@ class _Unpacking:
         self._archive = archive
         self._target = target
         self._root = ""
-        self._bytes = 0
-        self._entries = 0
+        self._bytes = self._entries = 0
         self._links: list[Path] = []
 
     def unpack(self, packed: Path) -> None:
@@ -146,7 +145,7 @@ class _Unpacking:
 
     def _write(self, path: Path, content: IO[bytes], *, is_executable: bool) -> None:
         with self._free(path).open("xb") as file:
-            for chunk in _chunks(content):
+            for chunk in iter(partial(content.read, _COPY_BYTES), b""):
                 self._count(len(chunk))
                 file.write(chunk)
         path.chmod(0o755 if is_executable else 0o644)
@@ -157,10 +156,4 @@ class _Unpacking:
             raise self._refused(f"unpacks to more than its maxSize of {self._archive.max_bytes} bytes")
 
     def _refused(self, problem: str) -> TaskError:
-        message = f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}"
-        return TaskError(Reason.INVALID_ARCHIVE, message, user_error=True)
-
-
-def _chunks(content: IO[bytes]) -> Iterator[bytes]:
-    while chunk := content.read(_COPY_BYTES):
-        yield chunk
+        return TaskError(Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}")

@@ -7,16 +7,15 @@ Lengths have four bytes, the highest first (`BlockCompressorStream` of Hadoop). 
 import struct
 import sys
 from collections.abc import Callable
-from typing import Final
 
 import cramjam
 
-_LENGTH: Final = struct.Struct(">I")
-_CHUNK_BYTES: Final = 256 * 1024
+_LENGTH = struct.Struct(">I")
+_CHUNK_BYTES = 256 * 1024
 """Content of a chunk that is written: Hadoop's buffer (`io.compression.codec.snappy.buffersize`)."""
-_MOST_CHUNK_BYTES: Final = 64 * 1024 * 1024
+_MOST_CHUNK_BYTES = 64 * 1024 * 1024
 """Maximum of a chunk that is read, packed or not: damaged lengths must not take the memory of the task."""
-_LZ4_EXPANSION: Final = 256
+_LZ4_EXPANSION = 256
 """More than LZ4 makes of a byte: 255."""
 
 
@@ -32,15 +31,11 @@ def _unpack_lz4(chunk: bytes, most_bytes: int) -> bytes:
     return bytes(content[:length])
 
 
-_UNPACK: Final[dict[str, Callable[[bytes, int], bytes]]] = {"snappy": _unpack_snappy, "lz4": _unpack_lz4}
+_UNPACK: dict[str, Callable[[bytes, int], bytes]] = {"snappy": _unpack_snappy, "lz4": _unpack_lz4}
 
 
 class Decompressor:
-    """Reads blocks, with the interface of the decompressors of the standard library.
-
-    Args:
-        codec: "snappy" or "lz4".
-    """
+    """Reads blocks of snappy or lz4, with the interface of the decompressors of the standard library."""
 
     unused_data = b""
 
@@ -56,11 +51,7 @@ class Decompressor:
         return not (self._packed or self._content or self._block_bytes)
 
     def decompress(self, data: bytes, max_length: int = sys.maxsize) -> bytes:
-        """Return what is known of the content, at most so many bytes.
-
-        Raises:
-            ValueError: The data are damaged, or are no such blocks.
-        """
+        """Return what is known of the content, at most so many bytes. Raises ValueError if the data are damaged."""
         self._packed += data
         while len(self._content) < max_length and self._read_chunk():
             pass

@@ -13,40 +13,40 @@ leave to submit.
 
 import enum
 from collections.abc import Iterator
-from typing import Annotated, Final
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
 
 from boathouse_task.contract import FileSource, HdfsAddress, S3Config
 
-AGENT_ENV: Final = "BOATHOUSE_AGENT"
+AGENT_ENV = "BOATHOUSE_AGENT"
 """Variable with the JSON of `AgentSpec`."""
-REPORT_MAX_BYTES: Final = 65_536
+REPORT_MAX_BYTES = 65_536
 """The progress endpoint's limit of an `AgentReport`."""
-MOST_NODES: Final = 701
+MOST_NODES = 701
 """500 transient nodes, 200 core nodes and the master."""
-MOST_LEAVING: Final = 64
-MOST_TAGS: Final = 32
-MOST_APPLICATIONS: Final = 8
+MOST_LEAVING = 64
+MOST_TAGS = 32
+MOST_APPLICATIONS = 8
 """Applications of a tag."""
-MOST_KILLS: Final = 16
-MOST_COUNTERS: Final = 64
+MOST_KILLS = 16
+MOST_COUNTERS = 64
 """Counters of an application, in all its groups."""
-MOST_GROUPS: Final = 16
-MOST_VERSION_CHARS: Final = 32
-MOST_SAFE_MODE_CHARS: Final = 200
-LEAST_TAGS: Final = 4
+MOST_GROUPS = 16
+MOST_VERSION_CHARS = 32
+MOST_SAFE_MODE_CHARS = 200
+LEAST_TAGS = 4
 """Tags that a report keeps if it would be too large."""
-DEFAULT_DISTANCE_S: Final = 5.0
+DEFAULT_DISTANCE_S = 5.0
 """Time between two reports."""
-NO_TIMEOUT: Final = -1
+NO_TIMEOUT = -1
 
-HDFS_EXCLUDE: Final = "dfs.exclude"
+HDFS_EXCLUDE = "dfs.exclude"
 """File in `AgentSpec.files_path`: the nodes that leave HDFS, a host name a line (dfs.hosts.exclude)."""
-YARN_EXCLUDE: Final = "yarn.exclude.xml"
+YARN_EXCLUDE = "yarn.exclude.xml"
 """File in `AgentSpec.files_path`: the nodes that leave YARN, with timeouts (YARN's nodes.exclude-path)."""
-TRANSIENT_LABEL: Final = "transient"
+TRANSIENT_LABEL = "transient"
 """YARN's node label of transient nodes, not exclusive. YARN does not start unlabelled ApplicationMasters on them."""
 
 
@@ -76,46 +76,39 @@ CounterGroup = Annotated[dict[CounterName, Amount], msgspec.Meta(max_length=MOST
 
 
 class AgentSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Parameters of an agent (environment variable `AGENT_ENV`).
-
-    Attributes:
-        cluster_uid: UID of the MRCluster.
-        progress_url: https://HOST[:PORT] of the progress endpoint.
-        domain: domain of the nodes, SERVICE.NAMESPACE.svc. A node's name is HOST.domain; daemons may register with the
-            domain of the Kubernetes cluster behind it.
-        has_compute: whether the cluster has a ResourceManager.
-        node_manager_port: the port in YARN's names of nodes.
-        canary_port: port that no NetworkPolicy allows.
-        control_port: port that the cluster's NetworkPolicies allow for the operator.
-        files_path: folder on the master's volume for the orders and the exclude files.
-        refresh_path: folder that the agent shares with the container `refresh`.
-    """
+    """Parameters of an agent (environment variable `AGENT_ENV`)."""
 
     namespace: str
     cluster_uid: str
     progress_url: str
+    """https://HOST[:PORT] of the progress endpoint."""
     domain: str
+    """Domain of the nodes, SERVICE.NAMESPACE.svc. A node's name is HOST.domain; daemons may register with the domain of
+    the Kubernetes cluster behind it."""
     has_compute: bool = True
+    """Whether the cluster has a ResourceManager."""
     name_node_port: int = 9870
     resource_manager_port: int = 8088
     history_port: int = 19888
     node_manager_port: int = 8041
+    """The port in YARN's names of nodes."""
     canary_port: int = 9899
+    """Port that no NetworkPolicy allows."""
     control_port: int = 9898
+    """Port that the cluster's NetworkPolicies allow for the operator."""
     files_path: str = "/data/agent"
+    """Folder on the master's volume for the orders and the exclude files."""
     refresh_path: str = "/refresh"
+    """Folder that the agent shares with the container `refresh`."""
 
 
 class Version(msgspec.Struct, frozen=True, order=True, array_like=True):
-    """Version of orders: of two, the later is the larger. JSON: [epoch, revision].
-
-    Attributes:
-        epoch: epoch of the leader's Lease.
-        revision: resourceVersion of the status that the orders follow.
-    """
+    """Version of orders: of two, the later is the larger. JSON: [epoch, revision]."""
 
     epoch: Figure = 0
+    """Epoch of the leader's Lease."""
     revision: Figure = 0
+    """resourceVersion of the status that the orders follow."""
 
 
 class DfsState(enum.StrEnum):
@@ -144,77 +137,66 @@ class YarnState(enum.StrEnum):
 
 
 class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a cluster's HDFS.
-
-    Attributes:
-        started_s: when the NameNode started, in epoch seconds.
-        missing: blocks without a replica.
-        corrupt: blocks with corrupt replicas only.
-        under_replicated: blocks with fewer replicas than they should have.
-        pending_replication: blocks that are being copied.
-        version: version of Hadoop of the NameNode; empty if it is unknown.
-        safe_mode_text: why it is in safe mode, in its own words; empty if it is not, or if the agent is an older one.
-    """
+    """State of a cluster's HDFS."""
 
     cluster_id: ClusterId
     started_s: Figure
+    """When the NameNode started, in epoch seconds."""
     safe_mode: bool
     capacity_bytes: Figure = 0
     used_bytes: Figure = 0
     free_bytes: Figure = 0
     files: Figure = 0
     missing: Figure = 0
+    """Blocks without a replica."""
     corrupt: Figure = 0
+    """Blocks with corrupt replicas only."""
     under_replicated: Figure = 0
+    """Blocks with fewer replicas than they should have."""
     pending_replication: Figure = 0
+    """Blocks that are being copied."""
     version: Annotated[str, msgspec.Meta(max_length=MOST_VERSION_CHARS)] = ""
+    """Version of Hadoop of the NameNode; empty if it is unknown."""
     safe_mode_text: Annotated[str, msgspec.Meta(max_length=MOST_SAFE_MODE_CHARS)] = ""
+    """Why it is in safe mode, in its own words; empty if it is not, or if the agent is an older one."""
 
 
 class YarnFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """State of a cluster's YARN. Sums over nodes include nodes of all labels.
-
-    Attributes:
-        started_s: when the ResourceManager started, in epoch seconds of its node.
-        up_s: how long it has been running.
-        running: containers that run, those of ApplicationMasters included.
-        pending: containers that applications have requested and not got.
-        apps_running: applications that run: each has an ApplicationMaster.
-        apps_pending: applications that wait for their ApplicationMaster.
-        memory_mb: memory of the running nodes.
-        used_mb: what containers use of it.
-    """
+    """State of a cluster's YARN. Sums over nodes include nodes of all labels."""
 
     started_s: Figure
+    """When the ResourceManager started, in epoch seconds of its node."""
     up_s: Figure = 0
     running: Figure = 0
+    """Containers that run, those of ApplicationMasters included."""
     pending: Figure = 0
+    """Containers that applications have requested and not got."""
     apps_running: Figure = 0
+    """Applications that run: each has an ApplicationMaster."""
     apps_pending: Figure = 0
+    """Applications that wait for their ApplicationMaster."""
     memory_mb: Figure = 0
+    """Memory of the running nodes."""
     used_mb: Figure = 0
+    """What containers use of it."""
 
 
 class NodeFigures(msgspec.Struct, frozen=True, array_like=True):
-    """State of a node; JSON: a list in the order of the attributes.
-
-    Attributes:
-        host: short name, such as `c0` or `t17`.
-        containers: containers that run on it.
-        memory_mb: memory that it offers to YARN.
-        blocks_left: under-replicated blocks of a DataNode that is being decommissioned.
-        free_bytes: free space of its DataNode.
-        used_bytes: space that the blocks on it use.
-    """
+    """State of a node; JSON: a list in the order of the attributes."""
 
     host: Host
+    """Short name, such as `c0` or `t17`."""
     dfs: DfsState = DfsState.NONE
     yarn: YarnState = YarnState.NONE
     containers: Figure = 0
     memory_mb: Figure = 0
+    """Memory that it offers to YARN."""
     blocks_left: Figure = 0
+    """Under-replicated blocks of a DataNode that is being decommissioned."""
     free_bytes: Figure = 0
+    """Free space of its DataNode."""
     used_bytes: Figure = 0
+    """Space that the blocks on it use."""
 
     @property
     def is_idle(self) -> bool:
@@ -223,28 +205,25 @@ class NodeFigures(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ApplicationFigures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """State of an application.
-
-    Attributes:
-        state: YARN's state of the application, such as ACCEPTED, RUNNING, FINISHED, FAILED or KILLED.
-        final: result that it declared: UNDEFINED, SUCCEEDED, FAILED, KILLED or ENDED.
-        maps: tasks that are done, and all tasks; [0, 0] if unknown.
-        reduces: as `maps`.
-        counters: of an application that has ended, as soon as the JobHistoryServer has them.
-        diagnostics: why it failed or waits.
-    """
+    """State of an application."""
 
     id: ApplicationId
     name: Annotated[str, msgspec.Meta(max_length=80)] = ""
     state: Word
+    """YARN's state of the application, such as ACCEPTED, RUNNING, FINISHED, FAILED or KILLED."""
     final: Word = "UNDEFINED"
+    """Result that it declared: UNDEFINED, SUCCEEDED, FAILED, KILLED or ENDED."""
     progress: Percent = 0
     started_ms: Figure = 0
     finished_ms: Figure = 0
     maps: tuple[Figure, Figure] = (0, 0)
+    """Tasks that are done, and all tasks; [0, 0] if unknown."""
     reduces: tuple[Figure, Figure] = (0, 0)
+    """As `maps`."""
     counters: Annotated[dict[CounterName, CounterGroup], msgspec.Meta(max_length=MOST_GROUPS)] = {}
+    """Of an application that has ended, as soon as the JobHistoryServer has them."""
     diagnostics: Annotated[str, msgspec.Meta(max_length=500)] = ""
+    """Why it failed or waits."""
 
     @property
     def has_ended(self) -> bool:
@@ -256,67 +235,57 @@ Applications = Annotated[list[ApplicationFigures], msgspec.Meta(max_length=MOST_
 
 
 class AgentReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Periodic report of an agent.
-
-    Attributes:
-        version: of the orders that the agent holds; [0, 0]: none.
-        refreshed: whether HDFS and YARN have read them since they last started.
-        error: why not, or what the agent could not do.
-        took_ms: time from the first question of this round until the report was sent.
-        hdfs: None if the NameNode does not respond.
-        yarn: None if the ResourceManager does not respond.
-        nodes: nodes that HDFS or YARN know. A node that is absent is not registered, unless `idle_nodes` is above 0.
-        idle_nodes: number of idle nodes that were left out because the report would be too large.
-        tags: applications of each tag that the ResourceManager was asked for and responded.
-        canary: whether the agent listens on the canary port and on the control port.
-        follows: number of the last response that the agent got before this round; 0: none. The agent asked for what
-            it reports after that response.
-    """
+    """Periodic report of an agent."""
 
     version: Version = Version()
+    """Of the orders that the agent holds; [0, 0]: none."""
     refreshed: bool = False
+    """Whether HDFS and YARN have read them since they last started."""
     error: Annotated[str, msgspec.Meta(max_length=300)] = ""
+    """Why not, or what the agent could not do."""
     took_ms: Figure = 0
+    """Time from the first question of this round until the report was sent."""
     hdfs: HdfsFigures | None = None
+    """None if the NameNode does not respond."""
     yarn: YarnFigures | None = None
+    """None if the ResourceManager does not respond."""
     nodes: Annotated[list[NodeFigures], msgspec.Meta(max_length=MOST_NODES)] = []
+    """Nodes that HDFS or YARN know. A node that is absent is not registered, unless `idle_nodes` is above 0."""
     idle_nodes: Figure = 0
+    """Number of idle nodes that were left out because the report would be too large."""
     tags: Annotated[dict[Tag, Applications], msgspec.Meta(max_length=MOST_TAGS)] = {}
+    """Applications of each tag that the ResourceManager was asked for and responded."""
     canary: bool = False
+    """Whether the agent listens on the canary port and on the control port."""
     follows: Figure = 0
+    """Number of the last response that the agent got before this round; 0: none. The agent asked for what it reports
+    after that response."""
 
 
 class Leaving(msgspec.Struct, frozen=True, array_like=True):
-    """A node that is drained; JSON: [host, timeout_s, stores].
-
-    Attributes:
-        timeout_s: time after which YARN stops its containers; `NO_TIMEOUT`: never.
-        stores: whether it has a DataNode.
-    """
+    """A node that is drained; JSON: [host, timeout_s, stores]."""
 
     host: Host
     timeout_s: int = NO_TIMEOUT
+    """Time after which YARN stops its containers; `NO_TIMEOUT`: never."""
     stores: bool = False
+    """Whether it has a DataNode."""
 
 
 class AgentOrders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Response to a report.
-
-    Attributes:
-        next_s: seconds until the next report.
-        version: of `leaving`. None: the leader does not know the cluster yet, and the agent keeps its orders.
-        leaving: all nodes that are drained.
-        tags: tags of applications that the next report should have.
-        kill: IDs of applications to kill.
-        number: of this response, which the next report has as `follows`.
-    """
+    """Response to a report."""
 
     next_s: float = DEFAULT_DISTANCE_S
     version: Version | None = None
+    """Of `leaving`. None: the leader does not know the cluster yet, and the agent keeps its orders."""
     leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
+    """All nodes that are drained."""
     tags: Annotated[list[Tag], msgspec.Meta(max_length=MOST_TAGS)] = []
+    """Tags of applications that the next report should have."""
     kill: Annotated[list[ApplicationId], msgspec.Meta(max_length=MOST_KILLS)] = []
+    """IDs of applications to kill."""
     number: Figure = 0
+    """Of this response, which the next report has as `follows`."""
 
 
 def encode_report(report: AgentReport) -> bytes:
@@ -336,69 +305,60 @@ def encode_report(report: AgentReport) -> bytes:
 def _reductions(report: AgentReport) -> Iterator[AgentReport]:
     """Yield ever smaller reports. The last tags lose most, so the agent rotates their order."""
     tags = dict(report.tags)
-    for tag in reversed(report.tags):
-        tags[tag] = [replace(application, diagnostics="") for application in tags[tag]]
-        yield replace(report, tags=tags)
-    for tag in reversed(report.tags):
-        tags[tag] = [replace(application, counters={}) for application in tags[tag]]
-        yield replace(report, tags=tags)
+    cleared: dict[str, Any]
+    for cleared in ({"diagnostics": ""}, {"counters": {}}):
+        for tag in reversed(report.tags):
+            tags[tag] = [replace(application, **cleared) for application in tags[tag]]
+            yield replace(report, tags=tags)
     report = replace(report, tags={tag: tags[tag] for tag in list(tags)[:LEAST_TAGS]})
     yield report
     busy = [node for node in report.nodes if not node.is_idle]
     yield replace(report, nodes=busy, idle_nodes=len(report.nodes) - len(busy))
 
 
-CLIENT_ENV: Final = "BOATHOUSE_CLIENT"
+CLIENT_ENV = "BOATHOUSE_CLIENT"
 """Variable with the JSON of `ClientSpec`."""
-CONF_PATH: Final = "/etc/hadoop"
+CONF_PATH = "/etc/hadoop"
 """Mount path of the cluster's settings."""
-CONF_FOLDER: Final = "conf"
+CONF_FOLDER = "conf"
 """Folder in the work folder with the cluster's settings and those of the job."""
-FILES_FOLDER: Final = "run"
+FILES_FOLDER = "run"
 """Folder in the work folder with the job's files and the scripts of its commands."""
-GO_FILE: Final = "go"
+GO_FILE = "go"
 """File in the work folder: the client has leave to submit."""
-STOP_FILE: Final = "stop"
+STOP_FILE = "stop"
 """File in the work folder with a `TaskResult`: the client must end without a submission."""
-SITES: Final = ("core-site.xml", "hdfs-site.xml", "mapred-site.xml", "yarn-site.xml")
+SITES = ("core-site.xml", "hdfs-site.xml", "mapred-site.xml", "yarn-site.xml")
 """Files of the cluster's settings. Hadoop reads them in an order of its own, and the last value wins."""
 
 
 class ClientSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Parameters of a client (environment variable `CLIENT_ENV`).
-
-    Attributes:
-        attempt: number of the job's attempt, from 1.
-        settings: settings of the job, which win over the cluster's.
-        secret_settings: variables of this container by the settings that get their values. `settings` win.
-        scripts: commands by the name of the script that runs them, in `FILES_FOLDER`.
-        exported: variables of this container that the scripts set.
-        files: files for `FILES_FOLDER`.
-        s3: endpoint of s3:// URLs.
-        hdfs: addresses of the clusters that hdfs:// URLs name.
-        secret_variables: environment variables whose values must be masked.
-    """
+    """Parameters of a client (environment variable `CLIENT_ENV`)."""
 
     job_uid: str
     job_name: str
     namespace: str
     attempt: int
+    """Number of the job's attempt, from 1."""
     progress_url: str
     settings: dict[str, str] = {}
+    """Settings of the job, which win over the cluster's."""
     secret_settings: dict[str, str] = {}
+    """Variables of this container by the settings that get their values. `settings` win."""
     scripts: dict[str, list[str]] = {}
+    """Commands by the name of the script that runs them, in `FILES_FOLDER`."""
     exported: list[str] = []
+    """Variables of this container that the scripts set."""
     files: list[FileSource] = []
+    """Files for `FILES_FOLDER`."""
     s3: S3Config | None = None
     hdfs: dict[str, HdfsAddress] = {}
+    """Addresses of the clusters that hdfs:// URLs name."""
     secret_variables: list[str] = []
+    """Environment variables whose values must be masked."""
 
 
 class Leave(msgspec.Struct, frozen=True, kw_only=True):
-    """Response of the endpoint to a client that may submit.
-
-    Attributes:
-        attempt: number of the attempt.
-    """
+    """Response of the endpoint to a client that may submit."""
 
     attempt: int

@@ -13,23 +13,24 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import IO, Final, NamedTuple
+from typing import IO, NamedTuple
 
 from boathouse_task import lines
 from boathouse_task.contract import Reason
 from boathouse_task.counters import CounterSet
-from boathouse_task.errors import CommandFailed, TaskError
-from boathouse_task.processes import Feeder, Processes, Usage, chunks_of, peak_memory_bytes
+from boathouse_task.errors import TaskError
+from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group, write_all
 
 PREFIX = b"reporter:"
-_COUNTER: Final = "reporter:counter:"
-_STATUS: Final = "reporter:status:"
-_WORDS: Final = 3
+_COUNTER = "reporter:counter:"
+_STATUS = "reporter:status:"
+_WORDS = 3
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024
 """Maximum length of a reporter line."""
-MAX_WARNINGS: Final = 20
+MAX_WARNINGS = 20
 """Maximum warnings about invalid counter lines; further ones are forwarded without a warning."""
 
 
@@ -51,7 +52,7 @@ def parse_counter(text: str) -> Count | str:
 
 
 class StderrPump:
-    """Reads a command's standard error until it ends, in a thread.
+    """Reads a command's standard error until it ends.
 
     Args:
         stream: the pipe.
@@ -68,7 +69,6 @@ class StderrPump:
         status: Callable[[str], None],
         passed_on: int = 2,
     ) -> None:
-        self._thread = threading.Thread(target=self._run, name="stderr", daemon=True)
         self._stream = stream
         self._count = count
         self._status = status
@@ -82,15 +82,8 @@ class StderrPump:
         """Last bytes other than reporter lines, as text."""
         return self._tail.decode("utf-8", "replace").strip()
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait until the command and its descendants have closed their standard error."""
-        self._thread.join()
-
-    def _run(self) -> None:
+    def run(self) -> None:
+        """Read until the command and its descendants have closed their standard error."""
         rest = b""
         with contextlib.suppress(OSError, ValueError):
             for chunk in chunks_of(self._stream):
@@ -139,10 +132,8 @@ class StderrPump:
         if not data:
             return
         self._tail = (self._tail + data)[-TAIL_BYTES:]
-        view = memoryview(data)
         with contextlib.suppress(OSError):
-            while view:
-                view = view[os.write(self._passed_on, view) :]
+            write_all(self._passed_on, data)
 
 
 _COMMAND_NOT_FOUND = 127
@@ -201,8 +192,7 @@ class CommandRunner:
         """Stop the running commands, which then fail with this message."""
         self._given_up = why
         for process in list(self._fed):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            signal_group(process, signal.SIGKILL)
 
     def _move(self, amount: int) -> None:
         self.moved += amount
@@ -212,30 +202,23 @@ class CommandRunner:
         self._counters.add_users(group, name, amount)
 
     def find(self, argv: Sequence[str]) -> str:
-        """Return the path of the program of `argv`.
-
-        Raises:
-            CommandFailed: CommandNotFound.
-        """
+        """Return the path of the program of `argv`. Raises TaskError: CommandNotFound."""
         if not argv or not argv[0]:
-            raise CommandFailed(Reason.COMMAND_NOT_FOUND, "the command is empty", user_error=True)
+            raise TaskError(Reason.COMMAND_NOT_FOUND, "the command is empty")
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
-        name = str(self._folder / argv[0]) if "/" in argv[0] else argv[0]
-        program = shutil.which(name, path=path)
+        program = shutil.which(str(self._folder / argv[0]) if "/" in argv[0] else argv[0], path=path)
         if program is None:
-            raise not_found(argv[0])
+            raise TaskError(
+                Reason.COMMAND_NOT_FOUND,
+                f"{argv[0]} is neither in the working folder (spec.files) nor on the image's PATH",
+            )
         return program
 
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
         """Start the command at once and return its output in chunks; its exit status is checked at the end.
 
-        Args:
-            argv: the command and its arguments.
-            source: its input as chunks, or a descriptor to read from.
-            is_reporting: whether its reporter lines count.
-
-        Raises:
-            CommandFailed: CommandNotFound, UserCommandFailed, OutOfMemory.
+        `source` has chunks, or is a descriptor to read from. Unless `is_reporting`, reporter lines do not count. Raises
+        TaskError: CommandNotFound, UserCommandFailed, OutOfMemory, TaskTimeout.
         """
         kills_before, inherited_bytes = oom_kills(), peak_memory_bytes()
         process = self._start(argv, source if isinstance(source, int) else subprocess.PIPE)
@@ -245,14 +228,12 @@ class CommandRunner:
             count=self._count if is_reporting else _ignore,
             status=self._counters.set_status if is_reporting else _ignore,
         )
-        pump.start()
-        feeder = None
+        threads, errors = [background("stderr", pump.run)], list[Exception]()
         if not isinstance(source, int):
             assert process.stdin is not None
             self._fed.add(process)
-            feeder = Feeder(process.stdin, source, self._move)
-            feeder.start()
-        return self._output(argv, process, pump, feeder, kills_before, inherited_bytes)
+            threads.append(background("feeder", partial(feed, process.stdin, source, self._move, errors)))
+        return self._output(argv, process, pump, threads, errors, kills_before, inherited_bytes)
 
     def _start(self, argv: Sequence[str], stdin: int) -> "subprocess.Popen[bytes]":
         program = self.find(argv)
@@ -263,18 +244,19 @@ class CommandRunner:
         except InterruptedError:
             raise
         except OSError as error:
-            message = (
+            raise TaskError(
+                Reason.COMMAND_NOT_FOUND,
                 f"{argv[0]} cannot be run: {error.strerror}; "
-                "check that its first line (#!) names an interpreter of the image"
-            )
-            raise CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True) from None
+                "check that its first line (#!) names an interpreter of the image",
+            ) from None
 
     def _output(
         self,
         argv: Sequence[str],
         process: "subprocess.Popen[bytes]",
         pump: StderrPump,
-        feeder: Feeder | None,
+        threads: Sequence[threading.Thread],
+        errors: Sequence[Exception],
         kills_before: int,
         inherited_bytes: int,
     ) -> Iterator[bytes]:
@@ -284,39 +266,33 @@ class CommandRunner:
             for chunk in chunks_of(process.stdout):
                 self.moved += len(chunk)
                 yield chunk
-            status, usage = self._processes.wait_usage(process)
-            self._note(usage, inherited_bytes)
-            pump.join()
-            if feeder is not None:
-                feeder.join()
-                if feeder.error is not None:
-                    raise feeder.error
+            status, cpu_s, peak_bytes = self._processes.wait_usage(process)
+            self.cpu_s += cpu_s
+            if peak_bytes > inherited_bytes + _PEAK_ERROR_BYTES:
+                self.peak_memory_bytes = max(self.peak_memory_bytes, peak_bytes)
+            for thread in threads:
+                thread.join()
+            if errors:
+                raise errors[0]
             finished = True
         finally:
             self._fed.discard(process)
             self._processes.kill(process) if not finished else self._processes.wait(process)
         if status and self._given_up is not None:
-            message = f"{' '.join(argv)[:200]!r} {self._given_up}"
-            raise CommandFailed(Reason.TASK_TIMEOUT, message, user_error=True, stderr_tail=pump.tail, exit_code=status)
+            raise TaskError(
+                Reason.TASK_TIMEOUT,
+                f"{' '.join(argv)[:200]!r} {self._given_up}",
+                stderr_tail=pump.tail,
+                exit_code=status,
+            )
         if status:
             failure = explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
             if self._is_exit_checked or failure.reason is Reason.OUT_OF_MEMORY:
                 raise failure
 
-    def _note(self, usage: Usage, inherited_bytes: int) -> None:
-        self.cpu_s += usage.cpu_s
-        if usage.peak_memory_bytes > inherited_bytes + _PEAK_ERROR_BYTES:
-            self.peak_memory_bytes = max(self.peak_memory_bytes, usage.peak_memory_bytes)
-
 
 def _ignore(*_report: object) -> None:
     """Drop a report."""
-
-
-def not_found(name: str) -> CommandFailed:
-    """Return the error for a command that does not exist."""
-    message = f"{name} is neither in the working folder (spec.files) nor on the image's PATH"
-    return CommandFailed(Reason.COMMAND_NOT_FOUND, message, user_error=True)
 
 
 def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
@@ -332,13 +308,7 @@ def explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: b
     else:
         reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     last = tail.rsplit("\n", 1)[-1][:300]
-    return CommandFailed(
-        reason,
-        f"{command!r} {what}" + (f": {last}" if last else ""),
-        user_error=True,
-        stderr_tail=tail,
-        exit_code=status,
-    )
+    return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
 
 
 def _signal_name(number: int) -> str:

@@ -35,12 +35,11 @@ from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _WORKERS = 8
-_LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
 
 
 def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
-    letters = tuple(_LETTERS.values()) if kind is None else (_LETTERS[kind],)
+    letters = tuple(contract.LETTERS.values()) if kind is None else (contract.LETTERS[kind],)
     commits: dict[int, Location] = {}
     for file in storage.files(step.child("_commit")):
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
@@ -55,28 +54,24 @@ def committed(storage: Storage, step: Location, kind: TaskType | None = None) ->
 
 
 class Promoted(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of `promoted.json` and of `_SUCCESS`.
-
-    Attributes:
-        digest: sha256 over the sha256 digests in hex of the tasks' data, in order.
-        parts: number of the tasks that may have a part.
-        left_out: those without one (LazyOutputFormat, tasks given up).
-    """
+    """Content of `promoted.json` and of `_SUCCESS`."""
 
     job_uid: str
     digest: str
+    """sha256 over the sha256 digests in hex of the tasks' data, in order."""
     parts: int
+    """Number of the tasks that may have a part."""
     size_bytes: int
     records: int
     counters: Counters
     left_out: list[int] = []
+    """Those without one (LazyOutputFormat, tasks given up)."""
 
 
 def run(task: Task) -> TaskResult:
     """Commit the job.
 
-    Raises:
-        TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
+    Raises TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
     """
     layout, storage = task.layout, task.storage
     existing_claims = ownership.claims(task)
@@ -85,36 +80,32 @@ def run(task: Task) -> TaskResult:
     storage.remove_empty_folders(layout.work)
     ownership.release(task)
     return TaskResult(
-        outcome=contract.SUCCEEDED,
-        digest=promoted.digest,
-        bytes_total=promoted.size_bytes,
-        counters=promoted.counters,
+        outcome=contract.SUCCEEDED, digest=promoted.digest, bytes_total=promoted.size_bytes, counters=promoted.counters
     )
 
 
 def _declared(task: Task) -> Promoted | None:
     """Return the content of `_SUCCESS` if this job created it; None if it does not exist.
 
-    Raises:
-        TaskError: OutputExists if it is another job's.
+    Raises TaskError: OutputExists if it is another job's.
     """
-    try:
-        content = task.storage.read(task.layout.success)
-    except NotFound:
+    content = task.storage.read_if_exists(task.layout.success)
+    if content is None:
         return None
     promoted = _decode(content)
     if promoted is not None and promoted.job_uid == task.spec.job_uid:
         return promoted
-    message = (
-        f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output"
+    raise TaskError(
+        Reason.OUTPUT_EXISTS,
+        f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output",
     )
-    raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
 
 
 def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
     try:
         ownership.adopt(task, existing_claims)
-        promoted = _recorded(task) or _promote(task)
+        recorded = task.storage.read_if_exists(task.layout.promoted)
+        promoted = (recorded and _decode(recorded)) or _promote(task)
         with task.phase("clean"):
             files = list(task.storage.files(task.layout.work))
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
@@ -128,11 +119,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
 
 
 def _declare(task: Task, promoted: Promoted) -> None:
-    """Create `_SUCCESS` after a last check of the output.
-
-    Raises:
-        TaskError: OutputExists.
-    """
+    """Create `_SUCCESS` after a last check of the output. Raises TaskError: OutputExists."""
     parts = [
         file
         for file in task.storage.children(task.layout.output)
@@ -143,19 +130,13 @@ def _declare(task: Task, promoted: Promoted) -> None:
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
-        message = f"something else writes to the output: {example} is not this job's; set another output"
-        raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+        raise TaskError(
+            Reason.OUTPUT_EXISTS,
+            f"something else writes to the output: {example} is not this job's; set another output",
+        )
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
-
-
-def _recorded(task: Task) -> Promoted | None:
-    """Return the content of `promoted.json`."""
-    try:
-        return _decode(task.storage.read(task.layout.promoted))
-    except NotFound:
-        return None
 
 
 def _decode(content: bytes) -> Promoted | None:
@@ -180,29 +161,30 @@ def _promote(task: Task) -> Promoted:
             for step in range(task.spec.step)
             for record in committed(task.storage, task.layout.at_step(step)).values()
         ]
-        promoted = _summary(task, [*earlier, *maps, *(results if task.spec.reduces else ())], results)
+        every = [*earlier, *maps, *(results if task.spec.reduces else ())]
+        promoted = Promoted(
+            job_uid=task.spec.job_uid,
+            digest=hashlib.sha256("".join(record.digest for record in results).encode()).hexdigest(),
+            parts=len(results),
+            left_out=[index for index, record in enumerate(results) if not record.has_file],
+            size_bytes=sum(record.size_bytes for record in results if record.has_file),
+            records=sum(record.records for record in results),
+            counters=counters.total([record.counters for record in every]),
+        )
         task.storage.write(task.layout.promoted, msgspec.json.encode(promoted))
     return promoted
 
 
 def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
-    """Return the commits of all tasks of a type, in order."""
-
-    def read(index: int) -> CommitRecord | None:
-        try:
-            return msgspec.json.decode(task.storage.read(task.layout.commit(kind, index)), type=CommitRecord)
-        except NotFound:
-            return None
-
-    with futures.ThreadPoolExecutor(_WORKERS, "verifier") as workers:
-        records = list(workers.map(read, range(count)))
-    missing = [contract.task_name(kind, index) for index, record in enumerate(records) if record is None]
+    """Return the commits of all tasks of a type, in order. Raises TaskError: CommitMissing."""
+    records = committed(task.storage, task.layout.step, kind)
+    missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
-        message = (
-            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}"
+        raise TaskError(
+            Reason.COMMIT_MISSING,
+            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}",
         )
-        raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
-    return [record for record in records if record is not None]
+    return [records[index] for index in range(count)]
 
 
 def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
@@ -213,31 +195,15 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
         task.storage.move(source, part, record.size_bytes)
     except NotFound:
         if task.storage.size(part) != record.size_bytes:
-            message = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
-            raise TaskError(Reason.COMMIT_MISSING, message, user_error=False) from None
-
-
-def _summary(task: Task, every: Sequence[CommitRecord], results: Sequence[CommitRecord]) -> Promoted:
-    return Promoted(
-        job_uid=task.spec.job_uid,
-        digest=hashlib.sha256("".join(record.digest for record in results).encode()).hexdigest(),
-        parts=len(results),
-        left_out=[index for index, record in enumerate(results) if not record.has_file],
-        size_bytes=sum(record.size_bytes for record in results if record.has_file),
-        records=sum(record.records for record in results),
-        counters=counters.total([record.counters for record in every]),
-    )
+            raise TaskError(
+                Reason.COMMIT_MISSING,
+                f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes",
+            ) from None
 
 
 def clean_up(task: Task) -> TaskResult:
-    """Remove the work folder and the job's ownership marks.
-
-    Raises:
-        TaskError: the storage's reasons.
-    """
-    storage, work = task.storage, task.layout.work
+    """Remove the work folder and the job's ownership marks."""
     with task.phase("clean"):
-        storage.delete(file.location for file in list(storage.files(work)))
-        storage.remove_empty_folders(work)
+        task.storage.remove_folder(task.layout.work)
         ownership.release(task)
     return TaskResult(outcome=contract.SUCCEEDED)

@@ -9,7 +9,7 @@ import functools
 import sys
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from boathouse_task.contract import Reason
 from boathouse_task.errors import TaskError
@@ -18,6 +18,9 @@ if sys.version_info >= (3, 14):
     from compression import zstd
 else:
     from backports import zstd
+
+if TYPE_CHECKING:
+    from boathouse_task import blocks
 
 SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate", "snappy": ".snappy", "lz4": ".lz4"}
 """Extension of each codec's files."""
@@ -41,14 +44,6 @@ def is_content(path: str, size_bytes: int) -> bool:
     return size_bytes > 0 or (codec is not None and codec not in _MAY_BE_EMPTY)
 
 
-class _Decompressor(Protocol):
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
-
-
 _GZIP_BITS, _ZLIB_BITS = 31, 15
 
 
@@ -70,6 +65,9 @@ class _Inflate:
         return self._inner.decompress(self._inner.unconsumed_tail + data, max_length)
 
 
+_Decompressor: TypeAlias = "_Inflate | bz2.BZ2Decompressor | zstd.ZstdDecompressor | blocks.Decompressor"
+
+
 def _of_blocks(codec: str) -> _Decompressor:
     from boathouse_task import blocks  # its library is large, and few jobs need it
 
@@ -89,13 +87,13 @@ _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_file: bool = False) -> Iterator[bytes]:
     """Yield the decompressed content of a file, or of its first bytes, in pieces of limited size.
 
-    Raises:
-        TaskError: CorruptInput.
+    Raises TaskError: CorruptInput.
     """
     stream: _Decompressor | None = None
-    read = 0
-    for chunk in _with_data(chunks, codec, url):
+    read, has_data = 0, codec in _MAY_BE_EMPTY  # a file of another codec has at least one member
+    for chunk in chunks:
         read += len(chunk)
+        has_data = has_data or bool(chunk.lstrip(b"\0"))
         data, pending = chunk, True
         while pending:
             if stream is None:
@@ -113,24 +111,13 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
             pending, data = len(piece) == _OUTPUT_BYTES, b""
             if stream.eof:
                 data, stream, pending = stream.unused_data, None, True
-    if stream is not None and not is_start_of_file:
-        raise _corrupt(url, f"is truncated within its {codec} data, after {read} bytes")
-
-
-def _with_data(chunks: Iterable[bytes], codec: str, url: str) -> Iterator[bytes]:
-    """Yield the chunks; at the end, raise an error if they cannot have a member, but should."""
-    read, has_data = 0, codec in _MAY_BE_EMPTY
-    for chunk in chunks:
-        read += len(chunk)
-        has_data = has_data or bool(chunk.lstrip(b"\0"))
-        yield chunk
-    if not has_data:
-        raise _corrupt(url, f"has no {codec} data in its {read} bytes")
+    if not has_data or (stream is not None and not is_start_of_file):
+        what = f"is truncated within its {codec} data, after" if has_data else f"has no {codec} data in its"
+        raise _corrupt(url, f"{what} {read} bytes")
 
 
 def _corrupt(url: str, what: str) -> TaskError:
-    message = f"{url} {what}: write it again, or rename it if it is not compressed"
-    return TaskError(Reason.CORRUPT_INPUT, message, user_error=True)
+    return TaskError(Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed")
 
 
 class _Compressor(Protocol):
@@ -163,5 +150,6 @@ def _writer(codec: str) -> _Compressor:
 
             return blocks.SnappyCompressor()
         case unknown:
-            message = f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd, deflate or snappy"
-            raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
+            raise TaskError(
+                Reason.INVALID_SPEC, f"spec.outputCompression {unknown!r} is not gzip, bzip2, zstd, deflate or snappy"
+            )

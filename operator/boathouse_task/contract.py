@@ -105,58 +105,43 @@ class OwnerState(enum.StrEnum):
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Response of the leader to a setup task that found another job's ownership mark.
-
-    Attributes:
-        detail: why the state is unknown.
-    """
+    """Response of the leader to a setup task that found another job's ownership mark."""
 
     state: OwnerState
     detail: str = ""
 
 
 class Split(msgspec.Struct, frozen=True, kw_only=True):
-    """A map task's part of a file, with Hadoop's rules for lines that cross its borders.
-
-    Attributes:
-        url: URL of the file.
-        offset_bytes: start of the split in the file.
-        length_bytes: length of the split; 0 only for an empty file.
-        size_bytes: size of the whole file.
-        locations: index into `Plan.location_sets`, -1 for none (object stores have none).
-        combined: 0, or the number of small files in the split: then `url` is a list of `InputFile`s in JSON, and the
-            length is the sum of theirs.
-    """
+    """A map task's part of a file, with Hadoop's rules for lines that cross its borders."""
 
     url: str
     offset_bytes: int
     length_bytes: int
+    """Length of the split; 0 only for an empty file."""
     size_bytes: int
+    """Size of the whole file."""
     locations: int = -1
+    """Index into `Plan.location_sets`, -1 for none (object stores have none)."""
     combined: int = 0
+    """0, or the number of small files in the split: then `url` is a list of `InputFile`s in JSON, and the length is the
+    sum of theirs."""
 
 
 class InputFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A whole file of the input.
-
-    Attributes:
-        block_bytes: size of its blocks; 0 if its store has none.
-    """
+    """A whole file of the input."""
 
     url: str
     size_bytes: int
     block_bytes: int = 0
+    """Size of its blocks; 0 if its store has none."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """All splits of a step's input. The index of a split in the list is that of its map.
-
-    Attributes:
-        location_sets: names of the hosts that store a split, as the store says them.
-    """
+    """All splits of a step's input. The index of a split in the list is that of its map."""
 
     splits: list[Split]
     location_sets: list[list[str]] = []
+    """Names of the hosts that store a split, as the store says them."""
     bytes_total: int = 0
 
 
@@ -169,15 +154,12 @@ class FileSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class ArchiveSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An archive (.zip, .jar, .tar, .tar.gz, .tgz) to unpack to the folder `name` in the command's working folder.
-
-    Attributes:
-        max_bytes: maximum size of its files.
-    """
+    """An archive (.zip, .jar, .tar, .tar.gz, .tgz) to unpack to the folder `name` in the command's working folder."""
 
     name: str
     url: str
     max_bytes: int
+    """Maximum size of its files."""
 
 
 class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -192,124 +174,108 @@ class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class HdfsAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Addresses of the HDFS of a cluster, HOST:PORT.
-
-    Attributes:
-        name_node: the NameNode's, for clients.
-        web_hdfs: the NameNode's for WebHDFS, which tells where blocks are; empty: unknown.
-    """
+    """Addresses of the HDFS of a cluster, HOST:PORT."""
 
     name_node: str
+    """The NameNode's, for clients."""
     web_hdfs: str = ""
+    """The NameNode's for WebHDFS, which tells where blocks are; empty: unknown."""
 
 
 class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Assignment of keys to reduces, with Hadoop's names and results.
-
-    Attributes:
-        type: HashPartitioner or KeyFieldBasedPartitioner.
-        options: mapreduce.partition.keypartitioner.options, such as `-k1,2`.
-        key_field_separator: mapreduce.map.output.key.field.separator: separator of the key fields in the options of
-            partitioner and comparator.
-        num_key_fields: stream.num.map.output.key.fields: number of a line's fields that form its key.
-        field_separator: stream.map.output.field.separator: separator of the fields of the mapper's lines, and of key
-            and value. If it is not a TAB, the one after the key becomes a TAB for combiner and reducer.
-        comparator_options: mapreduce.partition.keycomparator.options, such as `-k2,2nr`: the order of the keys. None:
-            by their bytes.
-    """
+    """Assignment of keys to reduces, with Hadoop's names and results."""
 
     type: str = "HashPartitioner"
     options: str = ""
+    """mapreduce.partition.keypartitioner.options, such as `-k1,2`."""
     key_field_separator: str = "\t"
+    """mapreduce.map.output.key.field.separator: separator of the key fields in the options of partitioner and
+    comparator."""
     num_key_fields: int = 1
+    """stream.num.map.output.key.fields: number of a line's fields that form its key."""
     field_separator: str = "\t"
+    """stream.map.output.field.separator: separator of the fields of the mapper's lines, and of key and value. If it is
+    not a TAB, the one after the key becomes a TAB for combiner and reducer."""
     comparator_options: str | None = None
+    """mapreduce.partition.keycomparator.options, such as `-k2,2nr`: the order of the keys. None: by their bytes."""
 
 
 PROBE_S = 600.0
 
 
 class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Parameters of a task pod (environment variable `TASK_ENV`).
-
-    Attributes:
-        work_url: OUTPUT/_temporary/boathouse-UID, without a slash at its end.
-        output_url: the job's output folder.
-        step: index of the step, from 0; a later step's setup reads the output of the previous step.
-        steps: number of steps; the last step writes the job's output.
-        input_urls: files, folders and globs, only for the first setup task.
-        previous_reduces: number of reduces of the previous step; 0 if it was map-only.
-        input_format: how the input is cut into records.
-        combine_files: whether small files share a split (like CombineTextInputFormat); between steps they always do.
-        split: the split of a map.
-        splits: all splits of the step for an uber task, the sampled ones for a probe.
-        sample_bytes: number of bytes that a probe reads of each of `splits`.
-        probe_s: time after which a probe reads no further split and reduces what it has.
-        maps: the number of map tasks; 0 in a setup task.
-        reduces: the number of reduce tasks; 0 is a map-only job.
-        mapper: None passes lines unchanged.
-        reduce_fields: keys and values of reducer and combiner.
-        output_format: how results are written.
-        output_compression: "", "gzip", "bzip2", "zstd", "deflate" or "snappy".
-        keeps_returns: whether only LF ends the lines that commands write.
-        is_exit_checked: whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure).
-        is_given_up: whether the task has failed too often and commits an empty result, which the job permits
-            (mapreduce.map.failures.maxpercent).
-        conf: properties for the environment of the commands (Hadoop's -D).
-        max_record_bytes: maximum length of a line of input, map output or combiner output.
-        task_timeout_s: time after which a command that neither reads, writes nor reports is stopped; 0: never.
-        secret_variables: environment variables whose values must be masked.
-        queue: the job's queue.
-        files: files for the working folder of every task (setup checks commands in it).
-        archives: archives to unpack there.
-        hdfs: addresses of the clusters that hdfs:// URLs name.
-        cluster: identity of the cluster, for the ownership mark; empty outside of a cluster.
-        progress_url: https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan to the
-            work folder (`sN/plan.json`), and reduces read the maps' commits from the storage.
-    """
+    """Parameters of a task pod (environment variable `TASK_ENV`)."""
 
     job_uid: str
     job_name: str
     namespace: str
     task_type: TaskType
     work_url: str
+    """OUTPUT/_temporary/boathouse-UID, without a slash at its end."""
     output_url: str
     step: int = 0
+    """Index of the step, from 0; a later step's setup reads the output of the previous step."""
     steps: int = 1
+    """Number of steps; the last step writes the job's output."""
     index: int = 0
     attempt: int = 1
     input_urls: list[str] = []
+    """Files, folders and globs, only for the first setup task."""
     previous_reduces: int = 0
+    """Number of reduces of the previous step; 0 if it was map-only."""
     input_format: InputFormat = InputFormat()
     combine_files: bool = False
+    """Whether small files share a split (like CombineTextInputFormat); between steps they always do."""
     split: Split | None = None
+    """The split of a map."""
     splits: list[Split] = []
+    """All splits of the step for an uber task, the sampled ones for a probe."""
     sample_bytes: list[int] = []
+    """Number of bytes that a probe reads of each of `splits`."""
     probe_s: float = PROBE_S
+    """Time after which a probe reads no further split and reduces what it has."""
     maps: int = 0
+    """The number of map tasks; 0 in a setup task."""
     reduces: int = 0
+    """The number of reduce tasks; 0 is a map-only job."""
     mapper: list[str] | None = None
+    """None passes lines unchanged."""
     combiner: list[str] | None = None
     reducer: list[str] | None = None
     partitioner: Partitioner = Partitioner()
     reduce_fields: ReduceFields = ReduceFields()
     output_format: OutputFormat = OutputFormat()
     keeps_returns: bool = False
+    """Whether only LF ends the lines that commands write."""
     is_exit_checked: bool = True
+    """Whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure)."""
     is_given_up: bool = False
+    """Whether the task has failed too often and commits an empty result, which the job permits
+    (mapreduce.map.failures.maxpercent)."""
     conf: dict[str, str] = {}
+    """Hadoop's -D: properties for the environment of the commands."""
     queue: str = ""
     split_max_bytes: int = 64 * 1024 * 1024
     output_compression: str = ""
+    """gzip, bzip2, zstd, deflate or snappy; "": none."""
     max_record_bytes: int = 16 * 1024 * 1024
+    """Maximum length of a line of input, map output or combiner output."""
     task_timeout_s: int = 0
+    """Time after which a command that neither reads, writes nor reports is stopped; 0: never."""
     secret_variables: list[str] = []
+    """Environment variables whose values must be masked."""
     files: list[FileSource] = []
+    """Files for the working folder of every task (setup checks commands in it)."""
     archives: list[ArchiveSource] = []
+    """Archives to unpack there."""
     s3: S3Config | None = None
     hdfs: dict[str, HdfsAddress] = {}
+    """Addresses of the clusters that hdfs:// URLs name."""
     cluster: str = ""
+    """Identity of the cluster, for the ownership mark; empty outside of a cluster."""
     progress_url: str | None = None
+    """https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan to the work folder
+    (`sN/plan.json`), and reduces read the maps' commits from the storage."""
 
     @property
     def is_last(self) -> bool:
@@ -349,38 +315,35 @@ class Timing(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Result of a task, its termination message after success and failure (at most `TERMINATION_LOG_MAX_BYTES`).
-
-    Attributes:
-        outcome: "succeeded", "failed", or "unfinished" if the task was killed. An attempt that finds the commit of
-            another attempt has succeeded; `winner_attempt` is the attempt whose output counts.
-        reason: a `Reason` if it failed, else "".
-        message: one line: what is wrong, where, what to do.
-        user_error: whether it is a user error (counted against maxAttempts) or an infrastructure error.
-        winner_attempt: the attempt whose commit won; 0 if nothing is committed (setup, commit, failures).
-        digest: setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output.
-        splits: setup only: number of splits.
-        bytes_total: setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output.
-        counters: Hadoop's and the user's counters that fit; group "Boathouse" has the number of "Counters dropped".
-        timings: epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit
-            (map-only: read, commit); reduce: wait, shuffle, reduce, commit; uber: tasks, commit; probe: tasks;
-            commit: verify, promote, clean; cleanup: clean.
-        stderr_tail: end of the command's standard error, on failure.
-        exit_code: exit status of the user's command, on failure; negative: a signal.
-    """
+    """Result of a task, its termination message after success and failure (at most `TERMINATION_LOG_MAX_BYTES`)."""
 
     outcome: str
+    """`SUCCEEDED`, `FAILED`, or `UNFINISHED` if the task was killed. An attempt that finds the commit of another
+    attempt has succeeded; `winner_attempt` is the attempt whose output counts."""
     reason: str = ""
+    """A `Reason` if it failed, else ""."""
     message: str = ""
+    """One line: what is wrong, where, what to do."""
     user_error: bool = False
+    """Whether it is a user error (counted against maxAttempts) or an infrastructure error."""
     winner_attempt: int = 0
+    """The attempt whose commit won; 0 if nothing is committed (setup, commit, failures)."""
     digest: str = ""
+    """Setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output."""
     splits: int = 0
+    """Setup only: number of splits."""
     bytes_total: int = 0
+    """Setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output."""
     counters: Counters = {}
+    """Hadoop's and the user's counters that fit; group "Boathouse" has the number of "Counters dropped"."""
     timings: list[Timing] = []
+    """Epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit (map-only: read,
+    commit); reduce: wait, shuffle, reduce, commit; uber: tasks, commit; probe: tasks; commit: verify, promote,
+    clean; cleanup: clean."""
     stderr_tail: str = ""
+    """End of the command's standard error, on failure."""
     exit_code: int | None = None
+    """Exit status of the user's command, on failure; negative: a signal."""
 
     @property
     def succeeded(self) -> bool:
@@ -395,15 +358,7 @@ UNFINISHED = "unfinished"
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Periodic report of a running task, which is only a hint.
-
-    Attributes:
-        maps_done: of a reduce, the maps whose output it knows.
-        maps_total: of a reduce, the maps of its step.
-        suspended_s: how long it was suspended.
-        peak_memory_bytes: the largest memory of its commands.
-        spill_s: time that it took to write spills and to read them.
-    """
+    """Periodic report of a running task, which is only a hint."""
 
     phase: str
     progress: float = 0.0
@@ -417,20 +372,20 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     counters: Counters = {}
     status: str = ""
     maps_done: int = 0
+    """Of a reduce, the maps whose output it knows."""
     maps_total: int = 0
+    """Of a reduce, the maps of its step."""
     suspended_s: float = 0.0
     peak_memory_bytes: int = 0
     spill_s: float = 0.0
+    """Time that it took to write spills and to read them."""
 
 
 class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Response of the endpoint to a report.
-
-    Attributes:
-        next_s: seconds until the next report, more if many tasks report; 0: the task's default.
-    """
+    """Response of the endpoint to a report."""
 
     next_s: float = 0.0
+    """Seconds until the next report, more if many tasks report; 0: the task's default."""
 
 
 MOST_SUSPENDED_S = 3600.0
@@ -448,15 +403,12 @@ SHRINKS_WITHIN_S = 10.0
 
 
 class SuspendOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """Order to one task to pause, until its CPU limit is raised again or its time is over.
-
-    Attributes:
-        id: name of the order, at most 40 characters: a task carries out each order once.
-        for_s: how long it may pause, at most `MOST_SUSPENDED_S`.
-    """
+    """Order to one task to pause, until its CPU limit is raised again or its time is over."""
 
     id: str
+    """Name of the order, at most 40 characters: a task carries out each order once."""
     for_s: float
+    """How long it may pause, at most `MOST_SUSPENDED_S`."""
 
 
 class SuspendRefusal(enum.StrEnum):
@@ -471,15 +423,11 @@ class SuspendRefusal(enum.StrEnum):
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Response of a task to an order to pause, sent before its pod is resized.
-
-    Attributes:
-        id: the order's.
-        refused: a `SuspendRefusal`, or "" if the task has paused.
-    """
+    """Response of a task to an order to pause, sent before its pod is resized."""
 
     id: str
     refused: str = ""
+    """A `SuspendRefusal`, or "" if the task has paused."""
 
 
 ACKNOWLEDGEMENT_MAX_BYTES = 256
@@ -487,53 +435,42 @@ ACKNOWLEDGEMENT_MAX_BYTES = 256
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
-    """Orders of the leader for a task, by long poll.
-
-    Attributes:
-        version: `since` of the next poll.
-        maps_total: number of maps of the step.
-        maps_done: base64 bitmap (`encode_bitmap`) of the committed maps.
-        winners: map index -> attempt, only if the winner is not attempt 1.
-        cancel: whether the task must stop.
-        suspend: order to pause, for this task alone.
-    """
+    """Orders of the leader for a task, by long poll."""
 
     version: int
+    """`since` of the next poll."""
     maps_total: int
     maps_done: str = ""
+    """base64 bitmap (`encode_bitmap`) of the committed maps."""
     winners: dict[int, int] = {}
+    """Map index -> attempt, only if the winner is not attempt 1."""
     cancel: bool = False
     suspend: SuspendOrder | None = None
+    """Order to pause, for this task alone."""
 
 
 class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of `_commit/TASK`, which is created exclusively and names the attempt whose output counts.
-
-    Attributes:
-        pod_uid: lets an attempt that created the file, but lost the response, detect that it is the winner.
-        digest: digest of the data (of a reduce or a map-only map: sha256 of the file; of a map: sha256 of its index).
-        has_file: whether its data is a file of the output; not with LazyOutputFormat and without a line.
-    """
+    """Content of `_commit/TASK`, which is created exclusively and names the attempt whose output counts."""
 
     task: str
     attempt: int
     pod_uid: str
+    """Lets an attempt that created the file, but lost the response, detect that it is the winner."""
     digest: str
+    """Digest of the data (of a reduce or a map-only map: sha256 of the file; of a map: sha256 of its index)."""
     size_bytes: int
     records: int
     counters: Counters = {}
     has_file: bool = True
+    """Whether its data is a file of the output; not with LazyOutputFormat and without a line."""
+
+
+LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}
 
 
 def task_name(task_type: TaskType, index: int) -> str:
     """Return the task's name for pods, commits and data, such as `m-00042`, `r-00007`, `setup` or `uber`."""
-    match task_type:
-        case TaskType.MAP:
-            return f"m-{index:05d}"
-        case TaskType.REDUCE:
-            return f"r-{index:05d}"
-        case TaskType.SETUP | TaskType.UBER | TaskType.COMMIT | TaskType.CLEANUP | TaskType.PROBE:
-            return task_type.value
+    return f"{LETTERS[task_type]}-{index:05d}" if task_type in LETTERS else task_type.value
 
 
 def attempt_name(task_type: TaskType, index: int, attempt: int) -> str:

@@ -17,11 +17,7 @@ PART = "part-"
 
 
 class Layout:
-    """Paths of a step, from the task's URLs.
-
-    Raises:
-        TaskError: InvalidURL.
-    """
+    """Paths of a step, from the task's URLs. Raises TaskError: InvalidURL."""
 
     def __init__(self, spec: TaskSpec) -> None:
         self.output = locations.parse(spec.output_url)
@@ -82,28 +78,25 @@ _LEAST_BUFFER_BYTES = 4 * _MIB
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Environment:
-    """Paths, memory and identity of a task.
-
-    Attributes:
-        work_path: writable folder for spills and the command's working folder.
-        cgroup_path: folder of the container's cgroup.
-        memory_limit_bytes: the container's limit.
-        buffer_bytes: memory for sorting or merging; None: derived from the limit.
-        pod_uid: distinguishes attempts with the same number.
-        variables: environment of this process.
-    """
+    """Paths, memory and identity of a task."""
 
     work_path: Path = Path(contract.WORK_PATH)
+    """Writable folder for spills and the command's working folder."""
     token_path: Path = Path(contract.TOKEN_PATH)
     ca_path: Path = Path(contract.CA_PATH)
     termination_log_path: Path = Path(contract.TERMINATION_LOG_PATH)
     cgroup_path: Path = Path("/sys/fs/cgroup")
+    """Folder of the container's cgroup."""
     memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
+    """The container's limit."""
     buffer_bytes: int | None = None
+    """Memory for sorting or merging; None: derived from the limit."""
     pod_name: str = ""
     pod_uid: str = ""
+    """Distinguishes attempts with the same number."""
     node_name: str = ""
     variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment of this process."""
 
     @property
     def sort_bytes(self) -> int:
@@ -141,13 +134,8 @@ def command_variables(spec: TaskSpec, inherited: Mapping[str, str], folder: Path
     inherited_variables.setdefault(
         "TMPDIR", str(folder.parent / TEMPORARY_FOLDER)
     )  # because the root file system is read-only
-    conf = {variable_name(key): value for key, value in spec.conf.items() if value}  # Hadoop drops empty properties
+    conf = {_NOT_IN_NAMES.sub("_", key): value for key, value in spec.conf.items() if value}  # Hadoop drops empty ones
     return {**conf, **inherited_variables, **_job_variables(spec, folder), **_task_variables(spec)}
-
-
-def variable_name(key: str) -> str:
-    """Return the name of the environment variable of a property, as Hadoop Streaming derives it."""
-    return _NOT_IN_NAMES.sub("_", key)
 
 
 def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
@@ -182,17 +170,19 @@ def _job_variables(spec: TaskSpec, folder: Path) -> dict[str, str]:
 def _task_variables(spec: TaskSpec) -> dict[str, str]:
     is_map = spec.task_type is TaskType.MAP
     task = f"{_job_id(spec).replace('job', 'task')}_{'m' if is_map else 'r'}_{spec.index:06d}"
-    attempt = f"{task.replace('task', 'attempt')}_{spec.attempt - 1}"
-    variables = {"mapreduce_task_id": task, "mapred_tip_id": task}
-    variables |= {"mapreduce_task_attempt_id": attempt, "mapred_task_id": attempt}
-    variables |= dict.fromkeys(("mapreduce_task_partition", "mapred_task_partition"), str(spec.index))
-    variables |= dict.fromkeys(("mapreduce_task_ismap", "mapred_task_is_map"), "true" if is_map else "false")
+    names = {
+        ("mapreduce_task_id", "mapred_tip_id"): task,
+        ("mapreduce_task_attempt_id", "mapred_task_id"): f"{task.replace('task', 'attempt')}_{spec.attempt - 1}",
+        ("mapreduce_task_partition", "mapred_task_partition"): str(spec.index),
+        ("mapreduce_task_ismap", "mapred_task_is_map"): "true" if is_map else "false",
+    }
     if spec.split is not None:
-        for prefix in ("mapreduce_map", "map"):
-            variables[f"{prefix}_input_file"] = spec.split.url
-            variables[f"{prefix}_input_start"] = str(spec.split.offset_bytes)
-            variables[f"{prefix}_input_length"] = str(spec.split.length_bytes)
-    return variables
+        names |= {
+            ("mapreduce_map_input_file", "map_input_file"): spec.split.url,
+            ("mapreduce_map_input_start", "map_input_start"): str(spec.split.offset_bytes),
+            ("mapreduce_map_input_length", "map_input_length"): str(spec.split.length_bytes),
+        }
+    return {name: value for both, value in names.items() for name in both}
 
 
 def _job_id(spec: TaskSpec) -> str:

@@ -1,23 +1,31 @@
-"""Errors that end a task, with their reasons, and the masks of secrets in their texts.
-
-TaskError
- ├─ NotFound        the storage has no such object
- └─ CommandFailed   a command of the user, or sort, failed
-"""
+"""Errors that end a task, with their reasons, and the masks of secrets in their texts."""
 
 import re
 from collections.abc import Iterable, Mapping
 
 from boathouse_task.contract import Reason
 
+_INFRASTRUCTURE = frozenset(
+    {
+        Reason.OUT_OF_DISK,
+        Reason.STORAGE_ERROR,
+        Reason.SHUFFLE_ERROR,
+        Reason.COMMIT_MISSING,
+        Reason.PROGRESS_UNAVAILABLE,
+        Reason.CANCELLED,
+        Reason.TERMINATED,
+        Reason.INTERNAL_ERROR,
+    }
+)
+"""Reasons that are no user errors."""
+
 
 class TaskError(Exception):
     """The task has failed.
 
     Attributes:
-        reason: reason for conditions and metrics.
         message: one line: what is wrong, where, what to do.
-        user_error: whether it is a user error, not an infrastructure error.
+        user_error: whether it is a user error, not an infrastructure error. By default, the reason decides.
         stderr_tail: end of the command's standard error.
         exit_code: exit status of the command; negative: a signal.
     """
@@ -27,14 +35,14 @@ class TaskError(Exception):
         reason: Reason,
         message: str,
         *,
-        user_error: bool,
+        user_error: bool | None = None,
         stderr_tail: str = "",
         exit_code: int | None = None,
     ) -> None:
         super().__init__(f"{reason.value}: {message}")
         self.reason = reason
         self.message = message
-        self.user_error = user_error
+        self.user_error = reason not in _INFRASTRUCTURE if user_error is None else user_error
         self.stderr_tail = stderr_tail
         self.exit_code = exit_code
 
@@ -43,11 +51,7 @@ class NotFound(TaskError):  # noqa: N818 - it names what happened
     """An expected object is missing in the storage."""
 
     def __init__(self, message: str) -> None:
-        super().__init__(Reason.STORAGE_ERROR, message, user_error=False)
-
-
-class CommandFailed(TaskError):  # noqa: N818 - it names what happened
-    """A command ended with a non-zero status, by a signal, or could not be started."""
+        super().__init__(Reason.STORAGE_ERROR, message)
 
 
 MASK = "***"
@@ -58,12 +62,7 @@ _SHORTEST = 4
 
 
 def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ...]:
-    """Return the values to mask, the longest first.
-
-    Args:
-        variables: The task's environment.
-        named: Variables that come from Secrets.
-    """
+    """Return the values to mask in an environment, the longest first; `named` variables come from Secrets."""
     names = {*named, *(name for name in variables if _TELLING.search(name) and not name.startswith("BOATHOUSE_"))}
     values = {variables.get(name, "").strip() for name in names}
     return tuple(sorted((value for value in values if len(value) >= _SHORTEST), key=len, reverse=True))

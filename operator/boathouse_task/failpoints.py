@@ -13,13 +13,9 @@ KILLED: Final = 128 + signal.SIGKILL
 
 
 class Failpoints:
-    """Failpoints of a program, before and after each of its writes.
+    """Failpoints of a program, before and after each of its writes; an environment variable arms one of them.
 
     In between, the receiver may have a write without the process's knowledge.
-
-    Args:
-        variable: environment variable that arms one of them.
-        writes: names of the writes.
     """
 
     def __init__(self, variable: str, writes: Iterable[str]) -> None:
@@ -31,8 +27,7 @@ class Failpoints:
     def arm(self, environment: Mapping[str, str] | None = None) -> str | None:
         """Read the environment; return the failpoint that it sets, for the log.
 
-        Raises:
-            ValueError: the variable has an unknown failpoint or an invalid count.
+        Raises ValueError if the variable has an unknown failpoint or an invalid count.
         """
         value = (os.environ if environment is None else environment).get(self._variable)
         if not value:

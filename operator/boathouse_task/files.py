@@ -13,14 +13,10 @@ from boathouse_task.storage import Storage
 
 
 def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_bytes: int) -> None:
-    """Copy the files into the folder.
-
-    Raises:
-        TaskError: FileNotFound, InvalidSpec, or the storage's reasons.
-    """
+    """Copy the files into the folder. Raises TaskError: FileNotFound, InvalidSpec, or the storage's reasons."""
     for file in files:
         if file.name in ("", ".", "..") or "/" in file.name:
-            raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name", user_error=True)
+            raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name")
         target = folder / file.name
         with out_of_disk(target):
             _fetch(file, target, storage, window_bytes)
@@ -35,7 +31,7 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
             raise _missing(file, file.path) from None
         return
     if file.url is None:
-        raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL", user_error=True)
+        raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL")
     location = locations.parse(file.url)
     size = storage.size(location)
     if size is None:
@@ -43,12 +39,10 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
     try:
         with target.open("wb", buffering=0) as opened:
             for window in storage.read_windows(location, 0, size, window_bytes):
-                write_all(opened, window)
+                write_all(opened.fileno(), window)
     except NotFound:
         raise _missing(file, location.url) from None
 
 
 def _missing(file: FileSource, where: str) -> TaskError:
-    return TaskError(
-        Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL", user_error=True
-    )
+    return TaskError(Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL")

@@ -10,8 +10,8 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
@@ -22,29 +22,22 @@ from boathouse_task.cluster_contract import ClientSpec, Leave
 from boathouse_task.contract import Reason
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
-from boathouse_task.progress import Delays, Endpoint, Unavailable
+from boathouse_task.progress import Endpoint, Unavailable, retried
 from boathouse_task.storage import Storage
 
-LEAVE_PATIENCE_S: Final = 600.0
+LEAVE_PATIENCE_S = 600.0
 """How long the client asks for leave before it gives up and another attempt starts."""
-_TIMEOUT_S: Final = 10.0
-_REFUSED: Final = frozenset({403, 409})
-_SCRIPT_MODE: Final = 0o755
-_SITE_MODE: Final = 0o600
-_REDACTED: Final = "mapreduce.job.redacted-properties"
+_TIMEOUT_S = 10.0
+_FINAL = frozenset({200, 403, 409})
+"""Statuses of refusals, and of an unexpected response."""
+_SCRIPT_MODE = 0o755
+_SITE_MODE = 0o600
+_REDACTED = "mapreduce.job.redacted-properties"
 """Setting with the names of those that the pages and the history of a job do not show."""
 
 
 class Client:
-    """Prepares one submission.
-
-    Args:
-        spec: its parameters.
-        environment: paths, the pod's name and its variables.
-        conf_path: folder with the cluster's settings.
-        sleep: sleeps between requests; returns whether the pod is to end.
-        monotonic: clock of the patience.
-    """
+    """Prepares one submission. `sleep` sleeps between requests and returns whether the pod is to end."""
 
     def __init__(
         self,
@@ -74,50 +67,42 @@ class Client:
             _place(work / cluster_contract.GO_FILE, b"")
 
     def _prepare(self, work: Path) -> None:
-        spec = self._spec
-        write_conf(self._conf_path, work / cluster_contract.CONF_FOLDER, spec.settings, self._secrets())
+        spec, variables = self._spec, self._environment.variables
+        secrets = {key: variables[name] for key, name in spec.secret_settings.items() if variables.get(name)}
+        write_conf(self._conf_path, work / cluster_contract.CONF_FOLDER, spec.settings, secrets)
         folder = work / cluster_contract.FILES_FOLDER
         folder.mkdir(exist_ok=True)
         storage = Storage(
             spec.s3, self._environment.variables, part_bytes=self._environment.part_bytes, hdfs_addresses=spec.hdfs
         )
         files.place(spec.files, folder, storage, self._environment.window_bytes)
-        exported = {name: self._environment.variables.get(name, "") for name in spec.exported}
+        exported = {name: variables.get(name, "") for name in spec.exported}
         for name, argv in spec.scripts.items():
             (folder / name).write_text(script(argv, exported), encoding="utf-8")
             (folder / name).chmod(_SCRIPT_MODE)
 
-    def _secrets(self) -> dict[str, str]:
-        variables = self._environment.variables
-        return {key: variables[name] for key, name in self._spec.secret_settings.items() if variables.get(name)}
-
     def _await_leave(self) -> None:
         """Ask for leave until the endpoint gives or refuses it.
 
-        Raises:
-            TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated: the pod shall
-                end.
+        Raises TaskError: ProgressUnavailable: it was refused, or the endpoint did not respond; Terminated.
         """
-        path = f"tasks/{quote(self._environment.pod_name)}/leave"
-        give_up, delays = self._monotonic() + LEAVE_PATIENCE_S, Delays()
-        while True:
-            try:
-                answer = msgspec.json.decode(self._endpoint.request("POST", path, b"{}", _TIMEOUT_S), type=Leave)
-            except Unavailable as error:
-                if error.status in _REFUSED or self._monotonic() > give_up:
-                    message = f"the operator gives this client no leave to submit: {error}"
-                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-                if self._sleep(max(delays.next(), error.retry_after_s)):
-                    message = "the pod was stopped (SIGTERM) before it had leave"
-                    raise TaskError(Reason.TERMINATED, message, user_error=False) from None
-            except msgspec.DecodeError as error:
-                message = f"unexpected response to a request for leave: {error}"
-                raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-            else:
-                if answer.attempt != self._spec.attempt:
-                    message = f"leave is for attempt {answer.attempt}, not {self._spec.attempt}"
-                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
-                return
+        ask = partial(
+            self._endpoint.ask, Leave, "POST", f"tasks/{quote(self._environment.pod_name)}/leave", b"{}", _TIMEOUT_S
+        )
+        try:
+            leave = retried(ask, sleep=self._wait, monotonic=self._monotonic, patience_s=LEAVE_PATIENCE_S, final=_FINAL)
+        except Unavailable as error:
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE, f"the operator gives this client no leave to submit: {error}"
+            ) from None
+        if leave.attempt != self._spec.attempt:
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE, f"leave is for attempt {leave.attempt}, not {self._spec.attempt}"
+            )
+
+    def _wait(self, delay_s: float) -> None:
+        if self._sleep(delay_s):
+            raise TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before it had leave")
 
 
 def script(argv: list[str], variables: Mapping[str, str]) -> str:
@@ -134,10 +119,8 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
     """Copy the cluster's settings and add those of the job.
 
     Each file gets all of them: Hadoop merges the files, and the default values of one replace the values of another.
-    Nobody else can read the files, and Hadoop redacts the secrets.
-
-    Raises:
-        TaskError: InternalError: the cluster's settings cannot be read.
+    Nobody else can read the files, and Hadoop redacts the secrets. Raises TaskError: InternalError: the cluster's
+    settings cannot be read.
     """
     target.mkdir(exist_ok=True)
     try:
@@ -151,14 +134,11 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
             (target / name).touch(_SITE_MODE)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
-        message = f"the settings of the cluster cannot be read: {error}"
-        raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False) from None
+        raise TaskError(Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}") from None
 
 
 def _site(path: Path) -> ET.Element:
-    if not path.exists():
-        return ET.Element("configuration")
-    return ET.parse(path).getroot()  # noqa: S314 - the operator writes it
+    return ET.parse(path).getroot() if path.exists() else ET.Element("configuration")  # noqa: S314 - the operator's
 
 
 def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets: Mapping[str, str]) -> dict[str, str]:

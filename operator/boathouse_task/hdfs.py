@@ -8,7 +8,6 @@ file that is created under its final name empty until its writer closes it, and 
 
 import contextlib
 import functools
-import itertools
 import os
 import re
 import secrets
@@ -19,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from boathouse_task.contract import HdfsAddress, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import Entry, Source
+from boathouse_task.locations import Location, Source, StoredObject
 
 if TYPE_CHECKING:
     import hdfs_native
@@ -63,18 +62,15 @@ _FULL = ("could only be written to", "NSQuotaExceededException", "DSQuotaExceede
 
 
 class HdfsStore:
-    """The HDFS of a cluster, as a `Store`.
+    """The HDFS of a cluster, with the methods of `ObjectStore`.
 
     Args:
         authority: the cluster's name, or HOST:PORT of a NameNode.
         address: the addresses of the cluster; None: `authority` is an address.
         variables: environment with HADOOP_USER_NAME.
         retry_s: how long a request is repeated.
-        sleep: sleeps between requests.
-        monotonic: clock of `retry_s`.
 
-    Raises:
-        TaskError: InvalidURL if there is no such cluster.
+    Raises TaskError: InvalidURL if there is no such cluster.
     """
 
     def __init__(
@@ -88,18 +84,20 @@ class HdfsStore:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         if address is None and ":" not in authority:
-            message = f"hdfs://{authority}/ names no cluster of this namespace: check the URL and the MRClusters"
-            raise TaskError(Reason.INVALID_URL, message, user_error=True)
+            raise TaskError(
+                Reason.INVALID_URL,
+                f"hdfs://{authority}/ names no cluster of this namespace: check the URL and the MRClusters",
+            )
         self._client = _client(address.name_node if address is not None else authority, user(variables))
         self._retry_s, self._sleep, self._monotonic = retry_s, sleep, monotonic
         self._readers = threading.local()
 
-    def find(self, path: str) -> Entry:
+    def find(self, location: Location) -> StoredObject:
         """Return the file; a folder is no file."""
-        info = self._retry(lambda: self._client.get_file_info(f"/{path}"))
+        info = self._retry(lambda: self._client.get_file_info(f"/{location.path}"))
         if info.isdir:
-            raise FileNotFoundError(path)
-        return _entry(info)
+            raise FileNotFoundError(location.path)
+        return _stored(location, info)
 
     def read(self, path: str) -> bytes:
         """Return a small file's content."""
@@ -119,13 +117,15 @@ class HdfsStore:
 
         return self._retry(read)
 
-    def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the files below a folder at any depth; an unknown folder is empty."""
-        return self._listed(folder, is_recursive=True)
-
-    def children(self, folder: str) -> Iterator[Entry]:
-        """Yield the files directly in a folder; an unknown folder is empty."""
-        return self._listed(folder, is_recursive=False)
+    def listing(self, folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
+        """Yield the files in a folder, at any depth if it is recursive; an unknown folder is empty."""
+        with _converted():
+            try:
+                for info in self._client.list_status(f"/{folder.path}", recursive=is_recursive):
+                    if not info.isdir and info.path.strip("/") != folder.path:  # a file's list is the file
+                        yield _stored(folder.at(info.path), info)
+            except FileNotFoundError:
+                return
 
     def create(self, path: str, content: bytes) -> bool:
         """Create the file with its content; return False if it exists."""
@@ -149,12 +149,12 @@ class HdfsStore:
 
     def upload(self, path: str, source: Source) -> None:
         """Write a file of any size as its content arrives. Only a small one is written again after an error."""
-        head = source.take(_SMALL_BYTES)
-        if source.exhausted:
-            self.write(path, b"".join(head))
+        content = source.small(_SMALL_BYTES)
+        if content is not None:
+            self.write(path, content)
             return
         with _converted():
-            staged = self._put(path, itertools.chain((head.popleft() for _ in range(len(head))), source))
+            staged = self._put(path, source)
         self._publish(staged, path)
 
     def rename(self, source: str, target: str) -> None:
@@ -184,15 +184,6 @@ class HdfsStore:
             last = self._readers.last = path, self._client.read(f"/{path}")
         return last[1]
 
-    def _listed(self, folder: str, *, is_recursive: bool) -> Iterator[Entry]:
-        with _converted():
-            try:
-                for info in self._client.list_status(f"/{folder}", recursive=is_recursive):
-                    if not info.isdir and info.path.strip("/") != folder:  # a file's list is the file
-                        yield _entry(info)
-            except FileNotFoundError:
-                return
-
     def _put(self, path: str, chunks: Iterable[bytes]) -> str:
         """Write a file with a new name in the folder of `path`; return its path."""
         folder = path.rpartition("/")[0]
@@ -213,9 +204,8 @@ class HdfsStore:
         """Give a complete file its name, replacing an existing one."""
         try:
             self.rename(staged, path)
-        except FileNotFoundError:  # the response to an earlier request was lost
-            if not self._exists(path):
-                raise
+        except FileNotFoundError:  # the response to an earlier request was lost, unless this fails too
+            self._retry(lambda: self._client.get_file_info(f"/{path}"))
         except OSError:
             self._discard(staged)
             raise
@@ -223,13 +213,6 @@ class HdfsStore:
     def _discard(self, staged: str) -> None:
         with contextlib.suppress(OSError, RuntimeError):
             self._client.delete(f"/{staged}")
-
-    def _exists(self, path: str) -> bool:
-        try:
-            self.find(path)
-        except FileNotFoundError:
-            return False
-        return True
 
     def _retry(self, request: Callable[[], T]) -> T:
         """Repeat a request that may succeed later, such as during safe mode or after the loss of a DataNode."""
@@ -252,12 +235,12 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     text = str(error)
     hint = next((_HINTS[word] for word in _HINTS if word in text), "HDFS refuses it")
     is_full = any(word in text for word in _FULL)
-    if isinstance(error, PermissionError):
-        reason = Reason.ACCESS_DENIED
-    else:
-        reason = Reason.OUT_OF_DISK if is_full else Reason.STORAGE_ERROR
-    is_users = any(word in text for word in _FINAL)
-    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=is_users)
+    reason = Reason.OUT_OF_DISK if is_full else Reason.STORAGE_ERROR
+    return TaskError(
+        Reason.ACCESS_DENIED if isinstance(error, PermissionError) else reason,
+        f"cannot {action} {url}: {hint} ({text})",
+        user_error=any(word in text for word in _FINAL),
+    )
 
 
 def user(variables: Mapping[str, str]) -> str:
@@ -285,8 +268,8 @@ def _client(address: str, name: str) -> "hdfs_native.Client":
     )
 
 
-def _entry(info: "hdfs_native.FileStatus") -> Entry:
-    return Entry(path=info.path.strip("/"), size_bytes=info.length, block_bytes=info.blocksize or 0)
+def _stored(location: Location, info: "hdfs_native.FileStatus") -> StoredObject:
+    return StoredObject(location=location, size_bytes=info.length, block_bytes=info.blocksize or 0)
 
 
 @contextlib.contextmanager

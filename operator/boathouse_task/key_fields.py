@@ -25,8 +25,9 @@ before (after) a longer one with the same prefix:
 
 import functools
 import re
+import struct
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
 
@@ -59,11 +60,7 @@ def reduce_input(chunks: Iterable[bytes], fields: int, to: bytes) -> Iterator[by
 def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes) -> Iterator[bytes]:
     """Yield lines with `to` between key and value, also after a key without a value.
 
-    Args:
-        chunks: lines, cut at any position.
-        separator: separates the fields of the lines, and their keys from their values.
-        fields: number of fields of a key.
-        to: the new separator of key and value.
+    The lines may be cut at any position. `separator` separates their fields so far; the first `fields` are the key.
     """
     width = len(separator)
     for block in lines.blocks(chunks):
@@ -86,6 +83,7 @@ def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes)
 
 HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
+_PARTITIONER = "spec.partitioner"
 
 ORDER_OPTIONS = ("-n", "-r", "-nr")
 """Options without -k that Hadoop knows; it ignores others, such as -rn."""
@@ -120,23 +118,15 @@ def prefix(partition: int, width: int) -> bytes:
 def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
     """Return a function that assigns keys to reduces.
 
-    Raises:
-        TaskError: InvalidSpec if the partitioner or its options are invalid.
+    Raises TaskError: InvalidSpec if the partitioner or its options are invalid.
     """
     hashes = _hash_function(partitioner)
 
     def choose(keys: Sequence[bytes]) -> list[int]:
-        partitions: list[int] = []
-        for start in range(0, len(keys), _BATCH):
-            partitions += [(value & _MAX_VALUE) % reduces for value in hashes(keys[start : start + _BATCH])]
-        return partitions
+        batches = (keys[start : start + _BATCH] for start in range(0, len(keys), _BATCH))
+        return [(value & _MAX_VALUE) % reduces for batch in batches for value in hashes(batch)]
 
     return choose
-
-
-def partition_of(partitioner: Partitioner, key: bytes, reduces: int) -> int:
-    """Return the reduce that gets `key`."""
-    return chooser(partitioner, reduces)([key])[0]
 
 
 _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
@@ -144,22 +134,23 @@ _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
 
 def _hash_function(partitioner: Partitioner) -> _HashFunction:
     if partitioner.num_key_fields < 1:
-        raise _invalid(f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
+        raise _invalid(_PARTITIONER, f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
     match partitioner.type:
         case "HashPartitioner":
             return functools.partial(java_hashes, seed=1)
         case "KeyFieldBasedPartitioner":
-            specs = parse_key_options(partitioner.options)
+            specs = parse(partitioner.options, _PARTITIONER) if partitioner.options else ()
             separator = partitioner.key_field_separator.encode()
             if not separator:
-                raise _invalid("the key field separator is empty")
-            return functools.partial(_key_field_hashes, specs=specs, separator=separator) if specs else _string_hashes
+                raise _invalid(_PARTITIONER, "the key field separator is empty")
+            hash_key = functools.partial(_key_field_hash, specs=specs, separator=separator) if specs else _string_hash
+            return lambda keys: list(map(hash_key, keys))
         case unknown:
-            raise _invalid(f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
+            raise _invalid(_PARTITIONER, f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
 
 
-def _invalid(problem: str) -> TaskError:
-    return TaskError(Reason.INVALID_SPEC, f"spec.partitioner: {problem}", user_error=True)
+def _invalid(field: str, problem: str) -> TaskError:
+    return TaskError(Reason.INVALID_SPEC, f"{field}: {problem}")
 
 
 def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
@@ -204,63 +195,69 @@ def java_hash(key: bytes, seed: int) -> int:
     return value
 
 
-def _string_hashes(keys: Sequence[bytes]) -> list[int]:
-    """java.lang.String.hashCode of each key: over UTF-16 code units."""
-    return [_string_hash(lines.java_decoded(key).encode("utf-16-be")) for key in keys]
-
-
-def _string_hash(units: bytes) -> int:
+def _string_hash(key: bytes) -> int:
+    """java.lang.String.hashCode of a key: over UTF-16 code units."""
     value = 0
-    for place in range(0, len(units), 2):
-        value = (31 * value + (units[place] << 8) + units[place + 1]) & 0xFFFFFFFF
+    for (unit,) in struct.iter_unpack(">H", lines.java_decoded(key).encode("utf-16-be")):
+        value = (31 * value + unit) & 0xFFFFFFFF
     return value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeySpec:
-    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]], counted from 1; 0 means the end."""
+    """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]][n][r], counted from 1; 0 means the end."""
 
     begin_field: int
     begin_char: int = 1
     end_field: int = 0
     end_char: int = 0
+    numeric: bool = False
+    reverse: bool = False
 
 
-def parse_key_options(options: str) -> tuple[KeySpec, ...]:
-    """Return the -k options of mapreduce.partition.keypartitioner.options; -n and -r only order keys and are ignored.
+def parse(options: str, field: str) -> tuple[KeySpec, ...]:
+    """Return the -k options of mapreduce.partition.keypartitioner.options or keycomparator.options: `-k2,2nr -k1,1`.
 
-    Options without any -k name the whole key.
-
-    Raises:
-        TaskError: InvalidSpec.
+    -n and -r alone apply to -k options without flags; a partitioner ignores both. Options without any -k name the whole
+    key. Raises TaskError: InvalidSpec, with the field of the spec.
     """
-    words = options.split()
-    specs = []
-    while words:
-        word = words.pop(0)
+    specs, everywhere = [], ""
+    words = iter(options.split())
+    for word in words:
         if word.startswith("-k"):
-            text = word[2:] or (words.pop(0) if words else "")
             try:
-                specs.append(key_spec(text))
+                specs.append(_key_spec(word[2:] or next(words, "")))
             except ValueError as error:
-                raise _invalid(str(error)) from None
-        elif word not in ORDER_OPTIONS:
-            raise _invalid(f"the option {word!r} is not of the form -k1,2")
-    return tuple(specs or [KeySpec(begin_field=1)] if options else [])
+                raise _invalid(field, str(error)) from None
+        elif word in ORDER_OPTIONS:
+            everywhere += word[1:]
+        else:
+            raise _invalid(field, f"the option {word!r} is not of the form -k1,2 or -k2,2nr")
+    numeric, reverse = "n" in everywhere, "r" in everywhere
+    return tuple(
+        spec if spec.numeric or spec.reverse else replace(spec, numeric=numeric, reverse=reverse)
+        for spec in specs or [KeySpec(begin_field=1)]
+    )
 
 
-def key_spec(text: str) -> KeySpec:
-    """Return the key option of a text after -k: `2`, `1,2`, `1.3,2.4`; letters n and r after a position are ignored.
+def _key_spec(text: str) -> KeySpec:
+    """Return the option of a text after -k: `2`, `1,2`, `1.3,2.4`, with letters n and r after a position.
 
-    Raises:
-        ValueError: the text has another form.
+    Raises ValueError if the text has another form.
     """
     begin, _, end = text.rstrip("nr").partition(",")
     begin_field, begin_char = _position(begin.rstrip("nr"), text, default_char=1)
     end_field, end_char = _position(end, text, default_char=0) if end else (0, 0)
-    if begin_field < 1 or begin_char < 1 or end_field < 0:
+    if begin_field < 1 or begin_char < 1:
         raise ValueError(f"the option -k{text} counts fields and characters from 1")
-    return KeySpec(begin_field=begin_field, begin_char=begin_char, end_field=end_field, end_char=end_char)
+    return KeySpec(
+        begin_field=begin_field,
+        begin_char=begin_char,
+        end_field=end_field,
+        end_char=end_char,
+        numeric="n" in text,
+        reverse="r" in text,
+    )
 
 
 def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
@@ -270,16 +267,12 @@ def _position(text: str, whole: str, *, default_char: int) -> tuple[int, int]:
     return int(field), int(char) if char else default_char
 
 
-def _key_field_hashes(keys: Sequence[bytes], specs: tuple[KeySpec, ...], separator: bytes) -> list[int]:
-    return [_key_field_hash(lines.java_utf8(key), specs, separator) for key in keys]
-
-
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
-    value = 0
+    value, text = 0, lines.java_utf8(key)
     for spec in specs:
-        place = span(key, spec, separator)
+        place = span(text, spec, separator)
         if place is not None:
-            value = java_hash(key[place[0] : place[1]], value)
+            value = java_hash(text[place[0] : place[1]], value)
     return value
 
 
@@ -328,25 +321,11 @@ _NUMBER = re.compile(rb"(-?)0*([0-9]*)(?:\.([0-9]*))?")
 _COUNT_DIGITS = 10
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Field:
-    where: KeySpec
-    numeric: bool
-    reverse: bool
-
-
 class Ordering:
-    """Computes sort keys.
-
-    Args:
-        partitioner: has the comparator's options and the separator of fields.
-
-    Raises:
-        TaskError: InvalidSpec if the options are invalid.
-    """
+    """Computes sort keys by the partitioner's comparator options. Raises TaskError: InvalidSpec if they are invalid."""
 
     def __init__(self, partitioner: Partitioner) -> None:
-        self._fields = parse(partitioner.comparator_options or "")
+        self._fields = parse(partitioner.comparator_options or "", "spec.comparator")
         self._separator = partitioner.key_field_separator.encode()
         self._known: dict[bytes, bytes] = {}
 
@@ -359,8 +338,8 @@ class Ordering:
             sort_key = self._known[key] = b"".join(self._part(key, field) for field in self._fields) + b"\t"
         return sort_key
 
-    def _part(self, key: bytes, field: _Field) -> bytes:
-        place = span(key, field.where, self._separator)
+    def _part(self, key: bytes, field: KeySpec) -> bytes:
+        place = span(key, field, self._separator)
         if place is None:
             return _GREATEST if field.reverse else _LEAST
         content = key[place[0] : place[1]]
@@ -382,40 +361,6 @@ def _number(content: bytes, *, reverse: bool) -> bytes:
     if bool(minus) != reverse:
         return b"0" + digits.translate(_NINES) + _REVERSE_END
     return b"2" + digits + _END
-
-
-def parse(options: str) -> tuple[_Field, ...]:
-    """Parse mapreduce.partition.keycomparator.options, `-k2,2nr -k1,1`; -n and -r alone apply to fields without flags.
-
-    Raises:
-        TaskError: InvalidSpec.
-    """
-    fields: list[_Field] = []
-    everywhere = ""
-    words = options.split()
-    while words:
-        word = words.pop(0)
-        if word.startswith("-k"):
-            text = word[2:] or (words.pop(0) if words else "")
-            try:
-                where = key_spec(text)
-            except ValueError as error:
-                raise _invalid_order(str(error)) from None
-            fields.append(_Field(where=where, numeric="n" in text, reverse="r" in text))
-        elif word in ORDER_OPTIONS:
-            everywhere += word[1:]
-        else:
-            raise _invalid_order(f"the option {word!r} is not of the form -k2,2nr")
-    fields = fields or [_Field(where=KeySpec(begin_field=1), numeric=False, reverse=False)]
-    numeric, reverse = "n" in everywhere, "r" in everywhere
-    return tuple(
-        field if field.numeric or field.reverse else _Field(where=field.where, numeric=numeric, reverse=reverse)
-        for field in fields
-    )
-
-
-def _invalid_order(problem: str) -> TaskError:
-    return TaskError(Reason.INVALID_SPEC, f"spec.comparator: {problem}", user_error=True)
 
 
 def strip(chunks: Iterable[bytes]) -> Iterator[bytes]:

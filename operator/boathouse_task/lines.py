@@ -42,11 +42,8 @@ def java_trimmed(text: str) -> str:
 
 
 def java_split(text: str, separator: str) -> list[str]:
-    """Return the parts of a text without empty ones at the end (String.split)."""
-    parts = text.split(separator)
-    while parts and not parts[-1]:
-        parts.pop()
-    return parts
+    """Return the parts of a text around a character, without empty ones at the end (String.split)."""
+    return text.rstrip(separator).split(separator) if text.strip(separator) else []
 
 
 def java_long(text: str) -> int | None:
@@ -145,15 +142,9 @@ def whole(chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[bytes]:
-    """Yield the same chunks; raise an error if a line is too long.
+    """Yield the same chunks, which may be cut at any position; raise an error if a line is too long.
 
-    Args:
-        chunks: bytes, cut at any position.
-        longest_bytes: maximum length of a line without its newline.
-        what: origin of the lines, for the message.
-
-    Raises:
-        TaskError: RecordTooLong.
+    The length is without the newline; `what` is the origin of the lines. Raises TaskError: RecordTooLong.
     """
     begun = passed = 0
     for chunk in chunks:
@@ -172,8 +163,8 @@ def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[
 
 def too_long(longest_bytes: int, what: str) -> TaskError:
     """Return the error for a line that is too long."""
-    message = (
+    return TaskError(
+        Reason.RECORD_TOO_LONG,
         f"a record of {what} is longer than spec.maxRecordBytes ({longest_bytes}): check that it is text with lines, or"
-        " raise maxRecordBytes, and resources.requests.memory to about eight times its value"
+        " raise maxRecordBytes, and resources.requests.memory to about eight times its value",
     )
-    return TaskError(Reason.RECORD_TOO_LONG, message, user_error=True)

@@ -6,6 +6,7 @@ import dataclasses
 import os
 import re
 import shlex
+import shutil
 import sys
 import tempfile
 import uuid
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from boathouse_task import compression, contract, formats, key_fields, runner
+from boathouse_task import compression, contract, formats, key_fields, runner, uber_task
 from boathouse_task.contract import (
     ArchiveSource,
     Counters,
@@ -32,16 +33,11 @@ from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
 
 if TYPE_CHECKING:
-    from argparse import _ArgumentGroup, _SubParsersAction
+    from argparse import _SubParsersAction
 
 
 class JobFailed(Exception):  # noqa: N818 - it is what happened
-    """A task of the job failed.
-
-    Attributes:
-        task: name of the task.
-        result: its result.
-    """
+    """A task of the job failed."""
 
     def __init__(self, task: str, result: TaskResult) -> None:
         super().__init__(f"{task}: {result.reason}: {result.message}")
@@ -89,7 +85,7 @@ def run_job(
     Args:
         spec: parameters of the setup task.
         environment: environment, in whose `work_path` each task gets a folder.
-        on_result: called with every task's result.
+        on_result: called with every task's name and result.
         later: fields of `TaskSpec` of the steps after the first, such as mapper, reducer and reduces.
 
     Raises:
@@ -104,7 +100,7 @@ def run_job(
         try:
             result = runner.run(order, surroundings, Processes())
         finally:
-            runner.clean_folder(surroundings)
+            shutil.rmtree(surroundings.work_path, ignore_errors=True)
         on_result(number, result)
         if not result.succeeded:
             raise JobFailed(number, result)
@@ -129,7 +125,7 @@ def _run_steps(
         spec = msgspec.structs.replace(spec, step=number, steps=len(later) + 1, **_step(step, spec))
         for order in [*todo[1:-1], spec]:
             execute(order)
-        todo = [spec, *orders(spec, _plan(spec, environment))]
+        todo = [spec, *uber_task.orders(spec, _plan(spec, environment).splits)]
     for order in todo[1:-1]:
         execute(order)
     return execute(todo[-1])
@@ -151,17 +147,6 @@ def _step(fields: Mapping[str, object], before: TaskSpec) -> dict[str, Any]:
 def _plan(spec: TaskSpec, environment: Environment) -> Plan:
     storage = Storage(spec.s3, environment.variables, part_bytes=environment.part_bytes, hdfs_addresses=spec.hdfs)
     return msgspec.json.decode(storage.read(Layout(spec).plan), type=Plan)
-
-
-def orders(spec: TaskSpec, plan: Plan) -> Iterator[TaskSpec]:
-    """Yield the parameters of a planned step's maps, reduces and commit, from its setup's."""
-    change = msgspec.structs.replace
-    base = change(spec, maps=len(plan.splits), input_urls=[])
-    for index, split in enumerate(plan.splits):
-        yield change(base, task_type=TaskType.MAP, index=index, split=split)
-    for index in range(spec.reduces):
-        yield change(base, task_type=TaskType.REDUCE, index=index)
-    yield change(base, task_type=TaskType.COMMIT)
 
 
 def local_environment(work_path: Path, variables: Mapping[str, str], memory_limit_bytes: int) -> Environment:
@@ -202,154 +187,10 @@ def add_to(commands: "_SubParsersAction[argparse.ArgumentParser]") -> None:
         " runs in the task pods. Options mean what the fields of an MRJob mean.",
         epilog=_EPILOG,
     )
-    _add_commands(job.add_argument_group("commands"))
-    _add_input(job.add_argument_group("input"))
-    _add_keys(job.add_argument_group("keys"))
-    _add_output(job.add_argument_group("output"))
-    _add_machine(job.add_argument_group("this machine"))
-
-
-def _add_commands(group: "_ArgumentGroup") -> None:
-    add = group.add_argument
-    add("--mapper", required=True, help="command that reads lines and writes KEY<TAB>VALUE lines")
-    add("--combiner", help="command that reads and writes sorted KEY<TAB>VALUE lines inside the map task")
-    add(
-        "--reducer",
-        help="command that reads sorted KEY<TAB>VALUE lines (default: none, the mapper's output is the result)",
-    )
-    add("--reduces", type=int, metavar="N", default=1, help="number of reduce tasks (default: 1)")
-    add(
-        "--file",
-        action="append",
-        default=[],
-        help="executable file to copy to the commands' working folder; may be repeated",
-    )
-    add(
-        "--archive",
-        action="append",
-        default=[],
-        metavar="PATH[#NAME]",
-        help=".zip, .jar, .tar, .tar.gz or .tgz to unpack to the folder NAME (default: the file's name) of the "
-        "working folder; may be repeated",
-    )
-    add(
-        "--conf",
-        action="append",
-        default=[],
-        type=_property,
-        metavar="KEY=VALUE",
-        help="property for the environment of the commands: my.name is the variable my_name; may be repeated",
-    )
-    add("--ignore-exit-code", action="store_true", help="a command may end with another exit code than 0")
-
-
-def _add_input(group: "_ArgumentGroup") -> None:
-    add = group.add_argument
-    add(
-        "--input",
-        action="append",
-        required=True,
-        help="file, folder or glob, as a path or URL (s3://, hdfs://HOST:PORT/, file:///); may be repeated",
-    )
-    add(
-        "--input-format",
-        choices=[*formats.InputFormatType, _COMBINE],
-        default=formats.InputFormatType.TEXT.value,
-        help="default: TextInputFormat",
-    )
-    add(
-        "--record-delimiter",
-        metavar="TEXT",
-        default="",
-        help="text that ends a record; LF: only LF ends a line, of commands too (default: LF, CR and CRLF)",
-    )
-    add("--lines-per-map", type=_count, metavar="N", default=1, help="of NLineInputFormat (default: 1)")
-    add("--key-value-separator", metavar="TEXT", default="\t", help="of KeyValueTextInputFormat (default: TAB)")
-    add(
-        "--map-input-ignore-key",
-        action=argparse.BooleanOptionalAction,
-        help="whether the mapper reads values only (default: with TextInputFormat)",
-    )
-    add(
-        "--map-input-field-separator",
-        metavar="TEXT",
-        default="\t",
-        help="between key and value that the mapper reads (default: TAB)",
-    )
-    add("--split-size", type=_size, metavar="SIZE", default="64Mi", help="maximum split size (default: 64Mi)")
-
-
-def _add_keys(group: "_ArgumentGroup") -> None:
-    add = group.add_argument
-    add("--partitioner", choices=[key_fields.HASH, key_fields.KEY_FIELD], default=key_fields.HASH, help="default: hash")
-    add("--partitioner-options", default="", metavar="TEXT", help="such as --partitioner-options=-k1,2")
-    add("--comparator-options", metavar="TEXT", help="such as --comparator-options=-k2,2nr (default: by bytes)")
-    add(
-        "--key-field-separator",
-        metavar="TEXT",
-        default="\t",
-        help="separator of the key fields in these options (default: TAB)",
-    )
-    add(
-        "--map-output-field-separator",
-        metavar="TEXT",
-        default="\t",
-        help="separator of the mapper's fields (default: TAB)",
-    )
-    add(
-        "--key-fields",
-        type=_count,
-        metavar="N",
-        default=1,
-        help="number of the mapper's fields that are the key (default: 1)",
-    )
-    add(
-        "--reduce-input-field-separator",
-        metavar="TEXT",
-        default="\t",
-        help="after the key that the reducer reads (default: TAB)",
-    )
-    add(
-        "--reduce-output-field-separator",
-        metavar="TEXT",
-        default="\t",
-        help="separator of the reducer's fields (default: TAB)",
-    )
-    add(
-        "--reduce-output-key-fields",
-        type=_count,
-        metavar="N",
-        default=1,
-        help="as --key-fields, of the reducer (default: 1)",
-    )
-
-
-def _add_output(group: "_ArgumentGroup") -> None:
-    add = group.add_argument
-    add("--output", required=True, help="folder that does not exist yet, as a path or URL")
-    add("--output-separator", metavar="TEXT", default="\t", help="between key and value in output files (default: TAB)")
-    add(
-        "--key-only-output",
-        action="store_true",
-        help="write lines as the command wrote them, without a TAB at the end of those that have none",
-    )
-    add("--lazy-output", action="store_true", help="write no output file without a line")
-    add("--output-compression", choices=[*compression.WRITTEN], default="", help="default: none")
-
-
-def _add_machine(group: "_ArgumentGroup") -> None:
-    add = group.add_argument
-    add(
-        "--memory",
-        type=_size,
-        default="512Mi",
-        help="memory limit of a task; sorting uses about half (default: 512Mi)",
-    )
-    add(
-        "--endpoint-url",
-        help="S3 endpoint; the keys are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
-    )
-    add("--region", default="us-east-1", help="S3 region (default: us-east-1)")
+    for title, options in _OPTIONS.items():
+        group = job.add_argument_group(title)
+        for flag, keywords in options:
+            group.add_argument(flag, **keywords)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -455,3 +296,112 @@ def _size(text: str) -> int:
     if match is None or not int(match[1]):
         raise argparse.ArgumentTypeError(f"{text!r} is not a size such as 64Mi")
     return int(match[1]) * _UNITS[match[2]]
+
+
+_Option = tuple[str, dict[str, Any]]
+
+
+def _option(flag: str, text: str, **keywords: Any) -> _Option:
+    return flag, {"help": text, **keywords}
+
+
+def _several(flag: str, text: str, **keywords: Any) -> _Option:
+    return _option(flag, f"{text}; may be repeated", action="append", **keywords)
+
+
+def _separator(flag: str, text: str) -> _Option:
+    return _option(flag, f"{text} (default: TAB)", metavar="TEXT", default="\t")
+
+
+def _number(flag: str, text: str, kind: Callable[[str], int] = _count) -> _Option:
+    return _option(flag, f"{text} (default: 1)", type=kind, metavar="N", default=1)
+
+
+_OPTIONS: Mapping[str, Sequence[_Option]] = {
+    "commands": [
+        _option("--mapper", "command that reads lines and writes KEY<TAB>VALUE lines", required=True),
+        _option("--combiner", "command that reads and writes sorted KEY<TAB>VALUE lines inside the map task"),
+        _option(
+            "--reducer",
+            "command that reads sorted KEY<TAB>VALUE lines (default: none, the mapper's output is the result)",
+        ),
+        _number("--reduces", "number of reduce tasks", int),
+        _several("--file", "executable file to copy to the commands' working folder", default=[]),
+        _several(
+            "--archive",
+            ".zip, .jar, .tar, .tar.gz or .tgz to unpack to the folder NAME (default: the file's name) of the working "
+            "folder",
+            default=[],
+            metavar="PATH[#NAME]",
+        ),
+        _several(
+            "--conf",
+            "property for the environment of the commands: my.name is the variable my_name",
+            default=[],
+            type=_property,
+            metavar="KEY=VALUE",
+        ),
+        _option("--ignore-exit-code", "a command may end with another exit code than 0", action="store_true"),
+    ],
+    "input": [
+        _several(
+            "--input", "file, folder or glob, as a path or URL (s3://, hdfs://HOST:PORT/, file:///)", required=True
+        ),
+        _option(
+            "--input-format",
+            "default: TextInputFormat",
+            choices=[*formats.InputFormatType, _COMBINE],
+            default=formats.InputFormatType.TEXT.value,
+        ),
+        _option(
+            "--record-delimiter",
+            "text that ends a record; LF: only LF ends a line, of commands too (default: LF, CR and CRLF)",
+            metavar="TEXT",
+            default="",
+        ),
+        _number("--lines-per-map", "of NLineInputFormat"),
+        _separator("--key-value-separator", "of KeyValueTextInputFormat"),
+        _option(
+            "--map-input-ignore-key",
+            "whether the mapper reads values only (default: with TextInputFormat)",
+            action=argparse.BooleanOptionalAction,
+        ),
+        _separator("--map-input-field-separator", "between key and value that the mapper reads"),
+        _option("--split-size", "maximum split size (default: 64Mi)", type=_size, metavar="SIZE", default="64Mi"),
+    ],
+    "keys": [
+        _option(
+            "--partitioner", "default: hash", choices=[key_fields.HASH, key_fields.KEY_FIELD], default=key_fields.HASH
+        ),
+        _option("--partitioner-options", "such as --partitioner-options=-k1,2", default="", metavar="TEXT"),
+        _option("--comparator-options", "such as --comparator-options=-k2,2nr (default: by bytes)", metavar="TEXT"),
+        _separator("--key-field-separator", "separator of the key fields in these options"),
+        _separator("--map-output-field-separator", "separator of the mapper's fields"),
+        _number("--key-fields", "number of the mapper's fields that are the key"),
+        _separator("--reduce-input-field-separator", "after the key that the reducer reads"),
+        _separator("--reduce-output-field-separator", "separator of the reducer's fields"),
+        _number("--reduce-output-key-fields", "as --key-fields, of the reducer"),
+    ],
+    "output": [
+        _option("--output", "folder that does not exist yet, as a path or URL", required=True),
+        _separator("--output-separator", "between key and value in output files"),
+        _option(
+            "--key-only-output",
+            "write lines as the command wrote them, without a TAB at the end of those that have none",
+            action="store_true",
+        ),
+        _option("--lazy-output", "write no output file without a line", action="store_true"),
+        _option("--output-compression", "default: none", choices=[*compression.WRITTEN], default=""),
+    ],
+    "this machine": [
+        _option(
+            "--memory", "memory limit of a task; sorting uses about half (default: 512Mi)", type=_size, default="512Mi"
+        ),
+        _option(
+            "--endpoint-url",
+            "S3 endpoint; the keys are in AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN",
+        ),
+        _option("--region", "S3 region (default: us-east-1)", default="us-east-1"),
+    ],
+}
+"""Options by the title of their group in the help."""

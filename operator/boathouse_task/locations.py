@@ -1,6 +1,6 @@
 """The storage by URLs, s3://BUCKET/KEY, hdfs://CLUSTER/PATH and file:///PATH, with Hadoop's folders and globs.
 
-A URL's store is a bucket, the local files, or the HDFS of a cluster: `Store` is what they have in common.
+A URL's store is a bucket, the local files (`object_store`), or the HDFS of a cluster (`hdfs`).
 """
 
 import itertools
@@ -8,7 +8,6 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 from urllib.parse import urlsplit
 
 from boathouse_task.contract import Reason
@@ -21,17 +20,14 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Location:
-    """Location in a store.
-
-    Attributes:
-        scheme: "s3", "hdfs" or "file".
-        bucket: S3's bucket, or HDFS's cluster; "" for files.
-        path: the key without slashes at its ends; "" is the root.
-    """
+    """Location in a store."""
 
     scheme: str
+    """s3, hdfs or file."""
     bucket: str
+    """S3's bucket, or HDFS's cluster; "" for files."""
     path: str
+    """The key without slashes at its ends; "" is the root."""
 
     @property
     def url(self) -> str:
@@ -50,8 +46,7 @@ class Location:
 def parse(url: str) -> Location:
     """Return the location that a URL names.
 
-    Raises:
-        TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
+    Raises TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
     """
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
@@ -60,9 +55,7 @@ def parse(url: str) -> Location:
     if scheme == "file" and not bucket and path:
         return Location(scheme=scheme, bucket="", path=path.strip("/"))
     raise TaskError(
-        Reason.INVALID_URL,
-        f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH",
-        user_error=True,
+        Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH"
     )
 
 
@@ -107,8 +100,7 @@ def expand_braces(pattern: str) -> Iterator[str]:
     if closing < 0:
         yield pattern
         return
-    borders = [opening, *commas, closing]
-    for start, end in itertools.pairwise(borders):
+    for start, end in itertools.pairwise([opening, *commas, closing]):
         yield from expand_braces(pattern[:opening] + pattern[start + 1 : end] + pattern[closing + 1 :])
 
 
@@ -116,17 +108,12 @@ def _braces(pattern: str, opening: int) -> tuple[int, list[int]]:
     """Return the position of the brace that closes `opening` (-1: none), and of the commas of its level."""
     depth, commas = 0, []
     for place in range(opening, len(pattern)) if opening >= 0 else ():
-        match pattern[place]:
-            case "{":
-                depth += 1
-            case "," if depth == 1:
-                commas.append(place)
-            case "}":
-                depth -= 1
-                if depth == 0:
-                    return place, commas
-            case _:
-                pass
+        char = pattern[place]
+        depth += (char == "{") - (char == "}")
+        if char == "," and depth == 1:
+            commas.append(place)
+        if depth == 0:
+            return place, commas
     return -1, []
 
 
@@ -147,16 +134,12 @@ def segment_pattern(segment: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.DOTALL)
     except re.error as error:
-        raise TaskError(
-            Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}", user_error=True
-        ) from None
+        raise TaskError(Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}") from None
 
 
 def glob_base(path: str) -> str:
     """Return the folder above the first wildcard."""
-    segments = path.split("/")
-    first = next(index for index, segment in enumerate(segments) if is_glob(segment))
-    return "/".join(segments[:first])
+    return "/".join(itertools.takewhile(lambda segment: not is_glob(segment), path.split("/")))
 
 
 def matches(pattern: str, path: str) -> bool:
@@ -164,67 +147,22 @@ def matches(pattern: str, path: str) -> bool:
     wanted, given = pattern.split("/"), path.split("/")
     if len(given) < len(wanted) or any(is_hidden(name) for name in given[len(wanted) :]):
         return False
-    return all(_same(want, name) for want, name in zip(wanted, given, strict=False))
-
-
-def _same(want: str, name: str) -> bool:
-    return segment_pattern(want).fullmatch(name) is not None if is_glob(want) else want == name
+    return all(
+        segment_pattern(want).fullmatch(name) if is_glob(want) else want == name
+        for want, name in zip(wanted, given, strict=False)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A file of a store.
+class StoredObject:
+    """An object or a file of a store."""
 
-    Attributes:
-        path: its path in the store, without slashes at its ends.
-        block_bytes: size of its blocks; 0 if the store has none.
-        problem: what is wrong with its name, if it cannot be read under it; else "".
-    """
-
-    path: str
+    location: Location
     size_bytes: int
     block_bytes: int = 0
+    """Size of its blocks; 0 if the store has none."""
     problem: str = ""
-
-
-class Store(Protocol):
-    """A store. Paths have no slashes at their ends; "" is the root.
-
-    Methods raise `FileNotFoundError`, and the exceptions that `explain` of the module converts.
-    """
-
-    def find(self, path: str) -> Entry:
-        """Return the file at a path."""
-
-    def read(self, path: str) -> bytes:
-        """Return a small file's content."""
-
-    def read_range(self, path: str, offset: int, length: int) -> bytes:
-        """Return `length` bytes from `offset`, or fewer at the end of the file."""
-
-    def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the files below a folder at any depth, also those that cannot be read."""
-
-    def children(self, folder: str) -> Iterator[Entry]:
-        """Yield the files directly in a folder, also those that cannot be read."""
-
-    def create(self, path: str, content: bytes) -> bool:
-        """Create a file with its content in one step; return False if it exists."""
-
-    def write(self, path: str, content: bytes) -> None:
-        """Write a small file, replacing an existing one."""
-
-    def upload(self, path: str, source: "Source") -> None:
-        """Write a file of any size in limited memory. A failure leaves no file."""
-
-    def rename(self, source: str, target: str) -> None:
-        """Rename a file, replacing an existing one."""
-
-    def delete(self, paths: list[str]) -> None:
-        """Delete files; missing ones may raise `FileNotFoundError`."""
-
-    def remove_empty_folders(self, folder: str) -> None:
-        """Remove a folder's empty folders and then itself, if the store has real folders."""
+    """What is wrong with its name, if it cannot be read under it; else ""."""
 
 
 class Source:
@@ -232,24 +170,21 @@ class Source:
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)
+        self._head: deque[bytes] = deque()
         self.size_bytes = 0
-        self.exhausted = False
         self.error: Exception | None = None
 
-    def take(self, least_bytes: int) -> deque[bytes]:
-        """Return at least so many bytes, or all there are."""
-        taken: deque[bytes] = deque()
-        size = 0
+    def small(self, least_bytes: int) -> bytes | None:
+        """Return the content if it has fewer bytes; else None, and iterating yields all of it."""
         for chunk in self:
-            taken.append(chunk)
-            size += len(chunk)
-            if size >= least_bytes:
-                break
-        else:
-            self.exhausted = True
-        return taken
+            self._head.append(chunk)
+            if self.size_bytes >= least_bytes:
+                return None
+        return b"".join(self._head)
 
     def __iter__(self) -> Iterator[bytes]:
+        while self._head:
+            yield self._head.popleft()  # frees the chunks one by one
         try:
             for chunk in self._chunks:
                 self.size_bytes += len(chunk)

@@ -1,6 +1,7 @@
 """Map task: split -> mapper -> partitioned, sorted, combined -> one data file and its index -> commit."""
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 
 from boathouse_task import compression, contract, counters, key_fields, lines, mapoutput, reader
@@ -13,14 +14,10 @@ from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: see `contract.Reason`.
-    """
+    """Run the attempt."""
     split, mapper = task.spec.split, task.spec.mapper
     if split is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split", user_error=False)
+        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split")
     if task.spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return commit_nothing(task)
@@ -28,14 +25,15 @@ def run(task: Task) -> TaskResult:
         return commit_nothing(task)  # Hadoop has no map for an empty file
     task.place_files()
     if task.spec.reduces == 0:
-        return _map_only(task, mapper, split)
+        return write(task, "read", _mapped(task, mapper, split))
+    prepare = task.prepared(Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
     sorter = _sorter(task)
     with task.phase("read"):
         mapped = lines.limited(_mapped(task, mapper, split), task.spec.max_record_bytes, "the mapper's output")
         for block in lines.blocks(mapped):
             task.counters.add(counters.MAP_OUTPUT_RECORDS, lines.count(block))
             task.counters.add(counters.MAP_OUTPUT_BYTES, len(block))
-            sorter.write(block)
+            sorter.write(prepare(block))
     return _upload(task, sorter)
 
 
@@ -59,43 +57,22 @@ def _counted_input(task: Task, split: Split) -> Iterator[bytes]:
         task.counters.add(counters.BYTES_READ, len(chunk), counters.INPUT)
 
 
-class _PlainSorter:
-    """Partitions and sorts."""
+def _sorter(task: Task) -> Sorter | CombiningSorter:
+    """Return the sorter of prepared lines. Before a combiner, these need only their TABs and their order."""
+    spec, budget_bytes = task.spec, task.environment.sort_bytes
+    combiner, fields = spec.combiner, spec.reduce_fields
+    if not combiner:
+        return Sorter(task.sort, budget_bytes)
 
-    def __init__(self, task: Task) -> None:
-        self._prepare = task.prepared(Prefixer(task.spec.partitioner, task.spec.reduces))
-        self._sorter = Sorter(task.sort, task.environment.sort_bytes)
+    def combine(sorting: SortProcess) -> Iterator[bytes]:
+        combined = task.run_command(combiner, _combiner_input(task, sorting))
+        if fields.output_separator != "\t" or fields.num_output_key_fields > 1:
+            separator, to = fields.output_separator.encode(), key_fields.TAB
+            combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
+        return lines.limited(combined, spec.max_record_bytes, "the combiner's output")
 
-    def write(self, block: bytes) -> None:
-        self._sorter.write(self._prepare(block))
-
-    def finish(self) -> Iterator[bytes]:
-        return self._sorter.finish()
-
-
-class _CombiningSorter:
-    """Sorts, combines, partitions and sorts again. Before the combiner, lines need only their TABs and their order."""
-
-    def __init__(self, task: Task, combiner: list[str]) -> None:
-        partitioner, fields = task.spec.partitioner, task.spec.reduce_fields
-        shuffled = mapoutput.shuffled(partitioner)
-        self._prepare = task.prepared(Prefixer(partitioner, 1))
-
-        def combine(sorting: SortProcess) -> Iterator[bytes]:
-            combined = task.run_command(combiner, _combiner_input(task, sorting))
-            if fields.output_separator != "\t" or fields.num_output_key_fields > 1:
-                separator, to = fields.output_separator.encode(), key_fields.TAB
-                combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
-            return lines.limited(combined, task.spec.max_record_bytes, "the combiner's output")
-
-        partitioned = task.prepared(Prefixer(shuffled, task.spec.reduces, is_combined=True))
-        self._sorter = CombiningSorter(task.sort, task.environment.sort_bytes, combine=combine, prepare=partitioned)
-
-    def write(self, block: bytes) -> None:
-        self._sorter.write(self._prepare(block))
-
-    def finish(self) -> Iterator[bytes]:
-        return self._sorter.finish()
+    partitioned = task.prepared(Prefixer(mapoutput.shuffled(spec.partitioner), spec.reduces, is_combined=True))
+    return CombiningSorter(task.sort, budget_bytes, combine=combine, prepare=partitioned)
 
 
 def _combiner_input(task: Task, sorting: SortProcess) -> Iterator[bytes] | int:
@@ -118,11 +95,7 @@ def with_input_separator(task: Task, chunks: Iterator[bytes]) -> Iterator[bytes]
     return key_fields.reduce_input(chunks, mapoutput.shuffled(task.spec.partitioner).num_key_fields, separator)
 
 
-def _sorter(task: Task) -> _PlainSorter | _CombiningSorter:
-    return _CombiningSorter(task, task.spec.combiner) if task.spec.combiner else _PlainSorter(task)
-
-
-def _upload(task: Task, sorter: _PlainSorter | _CombiningSorter) -> TaskResult:
+def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:
     spec = task.spec
     with task.phase("sort"):
         in_order = sorter.finish()
@@ -130,33 +103,16 @@ def _upload(task: Task, sorter: _PlainSorter | _CombiningSorter) -> TaskResult:
     sections = SectionWriter(spec.reduces)
     with task.phase("upload"):
         data = task.layout.data(TaskType.MAP, spec.index, spec.attempt)
-        size = task.storage.upload(data, _counted_output(task, sections.strip(chain(first, in_order))))
+        size = task.storage.upload(data, _counted_output(task, sections.strip(itertools.chain([first], in_order))))
         task.storage.write(task.layout.index(spec.index, spec.attempt), sections.index)
     task.counters.add(counters.MAP_OUTPUT_MATERIALIZED_BYTES, size)
     return finish(task, hashlib.sha256(sections.index).hexdigest(), size, sections.records)
-
-
-def chain(first: bytes, rest: Iterable[bytes]) -> Iterator[bytes]:
-    """Yield a chunk and the rest."""
-    yield first
-    yield from rest
 
 
 def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
     for chunk in chunks:
         yield chunk
         task.bytes_out += len(chunk)
-
-
-def _map_only(task: Task, mapper: list[str] | None, split: Split) -> TaskResult:
-    """Write the mapper's output in its order as the output file; return the result."""
-    partitioner = task.spec.partitioner
-    with task.phase("read"):
-        output = Output(task, counters.MAP_OUTPUT_RECORDS, partitioner.field_separator, partitioner.num_key_fields)
-        data = task.layout.data(TaskType.MAP, task.spec.index, task.spec.attempt)
-        size = task.storage.upload(data, output.passing(_mapped(task, mapper, split)))
-    task.counters.add(counters.MAP_OUTPUT_BYTES, size)
-    return finish(task, output.digest, size, output.records, has_file=output.has_file)
 
 
 def commit_nothing(task: Task) -> TaskResult:
@@ -171,32 +127,13 @@ def commit_nothing(task: Task) -> TaskResult:
     return finish(task, hashlib.sha256(index).hexdigest(), 0, 0)
 
 
-class Output:
-    """Writes a result's lines in the job's format, counts them and computes their sha256; compresses the job's output.
+class _Output:
+    """Writes lines in the job's format, counts them and computes their sha256; compresses the output of the job."""
 
-    Args:
-        counter: counts the lines.
-        separator: separates the fields of the command's lines.
-        fields: number of fields of a key.
-    """
-
-    def __init__(self, task: Task, counter: str, separator: str, fields: int) -> None:
+    def __init__(self, task: Task) -> None:
         self._task = task
-        self._counter = counter
-        self._separator = separator.encode()
-        self._fields = fields
-        self._hash = hashlib.sha256()
+        self.hash = hashlib.sha256()
         self.records = 0
-
-    @property
-    def digest(self) -> str:
-        """sha256 of all bytes so far, in hex."""
-        return self._hash.hexdigest()
-
-    @property
-    def has_file(self) -> bool:
-        """Whether the result is a file of the output."""
-        return self.records > 0 or not self._task.spec.output_format.lazy
 
     def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
         """Yield the file's bytes, with a newline after the last line."""
@@ -204,27 +141,44 @@ class Output:
         counted = self._counted(self._formed(chunks))
         codec = spec.output_compression if spec.is_last else ""
         for chunk in compression.compressed(counted, codec) if codec else counted:
-            self._hash.update(chunk)
+            self.hash.update(chunk)
             self._task.counters.add(counters.BYTES_WRITTEN, len(chunk), counters.OUTPUT)
             self._task.bytes_out += len(chunk)
             yield chunk
 
     def _formed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        form = self._task.spec.output_format
-        if form.key_only:
-            return lines.with_final_newline(chunks)
         spec = self._task.spec
-        to = form.separator.encode() if spec.is_last else key_fields.TAB
-        command = "reducer" if spec.task_type is TaskType.REDUCE else "mapper"
+        if spec.output_format.key_only:
+            return lines.with_final_newline(chunks)
+        to = spec.output_format.separator.encode() if spec.is_last else key_fields.TAB
+        if spec.task_type is TaskType.REDUCE:
+            command, keys = "reducer", spec.reduce_fields
+            separator, fields = keys.output_separator, keys.num_output_key_fields
+        else:
+            command, separator, fields = "mapper", spec.partitioner.field_separator, spec.partitioner.num_key_fields
         limited = lines.limited(chunks, spec.max_record_bytes, f"the {command}'s output")
-        return key_fields.separated(limited, self._separator, self._fields, to)
+        return key_fields.separated(limited, separator.encode(), fields, to)
 
     def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
+        is_reduce = self._task.spec.task_type is TaskType.REDUCE
+        counter = counters.REDUCE_OUTPUT_RECORDS if is_reduce else counters.MAP_OUTPUT_RECORDS
         for chunk in chunks:
             records = lines.count(chunk)
             self.records += records
-            self._task.counters.add(self._counter, records)
+            self._task.counters.add(counter, records)
             yield chunk
+
+
+def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
+    """Write what the reducer, or the mapper of a map-only job, writes as a file of the output; commit it."""
+    spec, output = task.spec, _Output(task)
+    with task.phase(phase):
+        data = task.layout.data(spec.task_type, spec.index, spec.attempt)
+        size = task.storage.upload(data, output.passing(chunks))
+    if spec.task_type is TaskType.MAP:
+        task.counters.add(counters.MAP_OUTPUT_BYTES, size)
+    has_file = output.records > 0 or not spec.output_format.lazy
+    return finish(task, output.hash.hexdigest(), size, output.records, has_file=has_file)
 
 
 def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> TaskResult:

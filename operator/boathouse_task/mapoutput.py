@@ -12,9 +12,9 @@ partition, each as 8 bytes, big endian.
 import struct
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import repeat
 from operator import add, contains
+from typing import NamedTuple
 
 import msgspec
 
@@ -35,15 +35,10 @@ class Prefixer:
     """Adds prefixes to blocks of whole lines.
 
     A line without a separator is a key with an empty value and gets a TAB, as Hadoop writes it to the reducer. Without
-    it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent.
+    it `a`, `a<0x01>...` and `a<TAB>...` would not sort with equal keys adjacent. With `is_combined`, lines that lack
+    fields of the key may have their TAB, because a combiner writes them.
 
-    Args:
-        partitioner: the partitioner, and the definition of a key.
-        reduces: the number of partitions, at least 1.
-        is_combined: whether lines that lack fields of the key may have their TAB, because a combiner writes them.
-
-    Raises:
-        TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
+    Raises TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
     """
 
     def __init__(self, partitioner: Partitioner, reduces: int, *, is_combined: bool = False) -> None:
@@ -164,32 +159,22 @@ _ROW = struct.Struct(">QQQQ")
 ROW_BYTES = _ROW.size
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Section:
-    """Section of a partition in a data file."""
+class Section(NamedTuple):
+    """Section of a partition in a data file: a row of the index."""
 
     offset_bytes: int
     length_bytes: int
     records: int
     crc32: int
 
-    def pack(self) -> bytes:
-        """Return the section's row in the index."""
-        return _ROW.pack(self.offset_bytes, self.length_bytes, self.records, self.crc32)
-
     @staticmethod
     def unpack(row: bytes) -> "Section":
         """Return the section of a row."""
-        offset, length, records, crc = _ROW.unpack(row)
-        return Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc)
+        return Section(*_ROW.unpack(row))
 
 
 class SectionWriter:
-    """Removes the partition prefixes from sorted lines, and computes the section of each partition.
-
-    Args:
-        reduces: the number of partitions.
-    """
+    """Removes the partition prefixes from sorted lines, and computes the section of each partition."""
 
     def __init__(self, reduces: int) -> None:
         self._reduces = reduces
@@ -203,7 +188,7 @@ class SectionWriter:
         """The index, complete after the last line."""
         offset, rows = 0, []
         for length, records, crc in zip(self._lengths, self._records, self._crcs, strict=True):
-            rows.append(Section(offset_bytes=offset, length_bytes=length, records=records, crc32=crc).pack())
+            rows.append(_ROW.pack(offset, length, records, crc))
             offset += length
         return b"".join(rows)
 
@@ -218,13 +203,10 @@ class SectionWriter:
         for block in lines.blocks(chunks):
             for number, section in self._sections(block, current):
                 current = number
-                self._note(number, section)
+                self._lengths[number] += len(section)
+                self._records[number] += lines.count(section)
+                self._crcs[number] = zlib.crc32(section, self._crcs[number])
                 yield section
-
-    def _note(self, number: int, section: bytes) -> None:
-        self._lengths[number] += len(section)
-        self._records[number] += lines.count(section)
-        self._crcs[number] = zlib.crc32(section, self._crcs[number])
 
     def _sections(self, block: bytes, first: int) -> Iterator[tuple[int, bytes]]:
         """Yield the lines of each partition in a sorted block, without their prefixes."""

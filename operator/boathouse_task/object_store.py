@@ -7,11 +7,11 @@ represent, and all others of a page with them, so `local_listing` and `s3_listin
 import contextlib
 import errno
 import functools
-import itertools
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 from urllib.parse import quote
@@ -23,10 +23,9 @@ from obstore import store as stores
 from boathouse_task import locations
 from boathouse_task.contract import Reason, S3Config
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import Entry, Source
+from boathouse_task.locations import Location, Source, StoredObject
 
 if TYPE_CHECKING:
-    from obstore import ObjectMeta
     from obstore.store import ObjectStore as Obstore
     from obstore.store import S3Config as ObstoreS3Config
 
@@ -37,16 +36,20 @@ _STAGED = re.compile(r"[^#]*#[0-9]+")
 """Names that obstore keeps for files that it writes."""
 
 
-def local_listing(folder: str, is_recursive: bool) -> Iterator[Entry]:
+def local_listing(folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
     """Yield the files of a folder, through links; without `is_recursive` those directly in it. Pipes are no files.
 
-    Raises:
-        OSError: a folder cannot be read, or a link leads to a folder above it.
+    Raises OSError if a folder cannot be read, or a link leads to a folder above it.
     """
-    return _below(f"/{folder}", is_recursive=is_recursive, above=())
+    for path, size_bytes in _below(f"/{folder.path}", is_recursive=is_recursive, above=()):
+        shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
+        problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
+        if not problem and _STAGED.fullmatch(shown.rpartition("/")[2]):
+            problem = "ends with # and digits"
+        yield StoredObject(location=replace(folder, path=shown), size_bytes=size_bytes, problem=problem)
 
 
-def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[Entry]:
+def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, int]]:
     try:
         with os.scandir(folder) as opened:
             entries = sorted(opened, key=lambda entry: entry.name)
@@ -61,21 +64,13 @@ def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...
         except FileNotFoundError:  # deleted meanwhile, or a link to nothing
             continue
         if stat.S_ISREG(status.st_mode):
-            yield _local_entry(entry.path, status.st_size)
+            yield entry.path, status.st_size
         elif is_recursive and stat.S_ISDIR(status.st_mode):
             yield from _below(entry.path, is_recursive=True, above=(*above, (there.st_dev, there.st_ino)))
 
 
-def _local_entry(path: str, size_bytes: int) -> Entry:
-    shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
-    problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
-    if not problem and _STAGED.fullmatch(shown.rpartition("/")[2]):
-        problem = "ends with # and digits"
-    return Entry(path=shown, size_bytes=size_bytes, problem=problem)
-
-
 LIST_CHUNK = 1000
-Lister = Callable[[str, bool], Iterator[Entry]]
+Lister = Callable[[Location, bool], Iterator[StoredObject]]
 """Yields the files of a folder; the second argument tells whether at any depth. An unknown folder is empty."""
 _SMALLEST_PART_BYTES = 5 * 1024**2
 
@@ -127,22 +122,20 @@ _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, Pe
 
 
 class ObjectStore:
-    """A bucket, or the local files, as a `Store`.
+    """A bucket, or the local files, in obstore. `listing` lists it: obstore refuses some names.
 
-    Args:
-        store: obstore's store.
-        listed: lists it.
-        part_bytes: size of a part of an upload, of which a few are in memory.
+    Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts. An upload has a few parts in
+    memory.
     """
 
-    def __init__(self, store: "Obstore", listed: Lister, part_bytes: int) -> None:
+    def __init__(self, store: "Obstore", listing: Lister, part_bytes: int) -> None:
         self._store = store
-        self._listed = listed
+        self.listing = listing
         self._part_bytes = part_bytes
 
-    def find(self, path: str) -> Entry:
+    def find(self, location: Location) -> StoredObject:
         """Return the object."""
-        return _entry(obstore.head(self._store, path))
+        return StoredObject(location=location, size_bytes=obstore.head(self._store, location.path)["size"])
 
     def read(self, path: str) -> bytes:
         """Return a small object's content."""
@@ -151,14 +144,6 @@ class ObjectStore:
     def read_range(self, path: str, offset: int, length: int) -> bytes:
         """Return a part of an object."""
         return bytes(obstore.get_range(self._store, path, start=offset, length=length))
-
-    def files(self, folder: str) -> Iterator[Entry]:
-        """Yield the objects below a folder at any depth; an unknown folder is empty."""
-        return self._listed(folder, True)
-
-    def children(self, folder: str) -> Iterator[Entry]:
-        """Yield the objects directly in a folder; an unknown folder is empty."""
-        return self._listed(folder, False)
 
     def create(self, path: str, content: bytes) -> bool:
         """Create the object; return False if it exists (O_EXCL, If-None-Match: *)."""
@@ -174,14 +159,14 @@ class ObjectStore:
 
     def upload(self, path: str, source: Source) -> None:
         """Write a small object with one request, a larger one in parts."""
-        head = source.take(self._part_bytes)  # frees its chunks one by one
-        if source.exhausted:
-            obstore.put(self._store, path, b"".join(head), use_multipart=False)
+        content = source.small(self._part_bytes)
+        if content is not None:
+            self.write(path, content)
             return
         obstore.put(
             self._store,
             path,
-            itertools.chain((head.popleft() for _ in range(len(head))), source),
+            source,
             use_multipart=True,
             chunk_size=self._part_bytes,
             max_concurrency=1 if self._part_bytes <= _SMALLEST_PART_BYTES else 2,  # each has a part in memory
@@ -209,16 +194,14 @@ def local_files(part_bytes: int) -> ObjectStore:
 
 
 def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int) -> ObjectStore:
-    """Return the store of a bucket.
-
-    Raises:
-        TaskError: InvalidSpec if the endpoint is not a URL.
-    """
+    """Return the store of a bucket. Raises TaskError: InvalidSpec if the endpoint is not a URL."""
     endpoint = s3.endpoint_url
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         shown = locations.without_credentials(endpoint)
-        message = f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]"
-        raise TaskError(Reason.INVALID_SPEC, message, user_error=True)
+        raise TaskError(
+            Reason.INVALID_SPEC,
+            f"spec.storage.s3.endpointURL {shown!r} is not http://HOST[:PORT] or https://HOST[:PORT]",
+        )
     from boathouse_task import s3_listing  # its libraries take memory, which jobs without S3 do not need
 
     url = f"{(endpoint or f'https://s3.{s3.region}.amazonaws.com').rstrip('/')}/{quote(name)}"
@@ -226,21 +209,18 @@ def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: 
     return ObjectStore(_obstore(name, s3, credentials, retry_s), functools.partial(_objects, keys), part_bytes)
 
 
-def _objects(keys: "s3_listing.Bucket", folder: str, is_recursive: bool) -> Iterator[Entry]:
+def _objects(keys: "s3_listing.Bucket", folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
     """Yield the objects of a folder of a bucket. Empty objects that stand for folders are none."""
-    for key, size_bytes in keys.keys(f"{folder}/" if folder else "", is_recursive=is_recursive):
+    for key, size_bytes in keys.keys(f"{folder.path}/" if folder.path else "", is_recursive=is_recursive):
         if size_bytes or not key.endswith("/"):
-            yield Entry(path=key, size_bytes=size_bytes, problem=locations.problem(key))
+            location, problem = replace(folder, path=key), locations.problem(key)
+            yield StoredObject(location=location, size_bytes=size_bytes, problem=problem)
 
 
 def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
     endpoint = s3.endpoint_url
     key, secret = credentials.get("AWS_ACCESS_KEY_ID"), credentials.get("AWS_SECRET_ACCESS_KEY")
-    config: ObstoreS3Config = {
-        "region": s3.region,
-        "virtual_hosted_style_request": False,
-        "conditional_put": "etag",
-    }
+    config: ObstoreS3Config = {"region": s3.region, "virtual_hosted_style_request": False, "conditional_put": "etag"}
     if endpoint:
         config["endpoint"] = endpoint.rstrip("/")
     if key and secret:
@@ -263,17 +243,19 @@ def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: i
 
 def not_exclusive(url: str) -> TaskError:
     """Return the error for a store on which two attempts could both commit."""
-    message = (
+    return TaskError(
+        Reason.STORE_NOT_EXCLUSIVE,
         f"the store of {url} does not keep an exclusive create exclusive (S3 If-None-Match: *), so that two "
-        "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later"
+        "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later",
     )
-    return TaskError(Reason.STORE_NOT_EXCLUSIVE, message, user_error=True)
 
 
 def unreadable(action: str, url: str, problem: str) -> TaskError:
     """Return the error for an object whose name the store's client cannot represent."""
-    message = f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it"
-    return TaskError(Reason.INVALID_URL, message, user_error=True)
+    return TaskError(
+        Reason.INVALID_URL,
+        f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it",
+    )
 
 
 def explain(error: Exception, action: str, url: str) -> TaskError:
@@ -285,19 +267,14 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
         problem = locations.problem(url.partition("://")[2].partition("/")[2])
         return unreadable(action, url, problem or "is none that the store's client can represent")
     code = _ERROR_CODE.search(text)
-    cause = next((word for word in _HINTS if word in text), code.group(1) if code else "")
     denied = isinstance(error, _DENIED) or _NO_PERMISSION in text
-    if not cause and denied:
-        cause = "AccessDenied"
+    named = code.group(1) if code else "AccessDenied" if denied else ""
+    cause = next((word for word in _HINTS if word in text), named)
     hint = _HINTS.get(cause) or f"the store answered: {cause or _first_line(text)}"
     reason = (
         Reason.ACCESS_DENIED if denied else Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
     )
     return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_ERRORS)
-
-
-def _entry(meta: "ObjectMeta") -> Entry:
-    return Entry(path=str(meta["path"]), size_bytes=int(meta["size"]))
 
 
 def _first_line(text: str) -> str:

@@ -25,7 +25,7 @@ import msgspec
 
 from boathouse_task.contract import OwnerState, Reason, TaskSpec
 from boathouse_task.environment import OWNER
-from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.errors import TaskError
 from boathouse_task.locations import Location
 from boathouse_task.task import Task
 
@@ -35,29 +35,23 @@ _UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
-    """Content of a mark.
-
-    Attributes:
-        cluster: identity of the cluster; empty for a job outside of a cluster.
-    """
+    """Content of a mark."""
 
     job_uid: str
     namespace: str
     name: str
     cluster: str = ""
+    """Identity of the cluster; empty for a job outside of a cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """A mark in the storage.
-
-    Attributes:
-        mark: content; None if it is invalid.
-    """
+    """A mark in the storage."""
 
     generation: int
     location: Location
     mark: Mark | None
+    """Content; None if it is invalid."""
 
     def is_of(self, job_uid: str) -> bool:
         """Return whether the mark is this job's."""
@@ -72,20 +66,17 @@ def claims(task: Task) -> list[Claim]:
         number = name.removeprefix(OWNER)
         if not name.startswith(OWNER) or not number.isdecimal():
             continue
-        try:
-            mark = _decode(task.storage.read(file.location))
-        except NotFound:
-            continue  # removed since the listing
-        existing_claims.append(Claim(generation=int(number), location=file.location, mark=mark))
+        content = task.storage.read_if_exists(file.location)
+        if content is not None:  # not removed since the listing
+            existing_claims.append(Claim(generation=int(number), location=file.location, mark=_decode(content)))
     return sorted(existing_claims, key=lambda claim: claim.generation)
 
 
 def acquire(task: Task) -> None:
     """Make the job the output's owner. Afterwards no former owner can promote files.
 
-    Raises:
-        TaskError: OutputExists if another job owns the output, ProgressUnavailable if that is not known yet, or the
-            storage's reasons.
+    Raises TaskError: OutputExists if another job owns the output, ProgressUnavailable if that is not known yet, or the
+    storage's reasons.
     """
     confirmed: set[str] = set()
     created: list[Location] = []
@@ -101,14 +92,13 @@ def acquire(task: Task) -> None:
             task.storage.delete(created)
         raise
     for former in sorted(confirmed):
-        _disarm(task, former)
+        task.storage.remove_folder(task.layout.work_of(former))  # so that nothing in it can be promoted
 
 
 def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
     """Require that the job owns the output; create a mark if none exists, as after the setup of an older runtime.
 
-    Raises:
-        TaskError: OutputExists.
+    Raises TaskError: OutputExists.
     """
     if not existing_claims:
         task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
@@ -116,15 +106,13 @@ def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
 
 
 def require(task: Task) -> None:
-    """Require that the newest mark is the job's.
-
-    Raises:
-        TaskError: OutputExists.
-    """
+    """Require that the newest mark is the job's. Raises TaskError: OutputExists."""
     existing_claims = claims(task)
     if not existing_claims:
-        message = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
-        raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
+        raise TaskError(
+            Reason.OUTPUT_EXISTS,
+            f"the output {task.layout.output.url} has lost its ownership mark: something else removed it",
+        )
     if not existing_claims[-1].is_of(task.spec.job_uid):
         raise _refusal(task, existing_claims[-1], "")
 
@@ -151,8 +139,7 @@ def _is_owner(task: Task, existing_claims: Sequence[Claim], confirmed: set[str])
 def _confirm(task: Task, claim: Claim) -> str:
     """Return the UID of the mark's job after confirming that it has ended.
 
-    Raises:
-        TaskError: OutputExists, or ProgressUnavailable.
+    Raises TaskError: OutputExists, or ProgressUnavailable.
     """
     mark = claim.mark
     if mark is None:
@@ -168,13 +155,6 @@ def _confirm(task: Task, claim: Claim) -> str:
             raise _refusal(task, claim, "")
 
 
-def _disarm(task: Task, job_uid: str) -> None:
-    """Delete the work folder of a job that has ended, so that nothing in it can be promoted."""
-    folder = task.layout.work_of(job_uid)
-    task.storage.delete(file.location for file in list(task.storage.files(folder)))
-    task.storage.remove_empty_folders(folder)
-
-
 def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
     """Return the error that names the output's owner, whose name is shown only in its own namespace."""
     mark = claim.mark
@@ -186,7 +166,7 @@ def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
         if doubt
         else "set another output, or wait until that job has ended"
     )
-    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}", user_error=True)
+    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}")
 
 
 def _own(spec: TaskSpec) -> Mark:

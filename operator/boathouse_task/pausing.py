@@ -21,10 +21,9 @@ _LEAST_QUOTA_US = 1000
 
 
 class CpuLimit:
-    """The container's own CPU limit. Its files stay open, because opening them costs most of a look.
+    """The container's own CPU limit, by descriptors of the quota's file and, in cgroup v1, of the period's.
 
-    Args:
-        descriptors: of the quota's file and, in cgroup v1, of the period's.
+    The files stay open, because opening them costs most of a look.
     """
 
     def __init__(self, descriptors: list[int]) -> None:
@@ -51,18 +50,13 @@ class CpuLimit:
 @contextlib.contextmanager
 def cpu_limit(cgroup: Path) -> Iterator[CpuLimit | None]:
     """Open the container's CPU limit below /sys/fs/cgroup; None if it cannot show that the task is suspended."""
-    paths = next((paths for paths in _cpu_files(cgroup) if all(path.exists() for path in paths)), ())
+    versions = [cgroup / "cpu.max"], [cgroup / "cpu" / name for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")]
+    paths = next((paths for paths in versions if all(path.exists() for path in paths)), [])
     with contextlib.ExitStack() as stack:
         limit = CpuLimit([])
         with contextlib.suppress(OSError):
             limit = CpuLimit([stack.enter_context(path.open("rb", buffering=0)).fileno() for path in paths])
         yield limit if limit.can_suspend() else None
-
-
-def _cpu_files(cgroup: Path) -> Iterator[list[Path]]:
-    """Yield the files with quota and period: of cgroup v2, of v1."""
-    yield [cgroup / "cpu.max"]
-    yield [cgroup / "cpu" / name for name in ("cpu.cfs_quota_us", "cpu.cfs_period_us")]
 
 
 class Ended(enum.StrEnum):
@@ -75,12 +69,7 @@ class Ended(enum.StrEnum):
 
 
 class Course:
-    """Decides when a pause ends. Pure.
-
-    Args:
-        now_s: when the acknowledgement was sent.
-        until_s: the deadline, by the same clock.
-    """
+    """Decides when a pause ends, from the time of the acknowledgement and the deadline. Pure."""
 
     def __init__(self, *, now_s: float, until_s: float) -> None:
         self._shrink_until_s = now_s + contract.SHRINKS_WITHIN_S
@@ -140,22 +129,11 @@ class Pause:
             yield chunk
 
     def carry_out(
-        self,
-        order: SuspendOrder,
-        *,
-        cgroup: Path,
-        lacks_maps: bool,
-        acknowledge: Callable[[Acknowledgement], None],
+        self, order: SuspendOrder, *, cgroup: Path, lacks_maps: bool, acknowledge: Callable[[Acknowledgement], None]
     ) -> Ended | SuspendRefusal:
-        """Pause, acknowledge and wait for the end of the pause, or refuse.
+        """Pause, acknowledge and wait for the end of the pause; or refuse, for example if the task lacks no map output.
 
         A lost acknowledgement does not end the pause: the operator may have got it and lower the limit.
-
-        Args:
-            order: the order, which is not repeated.
-            cgroup: folder of the container's cgroup.
-            lacks_maps: whether the task still waits for map output.
-            acknowledge: sends the acknowledgement, or gives up.
         """
         self.order = order.id
         start_s = self._monotonic()
@@ -178,16 +156,12 @@ class Pause:
             return SuspendRefusal.PHASE_PASSED
         if not can_see_limit:
             return SuspendRefusal.NO_CGROUP
-        if self._close():
-            return None
-        self._open()
-        return SuspendRefusal.BUSY
-
-    def _close(self) -> bool:
-        """Close the gate; return whether no thread works any more."""
         with self._changed:
             self._is_closed = True
-            return self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S)
+            if self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S):
+                return None
+        self._open()
+        return SuspendRefusal.BUSY
 
     def _open(self) -> None:
         with self._changed:

@@ -7,7 +7,6 @@ import signal
 import subprocess
 import threading
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
@@ -16,18 +15,6 @@ _KIB = 1024
 """Unit of `ru_maxrss`."""
 _PIPE_BYTES = 256 * 1024
 """Size of a pipe. All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share a user."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """Resources that a command and the processes that it waited for have used.
-
-    Attributes:
-        peak_memory_bytes: the largest resident size of a process.
-    """
-
-    cpu_s: float = 0.0
-    peak_memory_bytes: int = 0
 
 
 class Processes:
@@ -49,11 +36,7 @@ class Processes:
         cwd: Path | None = None,
         pass_fds: Sequence[int] = (),
     ) -> subprocess.Popen[bytes]:
-        """Start a command as the leader of its own process group.
-
-        Raises:
-            OSError: the command could not be started.
-        """
+        """Start a command as the leader of its own process group. Raises OSError if it could not be started."""
         with self._lock:
             if self._stopped:
                 raise InterruptedError("the task is being stopped")
@@ -62,9 +45,9 @@ class Processes:
                 process_group=0, bufsize=0,
             )  # fmt: skip
             self._running.add(process)
-        for stream in (process.stdin, process.stdout):
-            if stream is not None:
-                widen(stream)
+        for stream in filter(None, (process.stdin, process.stdout)):
+            with contextlib.suppress(OSError):  # a larger pipe saves context switches between its ends
+                fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
         return process
 
     def wait(self, process: subprocess.Popen[bytes]) -> int:
@@ -76,24 +59,23 @@ class Processes:
             process.stdout.close()  # writers and readers close standard input and error
         return status
 
-    def wait_usage(self, process: subprocess.Popen[bytes]) -> tuple[int, Usage]:
-        """Return the exit status of a command that has closed its output, and its usage if no other thread reaped it.
+    def wait_usage(self, process: subprocess.Popen[bytes]) -> tuple[int, float, int]:
+        """Return a command's exit status, CPU seconds and peak memory in bytes, after it has closed its output.
 
-        `Popen.returncode` may be wrong if another thread waits for the command at the same time.
+        The peak is the largest resident size of the command or of a process that it waited for. Both are 0 if another
+        thread reaped the command: `Popen.returncode` may be wrong if two threads wait for it at the same time.
         """
         try:
             _, status, used = os.wait4(process.pid, 0)
         except ChildProcessError:
-            return process.wait(), Usage()
+            return process.wait(), 0.0, 0
         process.returncode = os.waitstatus_to_exitcode(status)
-        usage = Usage(cpu_s=used.ru_utime + used.ru_stime, peak_memory_bytes=used.ru_maxrss * _KIB)
-        return process.returncode, usage
+        return process.returncode, used.ru_utime + used.ru_stime, used.ru_maxrss * _KIB
 
     def kill(self, process: subprocess.Popen[bytes]) -> None:
         """Kill a command and its group, if it runs."""
         if process.poll() is None:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
+            signal_group(process, signal.SIGKILL)
         self.wait(process)
 
     def stop_all(self, grace_s: float) -> None:
@@ -102,11 +84,11 @@ class Processes:
             self._stopped = True
             running = list(self._running)
         for process in running:
-            _signal(process, signal.SIGTERM)
+            signal_group(process, signal.SIGTERM)
         for process in running:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(grace_s)
-            _signal(process, signal.SIGKILL)
+            signal_group(process, signal.SIGKILL)
 
 
 def peak_memory_bytes() -> int:
@@ -118,15 +100,17 @@ def peak_memory_bytes() -> int:
     return 0
 
 
-def _signal(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
+    """Send a signal to a command's group, if there is one."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, number)
 
 
-def widen(stream: IO[bytes]) -> None:
-    """Enlarge a pipe if the kernel permits it, which saves context switches between its ends."""
-    with contextlib.suppress(OSError):
-        fcntl.fcntl(stream.fileno(), fcntl.F_SETPIPE_SZ, _PIPE_BYTES)
+def background(name: str, target: Callable[[], object]) -> threading.Thread:
+    """Run a function in a thread that does not keep this process alive."""
+    thread = threading.Thread(target=target, name=name, daemon=True)
+    thread.start()
+    return thread
 
 
 def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
@@ -136,10 +120,9 @@ def chunks_of(stream: IO[bytes]) -> Iterator[bytes]:
         yield chunk
 
 
-def write_all(stream: IO[bytes], data: bytes, moved: Callable[[int], object] | None = None) -> None:
-    """Write all bytes to a pipe; call `moved` after each partial write."""
+def write_all(descriptor: int, data: bytes, moved: Callable[[int], object] | None = None) -> None:
+    """Write all bytes to a pipe or a file; call `moved` after each partial write."""
     view = memoryview(data)
-    descriptor = stream.fileno()
     while view:
         step = os.write(descriptor, view)
         view = view[step:]
@@ -147,40 +130,20 @@ def write_all(stream: IO[bytes], data: bytes, moved: Callable[[int], object] | N
             moved(step)
 
 
-class Feeder:
-    """Writes chunks to a command's input and closes it, in a thread.
+def feed(stream: IO[bytes], chunks: Iterable[bytes], moved: Callable[[int], object], errors: list[Exception]) -> None:
+    """Write chunks to a command's input and close it. An error of the chunks is added to `errors`.
 
-    A command may stop reading early; its exit status shows whether this is an error. An error of the chunks is stored
-    in `error`.
+    A command may stop reading early; its exit status shows whether this is an error.
     """
-
-    def __init__(
-        self, stream: IO[bytes], chunks: Iterable[bytes], moved: Callable[[int], object] | None = None
-    ) -> None:
-        self._thread = threading.Thread(target=self._run, name="feeder", daemon=True)
-        self._moved = moved
-        self._stream = stream
-        self._chunks = chunks
-        self.error: Exception | None = None
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def join(self) -> None:
-        """Wait until everything is written, or the command stops reading."""
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            for chunk in self._chunks:
-                write_all(self._stream, chunk, self._moved)
-        except BrokenPipeError:
-            pass
-        except Exception as error:  # noqa: BLE001 - handed to the thread that waits for the command
-            self.error = error
-        finally:
-            with contextlib.suppress(OSError):
-                self._stream.close()
-            if isinstance(self._chunks, Generator):
-                self._chunks.close()  # frees its resources now, not at garbage collection
+    try:
+        for chunk in chunks:
+            write_all(stream.fileno(), chunk, moved)
+    except BrokenPipeError:
+        pass
+    except Exception as error:  # noqa: BLE001 - handed to the thread that waits for the command
+        errors.append(error)
+    finally:
+        with contextlib.suppress(OSError):
+            stream.close()
+        if isinstance(chunks, Generator):
+            chunks.close()  # frees its resources now, not at garbage collection

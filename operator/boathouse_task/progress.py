@@ -8,10 +8,13 @@ orders are retried.
 import contextlib
 import gzip
 import http.client
+import math
 import random
 import ssl
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
+from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -49,10 +52,11 @@ _JITTER = random.SystemRandom()  # has no state: a thread that retries changes n
 _LONGEST_RETRY_AFTER_S = 60.0
 _OK = (200, 204)
 _TOO_LARGE = 413
+T = TypeVar("T")
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
-    """The endpoint did not respond, or not with status 200 or 204.
+    """The endpoint did not respond, or not with status 200 or 204, or not as expected.
 
     Attributes:
         status: the HTTP status; 0 without a response.
@@ -66,40 +70,24 @@ class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
 
 
 class Endpoint:
-    """Sends requests of one pod to the endpoint.
+    """Sends requests of one pod to the endpoint, about the object with `uid` that the pod belongs to.
 
-    Args:
-        url: https://HOST[:PORT] of the endpoint.
-        namespace: namespace of the pod.
-        uid: UID of the object that the pod belongs to.
-        environment: paths of token and authority.
-
-    Raises:
-        TaskError: InternalError: it is no such URL.
+    Raises TaskError: InternalError if `url` is not https://HOST[:PORT].
     """
 
     def __init__(self, url: str, namespace: str, uid: str, environment: Environment) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.hostname:
-            message = f"the progress URL {url!r} is not https://HOST[:PORT]"
-            raise TaskError(Reason.INTERNAL_ERROR, message, user_error=False)
+            raise TaskError(Reason.INTERNAL_ERROR, f"the progress URL {url!r} is not https://HOST[:PORT]")
         self._host, self._port = parts.hostname, parts.port or 443
         self._object = f"/v1/jobs/{quote(namespace)}/{quote(uid)}"
         self._token_path = environment.token_path
         self._ca_path = environment.ca_path
 
     def request(self, method: str, path: str, body: bytes | None, timeout_s: float, *, gzipped: bool = False) -> bytes:
-        """Return the body of the response to a request.
+        """Return the body of the response to a request at a path below the object's; `gzipped`: the body is compressed.
 
-        Args:
-            method: the HTTP method.
-            path: path below the object's.
-            body: JSON.
-            timeout_s: limit of each of the connection's operations.
-            gzipped: whether the body is compressed.
-
-        Raises:
-            Unavailable: the request failed.
+        The time limits each of the connection's operations. Raises Unavailable if the request failed.
         """
         try:
             context = ssl.create_default_context(cafile=str(self._ca_path))
@@ -117,20 +105,63 @@ class Endpoint:
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(0, f"{type(error).__name__}: {error}") from None
         if response.status not in _OK:
-            message = f"status {response.status}: {content[:200].decode('utf-8', 'replace')}"
-            raise Unavailable(response.status, message, _seconds(response.headers.get("Retry-After", "")))
+            raise Unavailable(
+                response.status,
+                f"status {response.status}: {content[:200].decode('utf-8', 'replace')}",
+                _seconds(response.headers.get("Retry-After", "")),
+            )
         return content
+
+    def ask(
+        self,
+        expected: type[T],
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        timeout_s: float = _TIMEOUT_S,
+        *,
+        gzipped: bool = False,
+    ) -> T:
+        """Return the JSON of the response to a `request`. Raises Unavailable if it failed or is another one."""
+        content = self.request(method, path, body, timeout_s, gzipped=gzipped)
+        try:
+            return msgspec.json.decode(content, type=expected)
+        except msgspec.DecodeError as error:
+            raise Unavailable(http.HTTPStatus.OK, f"unexpected response: {error}") from None
+
+
+def delays() -> Iterator[float]:
+    """Yield seconds of exponential backoff with jitter, so that the tasks of a job do not retry simultaneously."""
+    delay_s = _FIRST_DELAY_S
+    while True:
+        delay_s = min(delay_s * 2, _LONGEST_DELAY_S)
+        yield delay_s * _JITTER.uniform(0.5, 1.0)
+
+
+def retried(
+    request: Callable[[], T],
+    *,
+    sleep: Callable[[float], object],
+    monotonic: Callable[[], float],
+    patience_s: float = math.inf,
+    final: Collection[int] = (),
+) -> T:
+    """Return the result of a request, which is repeated while it is `Unavailable`.
+
+    Raises Unavailable after `patience_s`, or if the status is one of the `final` ones.
+    """
+    give_up_s, backoff = monotonic() + patience_s, delays()
+    while True:
+        try:
+            return request()
+        except Unavailable as error:
+            if error.status in final or monotonic() > give_up_s:
+                raise
+            sleep(max(next(backoff), error.retry_after_s))
 
 
 class Client:
-    """Sends requests of a task.
-
-    Args:
-        spec: the task's parameters; `progress_url` must be set.
-        environment: the pod's name, and the paths of token and authority.
-        sleep: sleeps between retries.
-        monotonic: clock of timeouts.
-    """
+    """Sends requests of a task, whose spec has a `progress_url`."""
 
     def __init__(
         self,
@@ -144,12 +175,12 @@ class Client:
         self._pod = f"tasks/{quote(environment.pod_name)}"
         self._sleep = sleep
         self._monotonic = monotonic
+        self._retried = partial(retried, sleep=sleep, monotonic=monotonic)
 
     def report(self, report: TaskReport) -> float:
         """Send a report once; return the seconds until the next, or 0 if the endpoint leaves it to the task.
 
-        Raises:
-            Unavailable: the request failed.
+        Raises Unavailable if the request failed.
         """
         body = msgspec.json.encode(report)
         if len(body) > REPORT_MAX_BYTES:
@@ -163,48 +194,36 @@ class Client:
     def post_plan(self, plan: Plan, digest: str) -> None:
         """Send the plan, with retries for `PLAN_PATIENCE_S`.
 
-        Raises:
-            TaskError: ProgressUnavailable (infrastructure error) or PlanTooLarge (user error).
+        Raises TaskError: ProgressUnavailable (infrastructure error) or PlanTooLarge (user error).
         """
         json = msgspec.json.encode(plan)
         body = gzip.compress(json, 6)
         if len(json) > PLAN_MAX_BYTES or len(body) > PLAN_POST_MAX_BYTES:
             raise _plan_too_large(plan)  # the endpoint would close the connection before its response is read
-        give_up = self._monotonic() + PLAN_PATIENCE_S
-        delays = Delays()
-        while True:
-            try:
-                answer = msgspec.json.decode(self._endpoint.request("POST", "plan", body, _TIMEOUT_S * 3, gzipped=True))
-            except Unavailable as error:
-                if error.status == _TOO_LARGE:
-                    raise _plan_too_large(plan) from None
-                if self._monotonic() > give_up:
-                    message = f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}"
-                    raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False) from None
-                self._sleep(max(delays.next(), error.retry_after_s))
-                continue
-            if answer.get("digest") not in (None, digest):
-                message = f"the progress endpoint got another plan: digest {answer.get('digest')}, expected {digest}"
-                raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
-            return
+        post = partial(self._endpoint.ask, dict[str, Any], "POST", "plan", body, _TIMEOUT_S * 3, gzipped=True)
+        try:
+            accepted = self._retried(post, patience_s=PLAN_PATIENCE_S, final=[_TOO_LARGE]).get("digest", digest)
+        except Unavailable as error:
+            if error.status == _TOO_LARGE:
+                raise _plan_too_large(plan) from None
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE,
+                f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}",
+            ) from None
+        if accepted != digest:
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE,
+                f"the progress endpoint got another plan: digest {accepted}, expected {digest}",
+            )
 
     def orders(self, since: int, order: str = "") -> Orders:
         """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`).
 
-        Args:
-            since: version of the last orders.
-            order: id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
+        `order` is the id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
         """
         query = urlencode({"since": since, "order": order, "wait_s": POLL_S})
-        delays = Delays()
-        while True:
-            try:
-                body = self._endpoint.request("GET", f"{self._pod}/orders?{query}", None, POLL_S + _TIMEOUT_S)
-                return msgspec.json.decode(body, type=Orders)
-            except Unavailable as error:
-                self._sleep(max(delays.next(), error.retry_after_s))
-            except msgspec.DecodeError:
-                self._sleep(delays.next())
+        path = f"{self._pod}/orders?{query}"
+        return self._retried(partial(self._endpoint.ask, Orders, "GET", path, timeout_s=POLL_S + _TIMEOUT_S))
 
     def acknowledge(self, acknowledgement: Acknowledgement) -> None:
         """Send the acknowledgement of an order, with retries for `ACKNOWLEDGES_WITHIN_S`."""
@@ -221,28 +240,22 @@ class Client:
     def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
         """Return the state of the job in an ownership mark, with retries for `OWNER_PATIENCE_S` while it is unknown.
 
-        Raises:
-            TaskError: ProgressUnavailable (infrastructure error).
+        Raises TaskError: ProgressUnavailable (infrastructure error).
         """
         query = urlencode({"uid": job_uid, "namespace": namespace, "cluster": cluster})
-        give_up = self._monotonic() + OWNER_PATIENCE_S
-        delays = Delays()
-        while True:
-            try:
-                answer = msgspec.json.decode(
-                    self._endpoint.request("GET", f"{self._pod}/owner?{query}", None, _TIMEOUT_S), type=Owner
-                )
-                if answer.state is not OwnerState.UNKNOWN:
-                    return answer.state
-                problem, at_least_s = answer.detail, 0.0
-            except Unavailable as error:
-                problem, at_least_s = str(error), error.retry_after_s
-            except msgspec.DecodeError as error:
-                problem, at_least_s = str(error), 0.0
-            if self._monotonic() > give_up:
-                message = f"the state of job {job_uid}, the output's owner, is unknown: {problem}"
-                raise TaskError(Reason.PROGRESS_UNAVAILABLE, message, user_error=False)
-            self._sleep(max(delays.next(), at_least_s))
+
+        def ask() -> OwnerState:
+            owner = self._endpoint.ask(Owner, "GET", f"{self._pod}/owner?{query}")
+            if owner.state is OwnerState.UNKNOWN:
+                raise Unavailable(http.HTTPStatus.OK, owner.detail)
+            return owner.state
+
+        try:
+            return self._retried(ask, patience_s=OWNER_PATIENCE_S)
+        except Unavailable as error:
+            raise TaskError(
+                Reason.PROGRESS_UNAVAILABLE, f"the state of job {job_uid}, the output's owner, is unknown: {error}"
+            ) from None
 
 
 def _seconds(retry_after: str) -> float:
@@ -250,18 +263,8 @@ def _seconds(retry_after: str) -> float:
     return min(float(retry_after), _LONGEST_RETRY_AFTER_S) if retry_after.isdecimal() else 0.0
 
 
-class Delays:
-    """Exponential backoff with jitter, so that the tasks of a job do not retry simultaneously."""
-
-    def __init__(self) -> None:
-        self._delay_s = _FIRST_DELAY_S
-
-    def next(self) -> float:
-        """Return the next delay in seconds."""
-        self._delay_s = min(self._delay_s * 2, _LONGEST_DELAY_S)
-        return self._delay_s * _JITTER.uniform(0.5, 1.0)
-
-
 def _plan_too_large(plan: Plan) -> TaskError:
-    message = f"the plan of {len(plan.splits)} splits is too large: raise spec.splitMaxSize or join small input files"
-    return TaskError(Reason.PLAN_TOO_LARGE, message, user_error=True)
+    return TaskError(
+        Reason.PLAN_TOO_LARGE,
+        f"the plan of {len(plan.splits)} splits is too large: raise spec.splitMaxSize or join small input files",
+    )

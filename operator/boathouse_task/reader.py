@@ -11,8 +11,9 @@ end of a record at or after them (of a CR and LF around the border, after the LF
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent import futures
+from functools import partial
 
 import msgspec
 
@@ -24,25 +25,15 @@ from boathouse_task.storage import Storage
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _ANY_END = re.compile(rb"\r\n?|\n")
 
-Ending = Callable[[bytes, int, bool], int]
-"""Returns the position after the first end of a record at or after a position; 0 if the bytes do not show one. The last
-argument tells whether the file ends with the bytes."""
 
+def _after_end(delimiter: bytes, data: bytes, start: int, is_last: bool) -> int:
+    """Return the position after the first end of a record at or after `start`; 0 if the bytes do not show one.
 
-def ending(form: InputFormat) -> Ending:
-    """Return the function that finds the ends of a format's records."""
-    if not form.record_delimiter:
-        return _after_line
-    delimiter = _delimiter(form)
-
-    def after_delimiter(data: bytes, start: int, _is_last: bool) -> int:
+    Without a delimiter, lines end by CR, LF or CRLF. `is_last` tells whether the file ends with the bytes.
+    """
+    if delimiter:
         position = data.find(delimiter, start)
         return position + len(delimiter) if position >= 0 else 0
-
-    return after_delimiter
-
-
-def _after_line(data: bytes, start: int, is_last: bool) -> int:
     newline = data.find(b"\n", start)
     position = data.find(b"\r", start, newline) if newline >= 0 else data.find(b"\r", start)
     if position < 0:
@@ -56,25 +47,13 @@ def _delimiter(form: InputFormat) -> bytes:
     return b"\n" if form.record_delimiter == LF_ONLY else form.record_delimiter.encode()
 
 
-def undecided_bytes(form: InputFormat) -> int:
-    """Return how many of the last bytes without an end of a record may be the start of one."""
-    return len(_delimiter(form)) - 1 if form.record_delimiter else len(b"\r\n") - 1
-
-
 def as_lines(
     chunks: Iterable[bytes], form: InputFormat, offset_bytes: int, longest_bytes: int, what: str
 ) -> Iterator[bytes]:
     """Yield what a mapper reads of the records in chunks of a file, as lines; the last may lack its newline.
 
-    Args:
-        chunks: the file's bytes from `offset_bytes` on, where a record begins.
-        form: the job's input format.
-        offset_bytes: position of the first byte.
-        longest_bytes: maximum length of a record with its position. Other records are not gathered, nor checked.
-        what: the file, for the message.
-
-    Raises:
-        TaskError: RecordTooLong.
+    The first record begins at `offset_bytes`. Records are gathered only if the mapper reads their positions; only then
+    are they checked (RecordTooLong). `what` names the file.
     """
     if shows_position(form):
         return _numbered(chunks, form, offset_bytes, longest_bytes, what)
@@ -88,23 +67,16 @@ def as_lines(
 
 def shows_position(form: InputFormat) -> bool:
     """Return whether the mapper reads the position of each record."""
-    match form.type:
-        case InputFormatType.KEY_VALUE:
-            return False
-        case InputFormatType.N_LINE:
-            return not form.ignore_key
-        case InputFormatType.TEXT:
-            return form.ignore_key is False
+    if form.type is InputFormatType.N_LINE:
+        return not form.ignore_key
+    return form.type is InputFormatType.TEXT and form.ignore_key is False
 
 
 def _without_mark(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the bytes without a byte order mark at their start."""
-    source = iter(chunks)
-    start = b""
-    for chunk in source:
+    source, start = iter(chunks), b""
+    while len(start) < len(BYTE_ORDER_MARK) and (chunk := next(source, None)) is not None:
         start += chunk
-        if len(start) >= len(BYTE_ORDER_MARK):
-            break
     start = start.removeprefix(BYTE_ORDER_MARK)
     if start:
         yield start
@@ -127,11 +99,7 @@ def _numbered(
 
 
 def record_ends(chunks: Iterable[bytes], form: InputFormat, longest_bytes: int, what: str) -> Iterator[int]:
-    """Yield the position after each record of a file.
-
-    Raises:
-        TaskError: RecordTooLong.
-    """
+    """Yield the position after each record of a file. Raises TaskError: RecordTooLong."""
     for records in _records(chunks, form, 0, longest_bytes, what):
         yield from (end for _, _, end in records)
 
@@ -189,17 +157,8 @@ def read_split(
 ) -> Iterator[bytes]:
     """Yield what the mapper reads of the split as lines, in chunks, the last with its newline.
 
-    Args:
-        storage: the job's storage.
-        split: the split.
-        form: the job's input format.
-        window_bytes: size of a read.
-        longest_bytes: maximum length of a record.
-        most_bytes: the part of the split to read, from its start, before decompression; None: all of it. Small files
-            of a split are read as a whole.
-
-    Raises:
-        TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
+    `most_bytes` is the part of the split to read, from its start, before decompression; None: all of it. Small files of
+    a split are read as a whole. Raises TaskError: RecordTooLong, CorruptInput, or the storage's reasons.
     """
     if split.combined:
         yield from _read_files(storage, split, form, window_bytes, longest_bytes, most_bytes)
@@ -214,24 +173,18 @@ def read_split(
         line_chunks = as_lines(
             itertools.chain([first], (chunk for _, chunk in own)), form, position, longest_bytes, split.url
         )
-    elif is_part:
-        start = msgspec.structs.replace(split, size_bytes=split.offset_bytes + split.length_bytes)
-        compressed = _read_ahead(storage, start, window_bytes)
-        chunks = compression.decompressed(compressed, codec, split.url, is_start_of_file=True)
-        line_chunks = lines.whole(as_lines(chunks, form, 0, longest_bytes, split.url))
     else:
-        chunks = compression.decompressed(_read_ahead(storage, split, window_bytes), codec, split.url)
+        end = split.offset_bytes + split.length_bytes if is_part else split.size_bytes
+        packed = _read_ahead(storage, msgspec.structs.replace(split, size_bytes=end), window_bytes)
+        chunks = compression.decompressed(packed, codec, split.url, is_start_of_file=is_part)
         line_chunks = as_lines(chunks, form, 0, longest_bytes, split.url)
+        if is_part:
+            line_chunks = lines.whole(line_chunks)
     yield from lines.with_final_newline(lines.limited(line_chunks, longest_bytes, split.url))
 
 
 def _read_files(
-    storage: Storage,
-    split: Split,
-    form: InputFormat,
-    window_bytes: int,
-    longest_bytes: int,
-    most_bytes: int | None,
+    storage: Storage, split: Split, form: InputFormat, window_bytes: int, longest_bytes: int, most_bytes: int | None
 ) -> Iterator[bytes]:
     """Yield the lines of a split of small files, each read as a whole."""
     listed = storage.read(locations.parse(split.url))
@@ -251,7 +204,8 @@ def _own_records(
 
     Only the file's last record may lack its end.
     """
-    after_end, undecided = ending(form), undecided_bytes(form)
+    after_end = partial(_after_end, _delimiter(form))
+    undecided = len(_delimiter(form) or b"\r\n") - 1  # so many of the last bytes may begin the end of a record
     end = split.offset_bytes + split.length_bytes
     offset, held = split.offset_bytes, b""
     begin = 0 if split.offset_bytes == 0 else None  # position of the first record, once it is known

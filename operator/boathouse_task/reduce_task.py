@@ -5,6 +5,7 @@ Hadoop, small sections are collected in memory. When they would exceed the budge
 (a spill). A section that is a large part of the budget is written to disk at once.
 """
 
+import itertools
 import os
 import threading
 import time
@@ -15,7 +16,7 @@ from concurrent import futures
 import msgspec
 
 from boathouse_task import contract, counters, key_fields, lines, map_task, mapoutput
-from boathouse_task.contract import CommitRecord, Reason, SuspendOrder, TaskResult, TaskType
+from boathouse_task.contract import CommitRecord, Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.mapoutput import Section
 from boathouse_task.processes import write_all
@@ -49,11 +50,7 @@ class Shuffle:
         self._failed: BaseException | None = None
 
     def fetch(self, index: int, attempt: int) -> None:
-        """Start to fetch this reduce's section of a map's data.
-
-        Raises:
-            TaskError: an earlier fetch has failed.
-        """
+        """Start to fetch this reduce's section of a map's data. Raises TaskError if an earlier fetch has failed."""
         if self._failed is not None:
             raise self._failed
         fetch = self._copiers.submit(self._fetch, index, attempt)
@@ -65,11 +62,7 @@ class Shuffle:
             self._failed = self._failed or fetch.exception()
 
     def wait(self) -> None:
-        """Wait for all fetches.
-
-        Raises:
-            TaskError: ShuffleError, OutOfDisk, or the storage's reasons.
-        """
+        """Wait for all fetches. Raises TaskError: ShuffleError, OutOfDisk, or the storage's reasons."""
         try:
             for fetch in self._fetches:
                 fetch.result()
@@ -91,8 +84,9 @@ class Shuffle:
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
-            message = f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
-            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False) from None
+            raise TaskError(
+                Reason.SHUFFLE_ERROR, f"the output of map {index}, attempt {attempt}, is missing: {error.message}"
+            ) from None
         self._task.counters.add(counters.SHUFFLED_MAPS, 1)
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
@@ -111,8 +105,9 @@ class Shuffle:
                 self._task.sort.by_key = mapoutput.has_low_bytes(window)
             yield window
         if crc != section.crc32:
-            message = f"the bytes of {data.url} at {start} do not match the checksum in its index"
-            raise TaskError(Reason.SHUFFLE_ERROR, message, user_error=False)
+            raise TaskError(
+                Reason.SHUFFLE_ERROR, f"the bytes of {data.url} at {start} do not match the checksum in its index"
+            )
 
     def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
         if not self._reserve(section.length_bytes):
@@ -122,9 +117,8 @@ class Shuffle:
             return
         descriptor = os.memfd_create("section")
         try:
-            with open(descriptor, "wb", buffering=0, closefd=False) as file:
-                for window in windows:
-                    write_all(file, window)
+            for window in windows:
+                write_all(descriptor, window)
         except BaseException:
             os.close(descriptor)
             raise
@@ -138,20 +132,16 @@ class Shuffle:
         if size_bytes > self._budget_bytes * _SINGLE_SHARE:
             return False
         with self._lock:
-            if self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY:
-                self._spill_memory()
+            is_full = self._reserved + size_bytes > self._budget_bytes or len(self._memory) >= _MOST_IN_MEMORY
+            if is_full and self._memory:
+                runs, self._memory = self._memory, []
+                merged = self._task.pause.gated(self._task.sort.merge(runs, self._merge_bytes))
+                self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
+                self._reserved -= sum(run.size_bytes for run in runs)
             if self._reserved + size_bytes > self._budget_bytes:
                 return False  # sections in flight use the rest
             self._reserved += size_bytes
             return True
-
-    def _spill_memory(self) -> None:
-        if not self._memory:
-            return
-        runs, self._memory = self._memory, []
-        merged = self._task.pause.gated(self._task.sort.merge(runs, self._merge_bytes))
-        self._disk.append(self._task.sort.spill(merged, sum(run.records for run in runs)))
-        self._reserved -= sum(run.size_bytes for run in runs)
 
 
 _LOOK_S = 1.0
@@ -159,14 +149,10 @@ _LOOK_S = 1.0
 
 
 def run(task: Task) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: see `contract.Reason`.
-    """
+    """Run the attempt."""
     spec, reducer = task.spec, task.spec.reducer
     if reducer is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer", user_error=False)
+        raise TaskError(Reason.INTERNAL_ERROR, "a reduce task needs a reducer")
     if spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return map_task.commit_nothing(task)
@@ -179,14 +165,7 @@ def run(task: Task) -> TaskResult:
             task.fraction = number / max(1, spec.maps) / 3
     with task.phase("shuffle"):
         shuffle.wait()
-    with task.phase("reduce"):
-        fields = spec.reduce_fields
-        output = map_task.Output(
-            task, counters.REDUCE_OUTPUT_RECORDS, fields.output_separator, fields.num_output_key_fields
-        )
-        data = task.layout.data(TaskType.REDUCE, spec.index, spec.attempt)
-        size = task.storage.upload(data, output.passing(_reduced(task, reducer, shuffle.merged())))
-    return map_task.finish(task, output.digest, size, output.records, has_file=output.has_file)
+    return map_task.write(task, "reduce", _reduced(task, reducer, shuffle.merged()))
 
 
 def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterator[bytes]:
@@ -194,7 +173,7 @@ def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterato
     groups = _counted_groups(task, map_task.without_sort_keys(task, merged), task.bytes_in)
     first = next(groups, None)
     if first is not None:
-        yield from task.run_command(reducer, map_task.with_input_separator(task, map_task.chain(first, groups)))
+        yield from task.run_command(reducer, map_task.with_input_separator(task, itertools.chain([first], groups)))
         return
     for _ in task.run_command(reducer, (), is_reporting=False):
         pass
@@ -218,22 +197,19 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
     while True:
         orders = task.client.orders(version, task.pause.order)
         if orders.cancel:
-            raise TaskError(Reason.CANCELLED, "the operator has cancelled this task", user_error=False)
+            raise TaskError(Reason.CANCELLED, "the operator has cancelled this task")
         if orders.version == version and orders.suspend is None:
             time.sleep(_LOOK_S / 10)  # pause between polls that an endpoint answers at once
         version = orders.version
         done = contract.decode_bitmap(orders.maps_done, task.spec.maps)
         if orders.suspend is not None and orders.suspend.id != task.pause.order:
-            _pause(task, orders.suspend, lacks_maps=len(done) < task.spec.maps)
+            task.pause.carry_out(
+                orders.suspend,
+                cgroup=task.environment.cgroup_path,
+                lacks_maps=len(done) < task.spec.maps,
+                acknowledge=task.client.acknowledge,
+            )
         yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
-
-
-def _pause(task: Task, order: SuspendOrder, *, lacks_maps: bool) -> None:
-    """Pause as ordered, or refuse."""
-    assert task.client is not None
-    task.pause.carry_out(
-        order, cgroup=task.environment.cgroup_path, lacks_maps=lacks_maps, acknowledge=task.client.acknowledge
-    )
 
 
 def _by_commits(task: Task) -> Iterator[list[tuple[int, int]]]:

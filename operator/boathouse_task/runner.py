@@ -6,68 +6,38 @@ end of the command's standard error.
 """
 
 import contextlib
-import shutil
 import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
 from boathouse_task import commit_task, contract, counters, errors, map_task, reduce_task, setup_task, uber_task
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
-from boathouse_task.environment import TEMPORARY_FOLDER, Environment
+from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
-from boathouse_task.processes import Processes
-from boathouse_task.task import Reporter, Task
+from boathouse_task.processes import Processes, background
+from boathouse_task.progress import Client, Unavailable
+from boathouse_task.task import Task
 
-_EVERY_S = 1.0
+LOOK_S = 1.0
+REPORT_S = 5.0
+"""Minimum interval of reports."""
 
 
 class Watch:
-    """Thread that checks a task.
+    """Checks of a task. The `hidden` values are masked."""
 
-    Args:
-        task: The task.
-        hidden: Values to mask.
-        every_s: Interval of checks.
-        monotonic: The clock.
-    """
-
-    def __init__(
-        self,
-        task: Task,
-        *,
-        hidden: Sequence[str],
-        every_s: float = _EVERY_S,
-        monotonic: Callable[[], float] = time.monotonic,
-    ) -> None:
+    def __init__(self, task: Task, hidden: Sequence[str], *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._task = task
         self._hidden = hidden
-        self._every_s = every_s
         self._monotonic = monotonic
-        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
-        self._stopped = threading.Event()
         self._written = ""
         self._moved = (-1, "")
         self._moved_s = monotonic()
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Look no more; afterwards nothing of it is written."""
-        self._stopped.set()
-        if self._thread.ident is not None:
-            self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stopped.wait(self._every_s):
-            with self._task.pause.working():
-                self.look()
 
     def look(self) -> None:
         """Check the task once."""
@@ -96,7 +66,7 @@ class Watch:
 _MESSAGE_CHARS = 800
 _TAIL_CHARS = 1500
 _STOP_GRACE_S = 2.0
-RUNS: Final[Mapping[TaskType, Callable[[Task], TaskResult]]] = {
+RUNS: Mapping[TaskType, Callable[[Task], TaskResult]] = {
     TaskType.SETUP: setup_task.run,
     TaskType.MAP: map_task.run,
     TaskType.REDUCE: reduce_task.run,
@@ -110,35 +80,55 @@ RUNS: Final[Mapping[TaskType, Callable[[Task], TaskResult]]] = {
 def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskResult:
     """Run the task and return its result; a failure is a result too."""
     task: Task | None = None
-    reporter: Reporter | None = None
-    watch: Watch | None = None
     hidden = errors.secrets(environment.variables, spec.secret_variables)
-    try:
-        task = Task(spec, environment, processes)
-        watch = Watch(task, hidden=hidden)
-        watch.start()
-        if task.client is not None:
-            reporter = Reporter(task, task.client)
-            reporter.start()
-        result = RUNS[spec.task_type](task)
-    except TaskError as error:
-        result = failure(error, hidden)
-    except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
-        traceback.print_exc(file=sys.stderr)
-        message = f"{type(error).__name__}: {error}; this is a bug in Boathouse: report it"
-        result = failure(TaskError(Reason.INTERNAL_ERROR, message, user_error=False), hidden)
-    finally:
-        if watch is not None:
-            watch.stop()
-        if reporter is not None:
-            reporter.stop()
-        if task is not None:
-            task.sort.close()
-        processes.stop_all(_STOP_GRACE_S)
+    with contextlib.ExitStack() as stack:
+        stack.callback(processes.stop_all, _STOP_GRACE_S)
+        try:
+            task = Task(spec, environment, processes)
+            stack.callback(task.sort.close)
+            if task.client is not None:
+                stack.enter_context(_repeated(task, "reporter", partial(_report, task, task.client), REPORT_S))
+            stack.enter_context(_repeated(task, "watch", Watch(task, hidden).look, LOOK_S, is_joined=True))
+            result = RUNS[spec.task_type](task)
+        except TaskError as error:
+            result = failure(error, hidden)
+        except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
+            traceback.print_exc(file=sys.stderr)
+            message = f"{type(error).__name__}: {error}; this is a bug in Boathouse: report it"
+            result = failure(TaskError(Reason.INTERNAL_ERROR, message), hidden)
     if task is None:
         return result
     measured = counters.total([result.counters, task.counters.values()])
     return msgspec.structs.replace(result, counters=measured, timings=list(task.timings))
+
+
+@contextlib.contextmanager
+def _repeated(
+    task: Task, name: str, act: Callable[[], float | None], wait_s: float, *, is_joined: bool = False
+) -> Iterator[None]:
+    """Act in a thread every `wait_s`, or at the interval that the last act returned, but not while the task pauses."""
+    stopped = threading.Event()
+
+    def run() -> None:
+        next_s = wait_s
+        while not stopped.wait(next_s):
+            with task.pause.working():
+                next_s = act() or next_s
+
+    thread = background(name, run)
+    try:
+        yield
+    finally:
+        stopped.set()
+        if is_joined:
+            thread.join()
+
+
+def _report(task: Task, client: Client) -> float | None:
+    """Send the task's report; return the interval that the endpoint requests."""
+    with contextlib.suppress(Unavailable):
+        return max(REPORT_S, client.report(task.report()))
+    return None
 
 
 def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
@@ -170,10 +160,9 @@ def encode(result: TaskResult) -> bytes:
         over = len(encoded) - limit_bytes
         result = msgspec.structs.replace(result, stderr_tail=result.stderr_tail[max(1, over // 2) :])
         encoded = msgspec.json.encode(result)
-    names = [(group, name) for group, values in result.counters.items() for name in values]
-    names.sort(key=lambda counter: counter[0] in _KEPT_LONGEST)
+    names = ((group, name) for group, values in result.counters.items() for name in values)
     kept = {group: dict(values) for group, values in result.counters.items()}
-    for dropped, (group, name) in enumerate(names, 1):
+    for dropped, (group, name) in enumerate(sorted(names, key=lambda counter: counter[0] in _KEPT_LONGEST), 1):
         if len(encoded) <= limit_bytes:
             break
         del kept[group][name]
@@ -184,9 +173,3 @@ def encode(result: TaskResult) -> bytes:
 
 
 _KEPT_LONGEST = (counters.TASK, counters.INPUT, counters.OUTPUT, counters.BOATHOUSE)
-
-
-def clean_folder(environment: Environment) -> None:
-    """Empty the folders that tasks use in the work folder, for the next task of the same process."""
-    for name in ("task", "spill", "uber", uber_task.FOLDER, TEMPORARY_FOLDER):
-        shutil.rmtree(environment.work_path / name, ignore_errors=True)

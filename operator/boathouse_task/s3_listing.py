@@ -12,7 +12,6 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Final
 from urllib.error import HTTPError, URLError
 from urllib.parse import quote, unquote_plus, urlsplit
 from xml.etree import ElementTree as ET
@@ -22,9 +21,9 @@ _MOST_BYTES = 32 * 1024 * 1024
 """Maximum of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners."""
 _MOST_ERROR_BYTES = 64 * 1024
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0
-_NO_CONTENT: Final = hashlib.sha256(b"").hexdigest()
-_SIGNED_HEADERS: Final = "host;x-amz-content-sha256;x-amz-date"
-_TOKEN: Final = "x-amz-security-token"  # noqa: S105 - its header
+_NO_CONTENT = hashlib.sha256(b"").hexdigest()
+_SIGNED_HEADERS = "host;x-amz-content-sha256;x-amz-date"
+_TOKEN = "x-amz-security-token"  # noqa: S105 - its header
 _AGAIN = frozenset({HTTPStatus.REQUEST_TIMEOUT, HTTPStatus.TOO_MANY_REQUESTS})
 """Refusals besides errors of the server that a repeated request may not get."""
 
@@ -34,15 +33,10 @@ class _Unavailable(OSError):  # noqa: N818 - a state, not an error of ours
 
 
 class Bucket:
-    """Lists the keys of a bucket.
+    """Lists the keys of the bucket at a URL, with requests that are repeated for `retry_s`.
 
-    Args:
-        url: URL of the bucket: the endpoint and its name.
-        region: region of the endpoint.
-        credentials: environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if the keys are
-            temporary; without keys requests are not signed.
-        retry_s: how long a request is repeated.
-        sleep: sleeps between requests.
+    The credentials are an environment with AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_SESSION_TOKEN if the
+    keys are temporary; without keys requests are not signed.
     """
 
     def __init__(
@@ -64,9 +58,7 @@ class Bucket:
     def keys(self, prefix: str, *, is_recursive: bool = True) -> Iterator[tuple[str, int]]:
         """Yield the keys that begin with `prefix`, and the sizes of their objects.
 
-        Args:
-            prefix: start of the keys.
-            is_recursive: whether keys with another slash after the prefix are among them.
+        Without `is_recursive`, keys with another slash after the prefix are left out.
 
         Raises:
             PermissionError: the request was refused.
@@ -77,11 +69,11 @@ class Bucket:
         if not is_recursive:
             query["delimiter"] = "/"
         while True:
-            page = _Page(self._answer(query))
-            yield from page.keys()
-            if page.next is None:
+            keys, following = _page(self._answer(query))
+            yield from keys
+            if following is None:
                 return
-            query["continuation-token"] = page.next
+            query["continuation-token"] = following
 
     def _answer(self, query: Mapping[str, str]) -> bytes:
         deadline_s, delay_s = time.monotonic() + self._retry_s, _FIRST_DELAY_S
@@ -122,34 +114,23 @@ class Bucket:
         return {"Authorization": signed, "x-amz-content-sha256": _NO_CONTENT, "x-amz-date": stamp, **token}
 
 
-class _Page:
-    """A page of keys.
+def _page(body: bytes) -> tuple[list[tuple[str, int]], str | None]:
+    """Return a page's keys and sizes, and the token of the next page; None if it is the last.
 
-    Attributes:
-        next: token of the next page; None if it is the last.
+    Raises OSError if it is no list of keys.
     """
-
-    def __init__(self, body: bytes) -> None:
-        if b"<!" in body:
-            raise OSError("the list of the store has a document type")
-        try:
-            self._root = ET.fromstring(body)  # noqa: S314 - it has no entities of its own
-        except ET.ParseError as error:
-            raise OSError(f"the list of the store is no XML: {error}") from None
-        self.next = self._text(self._root, "NextContinuationToken") or None
-        if self.next is None and self._text(self._root, "IsTruncated") == "true":
-            raise OSError("the list of the store goes on, but does not name its next page")
-
-    def keys(self) -> Iterator[tuple[str, int]]:
-        """Yield keys and sizes."""
-        is_encoded = self._text(self._root, "EncodingType") == "url"
-        for item in self._root.iterfind("{*}Contents"):
-            key, size = self._text(item, "Key"), self._text(item, "Size")
-            yield unquote_plus(key) if is_encoded else key, int(size)
-
-    @staticmethod
-    def _text(element: ET.Element, name: str) -> str:
-        return element.findtext(f"{{*}}{name}") or ""
+    if b"<!" in body:
+        raise OSError("the list of the store has a document type")
+    try:
+        root = ET.fromstring(body)  # noqa: S314 - it has no entities of its own
+    except ET.ParseError as error:
+        raise OSError(f"the list of the store is no XML: {error}") from None
+    following = root.findtext("{*}NextContinuationToken") or None
+    if following is None and root.findtext("{*}IsTruncated") == "true":
+        raise OSError("the list of the store goes on, but does not name its next page")
+    decoded = unquote_plus if root.findtext("{*}EncodingType") == "url" else str
+    contents = root.iterfind("{*}Contents")
+    return [(decoded(item.findtext("{*}Key", "")), int(item.findtext("{*}Size", ""))) for item in contents], following
 
 
 def _opener() -> urllib.request.OpenerDirector:

@@ -15,9 +15,9 @@ from boathouse_task import commit_task, compression, contract, locations, object
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
 from boathouse_task.formats import InputFormatType
-from boathouse_task.locations import Location
+from boathouse_task.locations import Location, StoredObject
 from boathouse_task.mapoutput import Prefixer
-from boathouse_task.storage import Storage, StoredObject
+from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _RACERS = 8
@@ -29,8 +29,8 @@ MOST_SPLITS = 50_000
 def run(task: Task) -> TaskResult:
     """Check the job and post its plan.
 
-    Raises:
-        TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, the storage's reasons.
+    Raises TaskError: InputNotFound, OutputExists, CommandNotFound, InvalidSpec, StoreNotExclusive, or the storage's
+    reasons.
     """
     spec = task.spec
     with task.phase("list"):
@@ -45,7 +45,8 @@ def run(task: Task) -> TaskResult:
     if spec.step == 0:
         with task.phase("race"):
             race(task)
-            own(task)
+            ownership.acquire(task)  # a job that then fails leaves its mark to another attempt, and to the next job
+            check_output(task)  # a former owner may have promoted parts since
     digest = contract.plan_digest(plan)
     with task.phase("post"):
         if task.client is None:
@@ -63,28 +64,13 @@ def check_output(task: Task) -> None:
     if there is None and (not output.path or task.storage.size(output) is None):
         return
     example = there.location.url if there else output.url
-    message = f"the output {output.url} exists ({example}): set another one or delete it"
-    raise TaskError(Reason.OUTPUT_EXISTS, message, user_error=True)
-
-
-def own(task: Task) -> None:
-    """Make the job the output's owner. Check the output again, because a former owner may have promoted parts since.
-
-    A job that then fails leaves its mark: another attempt of this setup may continue, and the next job can take over
-    from an ended one.
-
-    Raises:
-        TaskError: OutputExists, ProgressUnavailable, the storage's reasons.
-    """
-    ownership.acquire(task)
-    check_output(task)
+    raise TaskError(Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it")
 
 
 def make_plan(task: Task) -> Plan:
     """List the input and split it. Small files share a split if the job is configured so, and between steps.
 
-    Raises:
-        TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
+    Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
     """
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
@@ -104,10 +90,7 @@ def make_plan(task: Task) -> Plan:
 def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
     """Yield splits of some lines each, for which the files are read. A compressed file is one split, or none if empty.
 
-    If all files are empty, the first is a split, so that there is one.
-
-    Raises:
-        TaskError: PlanTooLarge.
+    If all files are empty, the first is a split, so that there is one. Raises TaskError: PlanTooLarge.
     """
     form, number = task.spec.input_format, 0
     for file in inputs:
@@ -122,8 +105,10 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
         for split in made:
             number += 1
             if number > MOST_SPLITS:
-                message = f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap"
-                raise TaskError(Reason.PLAN_TOO_LARGE, message, user_error=True)
+                raise TaskError(
+                    Reason.PLAN_TOO_LARGE,
+                    f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap",
+                )
             yield split
     if not number:
         yield from splits.plan(inputs[:1], split_max_bytes=1).splits
@@ -132,8 +117,7 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
 def _inputs(task: Task) -> list[InputFile]:
     """Return all inputs in the order they were given, the files of each by name.
 
-    Raises:
-        TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
+    Raises TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
     """
     inputs: list[InputFile] = []
     for url in task.spec.input_urls:
@@ -145,7 +129,7 @@ def _inputs(task: Task) -> list[InputFile]:
                 if locations.is_glob(location.path)
                 else "the file does not exist, or the folder has no files"
             )
-            raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}", user_error=True)
+            raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
         if odd := next((file for file in files if file.problem), None):
             raise object_store.unreadable("read", odd.location.url, odd.problem)
         inputs += [
@@ -161,8 +145,9 @@ def _previous(task: Task) -> list[InputFile]:
     records = commit_task.committed(task.storage, folder, kind)
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
-        message = f"{missing} commits of the previous step are missing in {folder.url}/_commit"
-        raise TaskError(Reason.COMMIT_MISSING, message, user_error=False)
+        raise TaskError(
+            Reason.COMMIT_MISSING, f"{missing} commits of the previous step are missing in {folder.url}/_commit"
+        )
     return [
         InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
         for index, record in sorted(records.items())
@@ -194,17 +179,15 @@ def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
 
 
 def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
-    listed: set[str] = set()
+    found: dict[str, StoredObject] = {}
     for pattern in locations.expand_braces(location.path):
         if not locations.is_glob(pattern):
             candidates = list_input(storage, location.at(pattern))
         else:
             below = storage.listing(location.at(locations.glob_base(pattern)))
             candidates = (file for file in _without_markers(below) if locations.matches(pattern, file.location.path))
-        for file in candidates:
-            if file.location.path not in listed:
-                listed.add(file.location.path)
-                yield file
+        found |= {file.location.path: file for file in candidates}
+    yield from found.values()
 
 
 def _without_markers(files: Iterator[StoredObject]) -> Iterator[StoredObject]:
@@ -223,10 +206,8 @@ def _parents(path: str) -> Iterator[str]:
 def race(task: Task) -> None:
     """Check exclusive creation: of several concurrent creators of one object exactly one must win.
 
-    A race without a winner is inconclusive: the winner's response was lost, and its repeated request failed.
-
-    Raises:
-        TaskError: StoreNotExclusive, or StorageError after too many inconclusive races.
+    A race without a winner is inconclusive: the winner's response was lost, and its repeated request failed. Raises
+    TaskError: StoreNotExclusive, or StorageError after too many inconclusive races.
     """
     location = task.layout.step.child("_race")
     for _ in range(_RACES):
@@ -241,5 +222,7 @@ def race(task: Task) -> None:
             return
         if winners or there not in contents:
             raise object_store.not_exclusive(location.url)
-    message = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
-    raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)
+    raise TaskError(
+        Reason.STORAGE_ERROR,
+        f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses",
+    )

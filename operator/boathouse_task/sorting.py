@@ -23,7 +23,7 @@ from pathlib import Path
 
 from boathouse_task import counters, lines
 from boathouse_task.contract import Reason
-from boathouse_task.errors import CommandFailed, TaskError
+from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, chunks_of, write_all
 
 LINE_COST_BYTES = 48
@@ -51,10 +51,9 @@ class Run:
 
 
 class SortTool:
-    """Runs GNU sort.
+    """Runs GNU sort. It raises TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
 
     Args:
-        processes: the task's children.
         counters: count the spills.
         folder: folder of the spills.
         key_options: options of `sort` for `by_key`.
@@ -62,9 +61,6 @@ class SortTool:
     Attributes:
         by_key: whether processes that start from now on compare keys first.
         spill_s: time that it took to write spills, and to wait for what a merge reads of them.
-
-    Raises:
-        TaskError: OutOfDisk, OutOfMemory or InternalError if sort fails.
     """
 
     def __init__(
@@ -102,7 +98,7 @@ class SortTool:
         with out_of_disk(path), path.open("wb", buffering=0) as file:
             for chunk in chunks:
                 start_s = time.monotonic()
-                write_all(file, chunk)
+                write_all(file.fileno(), chunk)
                 self.spill_s += time.monotonic() - start_s
                 size += len(chunk)
         self.counters.add(counters.SPILLED_RECORDS, records)
@@ -148,25 +144,26 @@ class SortProcess:
     """A running `sort`. Its standard error is short enough for the pipe's buffer."""
 
     def __init__(self, tool: SortTool, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdout is not None
+        assert process.stderr is not None
         self._tool = tool
         self._process = process
+        self._stdout, self._stderr = process.stdout, process.stderr
 
     @property
     def stdout(self) -> int:
         """Read end of its output, for another command."""
-        assert self._process.stdout is not None
-        return self._process.stdout.fileno()
+        return self._stdout.fileno()
 
     def chunks(self) -> Iterator[bytes]:
         """Return its output as it arrives; call `finish` afterwards."""
-        assert self._process.stdout is not None
-        return chunks_of(self._process.stdout)
+        return chunks_of(self._stdout)
 
     def write(self, block: bytes) -> None:
         """Write lines to it."""
         assert self._process.stdin is not None
         try:
-            write_all(self._process.stdin, block)
+            write_all(self._process.stdin.fileno(), block)
         except BrokenPipeError:
             self.finish()
             raise
@@ -178,9 +175,8 @@ class SortProcess:
 
     def output(self) -> Iterator[bytes]:
         """Yield the sorted lines in chunks, then check its exit status."""
-        assert self._process.stdout is not None
         try:
-            yield from chunks_of(self._process.stdout)
+            yield from self.chunks()
             self.finish()
         finally:
             self.abandon()
@@ -194,10 +190,8 @@ class SortProcess:
         Raises:
             TaskError: sort failed.
         """
-        assert self._process.stdout is not None
-        assert self._process.stderr is not None
-        self._process.stdout.close()
-        said = self._process.stderr.read().decode("utf-8", "replace").strip()
+        self._stdout.close()
+        said = self._stderr.read().decode("utf-8", "replace").strip()
         status = self._tool.processes.wait(self._process)
         self.abandon()
         if status and not (unread and (status == -signal.SIGPIPE or os.strerror(errno.EPIPE) in said)):
@@ -208,17 +202,16 @@ class SortProcess:
         self._tool.processes.kill(self._process)
         with contextlib.suppress(BrokenPipeError):
             self.close_input()
-        if self._process.stderr is not None:
-            self._process.stderr.close()
+        self._stderr.close()
         self._tool.running.discard(self)
 
 
 def _sort_failed(status: int, stderr: str) -> TaskError:
     if os.strerror(errno.ENOSPC) in stderr:
-        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {stderr}", user_error=False)
+        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {stderr}")
     if status == -signal.SIGKILL or "memory exhausted" in stderr:
-        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}", user_error=True)
-    return CommandFailed(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}", user_error=False)
+        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}")
+    return TaskError(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}")
 
 
 @contextlib.contextmanager
@@ -231,11 +224,11 @@ def out_of_disk(path: Path) -> Iterator[None]:
             raise
         usage = shutil.disk_usage(path.parent)
         free = f"{usage.free} of {usage.total} bytes are free"
-        message = (
+        raise TaskError(
+            Reason.OUT_OF_DISK,
             f"no space left in {path.parent} ({free}): raise resources.requests.ephemeral-storage, "
-            "or free disk space on the node"
-        )
-        raise TaskError(Reason.OUT_OF_DISK, message, user_error=False) from None
+            "or free disk space on the node",
+        ) from None
 
 
 class RunBuffer:
@@ -243,36 +236,42 @@ class RunBuffer:
 
     Args:
         budget_bytes: memory for the lines and sort's table of them.
+        drain: takes the content of the buffer before it would be too large: the process that outputs the lines in
+            order, and their number.
     """
 
-    def __init__(self, tool: SortTool, budget_bytes: int) -> None:
+    def __init__(self, tool: SortTool, budget_bytes: int, drain: "Callable[[SortProcess, int], None]") -> None:
         self._tool = tool
         self._budget_bytes = budget_bytes
+        self._drain = drain
         self._sort: SortProcess | None = None
         self._by_key = False
-        self.cost_bytes = 0
-        self.records = 0
+        self._cost_bytes = self._records = 0
 
-    def fits(self, cost_bytes: int) -> bool:
-        """Return whether this size still fits into the budget; everything fits into an empty buffer."""
-        if self.records == 0:
-            return True
-        return self._by_key == self._tool.by_key and self.cost_bytes + cost_bytes <= self._budget_bytes
+    def write(self, block: bytes) -> None:
+        """Add a block of whole lines. Everything fits into an empty buffer."""
+        for piece, records in pieces(block, self._budget_bytes):
+            cost_bytes = cost(piece, records)
+            if self._by_key != self._tool.by_key or self._cost_bytes + cost_bytes > self._budget_bytes:
+                self.drain()
+            if self._sort is None:
+                self._by_key = self._tool.by_key
+                size = max(self._budget_bytes, cost_bytes) + _SLACK_BYTES
+                self._sort = self._tool.start([f"-S{size}b"], stdin=subprocess.PIPE)
+            self._sort.write(piece)
+            self._cost_bytes += cost_bytes
+            self._records += records
 
-    def write(self, block: bytes, records: int) -> None:
-        """Add a block of whole lines."""
-        if self._sort is None:
-            size = max(self._budget_bytes, cost(block, records)) + _SLACK_BYTES
-            self._by_key = self._tool.by_key
-            self._sort = self._tool.start([f"-S{size}b"], stdin=subprocess.PIPE)
-        self._sort.write(block)
-        self.cost_bytes += cost(block, records)
-        self.records += records
+    def drain(self) -> None:
+        """Empty the buffer, if it has lines."""
+        records = self._records
+        if process := self.sorted():
+            self._drain(process, records)
 
     def sorted(self) -> SortProcess | None:
         """Return the process that outputs the lines in order (None: no lines), and empty the buffer."""
         finished, self._sort = self._sort, None
-        self.cost_bytes = self.records = 0
+        self._cost_bytes = self._records = 0
         if finished is not None:
             finished.close_input()
         return finished
@@ -295,34 +294,29 @@ def pieces(block: bytes, budget_bytes: int) -> Iterator[tuple[bytes, int]]:
 
 
 class Sorter:
-    """Sorts any number of lines within `budget_bytes` of memory."""
+    """Sorts any number of lines within `budget_bytes` of memory.
+
+    Attributes:
+        write: adds a block of whole lines; spills when they do not fit.
+    """
 
     def __init__(self, tool: SortTool, budget_bytes: int) -> None:
         self._tool = tool
         self._budget_bytes = budget_bytes
-        self._buffer = RunBuffer(tool, budget_bytes)
+        self._buffer = RunBuffer(tool, budget_bytes, self._spill)
         self._runs: list[Run] = []
-
-    def write(self, block: bytes) -> None:
-        """Add a block of whole lines; spills when they do not fit."""
-        for piece, records in pieces(block, self._budget_bytes):
-            if not self._buffer.fits(cost(piece, records)):
-                self._spill()
-            self._buffer.write(piece, records)
+        self.write = self._buffer.write
 
     def finish(self) -> Iterator[bytes]:
         """Return all lines in order, in chunks. After a spill the rest is spilled too: merging needs the memory."""
         if not self._runs:
             process = self._buffer.sorted()
             return process.output() if process else iter(())
-        self._spill()
+        self._buffer.drain()
         return self._tool.merge(self._runs, self._budget_bytes)
 
-    def _spill(self) -> None:
-        records = self._buffer.records
-        process = self._buffer.sorted()
-        if process is not None:
-            self._runs.append(self._tool.spill(process.output(), records))
+    def _spill(self, process: SortProcess, records: int) -> None:
+        self._runs.append(self._tool.spill(process.output(), records))
 
 
 class CombiningSorter:
@@ -332,7 +326,10 @@ class CombiningSorter:
     much smaller) sortable for a `Sorter` with the other half. So a combiner may change keys or order, unlike in Hadoop.
 
     Args:
-        combine: runs the combiner with a descriptor as its input, and returns its output.
+        combine: runs the combiner on the output of a sort, and returns its output.
+
+    Attributes:
+        write: adds a block of whole lines.
     """
 
     def __init__(
@@ -344,29 +341,20 @@ class CombiningSorter:
         prepare: Callable[[bytes], bytes],
     ) -> None:
         self._counters = tool.counters
-        self._half_bytes = budget_bytes // 2
-        self._buffer = RunBuffer(tool, self._half_bytes)
-        self._combined = Sorter(tool, self._half_bytes)
+        self._counters.add(counters.COMBINE_INPUT_RECORDS, 0)
+        self._buffer = RunBuffer(tool, budget_bytes // 2, self._combine_run)
+        self._combined = Sorter(tool, budget_bytes // 2)
         self._combine = combine
         self._prepare = prepare
-
-    def write(self, block: bytes) -> None:
-        """Add a block of whole lines."""
-        for piece, records in pieces(block, self._half_bytes):
-            if not self._buffer.fits(cost(piece, records)):
-                self._flush()
-            self._buffer.write(piece, records)
+        self.write = self._buffer.write
 
     def finish(self) -> Iterator[bytes]:
         """Return all combined lines in order, in chunks."""
-        self._flush()
+        self._buffer.drain()
         return self._combined.finish()
 
-    def _flush(self) -> None:
-        self._counters.add(counters.COMBINE_INPUT_RECORDS, self._buffer.records)
-        process = self._buffer.sorted()
-        if process is None:
-            return
+    def _combine_run(self, process: SortProcess, records: int) -> None:
+        self._counters.add(counters.COMBINE_INPUT_RECORDS, records)
         for block in lines.blocks(self._combine(process)):
             self._counters.add(counters.COMBINE_OUTPUT_RECORDS, lines.count(block))
             self._combined.write(self._prepare(block))

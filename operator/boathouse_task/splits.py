@@ -4,8 +4,7 @@ The locations come by WebHDFS: hdfs-native does not tell. They are best effort: 
 """
 
 import bisect
-import http.client
-import socket
+import operator
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -16,6 +15,7 @@ import msgspec
 
 from boathouse_task import compression, hdfs, locations
 from boathouse_task.contract import InputFile, Plan, Split
+from boathouse_task.rest import Rest, RestError
 from boathouse_task.task import Task
 
 MOST_HOSTS = 3
@@ -24,99 +24,37 @@ _WINDOW_BYTES = 4 * 1024**3
 """Part of a file of one request: 4096 blocks of the least size, 1 MiB, need 3 MiB with three replicas."""
 _MOST_BYTES = 4 * 1024 * 1024
 _TIMEOUT_S = 10.0
-_CHUNK_BYTES = 64 * 1024
 _MAX_NAME = 253
 """Maximum length of a host name."""
 
 
-class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
-    """The NameNode did not answer, or not with the locations of blocks."""
-
-
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """A block of a file.
-
-    Attributes:
-        hosts: names of the DataNodes with a replica.
-    """
+    """A block of a file."""
 
     offset: int
     length: int
     hosts: list[str] = []
-
-
-class _Blocks(msgspec.Struct, frozen=True):
-    blocks: list[Block] = msgspec.field(name="BlockLocation", default_factory=list)
-
-
-class _Answer(msgspec.Struct, frozen=True):
-    locations: _Blocks = msgspec.field(name="BlockLocations")
+    """Names of the DataNodes with a replica."""
 
 
 def block_hosts(
-    address: str,
-    path: str,
-    size_bytes: int,
-    *,
-    user: str,
-    monotonic: Callable[[], float] = time.monotonic,
+    address: str, path: str, size_bytes: int, *, user: str, monotonic: Callable[[], float] = time.monotonic
 ) -> Sequence[Block]:
-    """Return the blocks of a file.
+    """Return the blocks of a file, from WebHDFS at HOST:PORT.
 
-    Args:
-        address: HOST:PORT of WebHDFS.
-        path: the file, without slashes at its ends.
-        size_bytes: size of the file.
-        user: Hadoop's name of the user.
-        monotonic: clock of timeouts.
-
-    Raises:
-        Unavailable: there is no such answer.
+    Raises RestError if there is no such answer.
     """
-    return [
-        block
-        for offset in range(0, size_bytes, _WINDOW_BYTES)
-        for block in _window(address, path, offset, min(_WINDOW_BYTES, size_bytes - offset), user, monotonic)
-    ]
-
-
-def _window(
-    address: str, path: str, offset: int, length: int, user: str, monotonic: Callable[[], float]
-) -> Iterator[Block]:
-    query = {"op": "GETFILEBLOCKLOCATIONS", "offset": offset, "length": length, "user.name": user}
-    body = _get(address, f"/webhdfs/v1/{quote(path)}?{urlencode(query)}", monotonic)
-    try:
-        blocks = msgspec.json.decode(body, type=_Answer).locations.blocks
-    except msgspec.DecodeError as error:
-        raise Unavailable(f"WebHDFS of {address} answered with something else: {error}") from None
-    for block in blocks:
-        hosts = [host for host in block.hosts if 0 < len(host) <= _MAX_NAME]
-        if block.hosts != hosts or len(hosts) > MOST_HOSTS:
-            block = msgspec.structs.replace(block, hosts=hosts[:MOST_HOSTS])  # noqa: PLW2901
-        yield block
-
-
-def _get(address: str, target: str, monotonic: Callable[[], float]) -> bytes:
-    """Return the body of an answer that is not too large, too slow, or a redirect."""
-    deadline_s = monotonic() + _TIMEOUT_S
-    connection = http.client.HTTPConnection(address, timeout=_TIMEOUT_S)
-    try:
-        connection.request("GET", target, headers={"Accept-Encoding": "identity", "Connection": "close"})
-        response = connection.getresponse()
-        if response.status != http.client.OK:
-            raise Unavailable(f"WebHDFS of {address} answered with status {response.status}")
-        body = bytearray()
-        while chunk := response.read1(_CHUNK_BYTES):
-            body += chunk
-            if len(body) > _MOST_BYTES:
-                raise Unavailable(f"the answer of WebHDFS of {address} has more than {_MOST_BYTES} bytes")
-            if monotonic() > deadline_s:
-                raise Unavailable(f"the answer of WebHDFS of {address} takes more than {_TIMEOUT_S:g} s")
-    except (OSError, http.client.HTTPException, ValueError, socket.gaierror) as error:
-        raise Unavailable(f"no answer from WebHDFS of {address}: {error!r}") from None
-    finally:
-        connection.close()
-    return bytes(body)
+    name_node = Rest(
+        f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic
+    )
+    blocks: list[Block] = []
+    for offset in range(0, size_bytes, _WINDOW_BYTES):
+        length = min(_WINDOW_BYTES, size_bytes - offset)
+        query = {"op": "GETFILEBLOCKLOCATIONS", "offset": offset, "length": length, "user.name": user}
+        target = f"/webhdfs/v1/{quote(path)}?{urlencode(query)}"
+        blocks += name_node.get(target, list[Block], "BlockLocations", "BlockLocation")
+    hosts = ([host for host in block.hosts if 0 < len(host) <= _MAX_NAME][:MOST_HOSTS] for block in blocks)
+    return [msgspec.structs.replace(block, hosts=kept) for block, kept in zip(blocks, hosts, strict=True)]
 
 
 SPLIT_SLOP = 1.1
@@ -197,6 +135,7 @@ def _split(file: InputFile, offset_bytes: int, length_bytes: int) -> Split:
 
 
 _WORKERS = 16
+_offset = operator.attrgetter("offset")
 
 
 def with_locations(task: Task, plan: Plan) -> Plan:
@@ -217,20 +156,20 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
     try:
         user = hdfs.user(task.environment.variables)
         return block_hosts(address, place.path, size_bytes, user=user) if address else ()
-    except Unavailable as error:
+    except RestError as error:
         sys.stderr.write(f"boathouse-task: the splits of {url} have no locations: {error}\n")
         return ()
 
 
 def _located(plan: Plan, blocks: dict[str, Sequence[Block]]) -> Plan:
     in_order = {url: sorted(file_blocks, key=_offset) for url, file_blocks in blocks.items()}
-    sets: dict[tuple[str, ...], int] = {}
-    splits = []
-    for split in plan.splits:
-        hosts = _hosts(split, in_order.get(split.url, ()))
-        which = sets.setdefault(hosts, len(sets)) if hosts else -1
-        splits.append(msgspec.structs.replace(split, locations=which) if hosts else split)
-    return msgspec.structs.replace(plan, splits=splits, location_sets=[list(hosts) for hosts in sets])
+    hosts = [_hosts(split, in_order.get(split.url, ())) for split in plan.splits]
+    sets = {names: number for number, names in enumerate(dict.fromkeys(filter(None, hosts)))}
+    splits = [
+        msgspec.structs.replace(split, locations=sets.get(names, -1))
+        for split, names in zip(plan.splits, hosts, strict=True)
+    ]
+    return msgspec.structs.replace(plan, splits=splits, location_sets=[list(names) for names in sets])
 
 
 def _hosts(split: Split, blocks: Sequence[Block]) -> tuple[str, ...]:
@@ -244,7 +183,3 @@ def _hosts(split: Split, blocks: Sequence[Block]) -> tuple[str, ...]:
 
     largest = max(blocks[first:last], key=overlap, default=None)
     return tuple(sorted(set(largest.hosts))) if largest is not None and overlap(largest) > 0 else ()
-
-
-def _offset(block: Block) -> int:
-    return block.offset

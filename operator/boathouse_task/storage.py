@@ -4,45 +4,24 @@ import contextlib
 import functools
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
 from obstore import exceptions
 
 from boathouse_task import hdfs, object_store
 from boathouse_task.contract import HdfsAddress, Reason, S3Config
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.locations import Entry, Location, Source, Store
+from boathouse_task.locations import Location, Source, StoredObject
 
+Store = object_store.ObjectStore | hdfs.HdfsStore
 _S3_COPY_MAX_BYTES = 5 * 1024**3
 """Maximum size of an object for CopyObject."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StoredObject:
-    """An object of a listing.
-
-    Attributes:
-        block_bytes: size of its blocks; 0 if its store has none.
-        problem: what is wrong with its name, if it cannot be read under it; else "".
-    """
-
-    location: Location
-    size_bytes: int
-    block_bytes: int = 0
-    problem: str = ""
-
-
 class Storage:
-    """The stores that a job's URLs name.
-
-    Args:
-        s3: endpoint of s3:// URLs.
-        credentials: environment with AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and perhaps AWS_SESSION_TOKEN.
-        part_bytes: size of a part of an upload, of which a few are in memory.
-        retry_s: how long a request is retried.
-        hdfs_addresses: addresses of the clusters that hdfs:// URLs name.
+    """The stores that a job's URLs name. `credentials` is an environment with the keys of S3.
 
     All methods raise `TaskError` (StorageError, AccessDenied, OutOfDisk) or `NotFound`; messages contain no secrets.
+    Requests are retried for `retry_s`; of an upload, a few parts of `part_bytes` are in memory.
     """
 
     def __init__(
@@ -65,7 +44,7 @@ class Storage:
         """Return the object, or None if it does not exist."""
         try:
             with self._store("look up", location) as store:
-                return _stored(location, store.find(location.path))
+                return store.find(location)
         except NotFound:
             return None
 
@@ -86,8 +65,9 @@ class Storage:
         with self._store("read", location) as store:
             data = store.read_range(location.path, offset, length)
         if len(data) != length:
-            message = f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
-            raise TaskError(Reason.STORAGE_ERROR, message, user_error=False)
+            raise TaskError(
+                Reason.STORAGE_ERROR, f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
+            )
         return data
 
     def read_windows(self, location: Location, start: int, end: int, window_bytes: int) -> Iterator[bytes]:
@@ -95,14 +75,20 @@ class Storage:
         for offset in range(start, end, window_bytes):
             yield self.read_range(location, offset, min(window_bytes, end - offset))
 
-    def listing(self, folder: Location) -> Iterator[StoredObject]:
-        """Yield all objects below a folder at any depth, in the store's order; an unknown folder is empty.
+    def read_if_exists(self, location: Location) -> bytes | None:
+        """Return a small object's content, or None if it does not exist."""
+        try:
+            return self.read(location)
+        except NotFound:
+            return None
+
+    def listing(self, folder: Location, *, is_recursive: bool = True) -> Iterator[StoredObject]:
+        """Yield all objects in a folder, by default at any depth, in the store's order; an unknown folder is empty.
 
         Those with a `problem` cannot be read.
         """
         with self._store("list", folder) as store:
-            for entry in store.files(folder.path):
-                yield _stored(folder, entry)
+            yield from store.listing(folder, is_recursive)
 
     def files(self, folder: Location) -> Iterator[StoredObject]:
         """Yield the objects of `listing` that can be read: no task writes others."""
@@ -110,8 +96,7 @@ class Storage:
 
     def children(self, folder: Location) -> list[StoredObject]:
         """Return the objects directly in a folder that can be read, by name; an unknown folder is empty."""
-        with self._store("list", folder) as store:
-            there = [_stored(folder, entry) for entry in store.children(folder.path) if not entry.problem]
+        there = (file for file in self.listing(folder, is_recursive=False) if not file.problem)
         return sorted(there, key=lambda file: file.location.path)
 
     def create(self, location: Location, content: bytes) -> bool:
@@ -142,8 +127,7 @@ class Storage:
     def move(self, source: Location, target: Location, size_bytes: int) -> None:
         """Rename within a store (S3: copy, then delete), replacing an existing object.
 
-        Raises:
-            NotFound: the source does not exist.
+        Raises NotFound if the source does not exist.
         """
         with self._store("move", source) as store:
             if source.scheme == "s3" and size_bytes > _S3_COPY_MAX_BYTES:
@@ -162,6 +146,11 @@ class Storage:
                 if len(batch) > 1:
                     for location in batch:
                         self.delete([location])
+
+    def remove_folder(self, folder: Location) -> None:
+        """Remove a folder with all objects that can be read."""
+        self.delete(file.location for file in list(self.files(folder)))
+        self.remove_empty_folders(folder)
 
     def remove_empty_folders(self, folder: Location) -> None:
         """Remove a folder's empty folders and then itself, if the store has real folders."""
@@ -189,13 +178,6 @@ class Storage:
                 return hdfs.HdfsStore(bucket, self._hdfs_addresses.get(bucket), self._credentials, self._retry_s)
             case _:
                 return object_store.bucket(bucket, self._s3, self._credentials, self._part_bytes, self._retry_s)
-
-
-def _stored(location: Location, entry: Entry) -> StoredObject:
-    where = Location(scheme=location.scheme, bucket=location.bucket, path=entry.path)
-    return StoredObject(
-        location=where, size_bytes=entry.size_bytes, block_bytes=entry.block_bytes, problem=entry.problem
-    )
 
 
 def _batches(locations: Iterable[Location], size: int) -> Iterator[list[Location]]:

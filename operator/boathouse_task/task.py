@@ -2,7 +2,6 @@
 
 import contextlib
 import resource
-import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
@@ -15,7 +14,7 @@ from boathouse_task.counters import CounterSet
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment, Layout, command_variables
 from boathouse_task.pausing import Pause
 from boathouse_task.processes import Processes
-from boathouse_task.progress import Client, Unavailable
+from boathouse_task.progress import Client
 from boathouse_task.sorting import SortTool
 from boathouse_task.storage import Storage
 
@@ -26,14 +25,7 @@ _SETUP_RETRY_S = 30
 
 
 class Task:
-    """A running attempt.
-
-    Args:
-        spec: its parameters.
-        environment: its paths, memory and identity.
-        processes: its child processes.
-        clock: returns epoch seconds, for the timings.
-    """
+    """A running attempt. `clock` returns epoch seconds, for the timings."""
 
     def __init__(
         self, spec: TaskSpec, environment: Environment, processes: Processes, clock: Callable[[], float] = time.time
@@ -44,11 +36,7 @@ class Task:
         self.counters = CounterSet()
         retry_s = _SETUP_RETRY_S if spec.task_type is TaskType.SETUP else _RETRY_S
         self.storage = Storage(
-            spec.s3,
-            environment.variables,
-            part_bytes=environment.part_bytes,
-            retry_s=retry_s,
-            hdfs_addresses=spec.hdfs,
+            spec.s3, environment.variables, part_bytes=environment.part_bytes, retry_s=retry_s, hdfs_addresses=spec.hdfs
         )
         self.layout = Layout(spec)
         self.folder = environment.work_path / "task"
@@ -69,9 +57,7 @@ class Task:
         self.timings: list[Timing] = []
         self.phase_name = "start"
         self.fraction = 0.0
-        self.bytes_in = 0
-        self.bytes_out = 0
-        self.maps_done = 0
+        self.bytes_in = self.bytes_out = self.maps_done = 0
         if spec.task_type in (TaskType.MAP, TaskType.REDUCE):
             self.counters.add(counters.SPILLED_RECORDS, 0)  # shown also if nothing was spilled
         self._clock = clock
@@ -181,28 +167,3 @@ def _cpu_seconds() -> float:
     """CPU time of this process and of its children that have ended."""
     usages = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
     return sum(usage.ru_utime + usage.ru_stime for usage in usages)
-
-
-class Reporter:
-    """Sends the task's report at the interval that the endpoint requests, until it is stopped."""
-
-    def __init__(self, task: Task, client: Client, interval_s: float = 5.0) -> None:
-        self._thread = threading.Thread(target=self._run, name="reporter", daemon=True)
-        self._task = task
-        self._client = client
-        self._interval_s = interval_s
-        self._stopped = threading.Event()
-
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Send no more."""
-        self._stopped.set()
-
-    def _run(self) -> None:
-        wait_s = self._interval_s
-        while not self._stopped.wait(wait_s):
-            with self._task.pause.working(), contextlib.suppress(Unavailable):
-                wait_s = max(self._interval_s, self._client.report(self._task.report()))

@@ -11,24 +11,20 @@ reduce writes is dropped. Its counters are the result.
 import dataclasses
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from boathouse_task import commit_task, contract, counters, map_task, reduce_task
-from boathouse_task.contract import TaskResult, TaskSpec, TaskType, task_name
+from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType, task_name
 from boathouse_task.environment import Layout
 from boathouse_task.errors import TaskError
 from boathouse_task.task import Task
 
 
 def run(task: Task) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: of the task that failed, which the message names.
-    """
-    todo = list(_orders(task.spec))
+    """Run the attempt. Raises TaskError of the task that failed, which the message names."""
+    *todo, commit = orders(msgspec.structs.replace(task.spec, progress_url=None), task.spec.splits)
     with task.phase("tasks"):
         for number, order in enumerate(todo, 1):
             if task.storage.size(task.layout.commit(order.task_type, order.index)) is None:
@@ -40,34 +36,31 @@ def run(task: Task) -> TaskResult:
     digest = ""
     if task.spec.is_last:
         with task.phase("commit"):
-            result = run_inner(task, _order(task.spec, TaskType.COMMIT, 0))
+            result = run_inner(task, commit)
         size, digest = result.bytes_total, result.digest
     return TaskResult(
-        outcome=contract.SUCCEEDED,
-        winner_attempt=task.spec.attempt,
-        digest=digest,
-        bytes_total=size,
-        counters=sums,
+        outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, digest=digest, bytes_total=size, counters=sums
     )
 
 
-def _orders(spec: TaskSpec) -> Iterator[TaskSpec]:
-    for index, split in enumerate(spec.splits):
-        yield msgspec.structs.replace(_order(spec, TaskType.MAP, index), split=split)
+def orders(spec: TaskSpec, splits: Sequence[Split]) -> Iterator[TaskSpec]:
+    """Yield the parameters of a planned step's maps, reduces and commit, from its setup's or its uber task's."""
+    change = msgspec.structs.replace
+    base = change(spec, maps=len(splits), input_urls=[], splits=[])
+    for index, split in enumerate(splits):
+        yield change(base, task_type=TaskType.MAP, index=index, split=split)
     for index in range(spec.reduces):
-        yield _order(spec, TaskType.REDUCE, index)
+        yield change(base, task_type=TaskType.REDUCE, index=index)
+    yield change(base, task_type=TaskType.COMMIT, index=0)
 
 
-def _order(spec: TaskSpec, task_type: TaskType, index: int) -> TaskSpec:
-    """Return a task's parameters without the progress endpoint: a reduce reads the maps' commits from the storage."""
-    return msgspec.structs.replace(spec, task_type=task_type, index=index, splits=[], progress_url=None)
+_RUNS = {TaskType.MAP: map_task.run, TaskType.REDUCE: reduce_task.run, TaskType.COMMIT: commit_task.run}
 
 
 def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
     """Run a task in the pod of another, with its own folder, and return its result.
 
-    Raises:
-        TaskError: of the task, with its name in the message.
+    Raises TaskError of the task, with its name in the message.
     """
     name = task_name(order.task_type, order.index)
     work = outer.environment.work_path / "uber" / name
@@ -77,13 +70,7 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
     outer.commands, outer.counters = inner.commands, inner.counters  # the task whose progress is watched and reported
     outer.phase_name = name
     try:
-        match order.task_type:
-            case TaskType.MAP:
-                return map_task.run(inner)
-            case TaskType.REDUCE:
-                return reduce_task.run(inner)
-            case _:
-                return commit_task.run(inner)
+        return _RUNS[order.task_type](inner)
     except TaskError as error:
         error.message = f"{name}: {error.message}"
         raise
@@ -98,19 +85,14 @@ FOLDER = "probe"
 
 
 def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResult:
-    """Run the attempt.
-
-    Raises:
-        TaskError: of the map or reduce that failed, which the message names.
-    """
+    """Run the attempt. Raises TaskError of the map or reduce that failed, which the message names."""
     folder = task.environment.work_path / FOLDER
     spec = _inside(task.spec, f"file://{folder}")
     try:
         with task.phase("tasks"):
             maps, sampled_bytes = _run_maps(task, spec, monotonic)
             if spec.reduces:
-                order = msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps)
-                run_inner(task, order)
+                run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
         sums = counters.total(
             [record.counters for record in commit_task.committed(task.storage, Layout(spec).step).values()]

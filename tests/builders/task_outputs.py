@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -13,7 +14,7 @@ from obstore.store import MemoryStore
 from boathouse_task import commit_task, local, object_store, setup_task
 from boathouse_task.contract import CommitRecord, OwnerState, Reason, TaskSpec, TaskType
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import Entry
+from boathouse_task.locations import StoredObject
 from boathouse_task.storage import Storage
 
 if TYPE_CHECKING:
@@ -112,11 +113,12 @@ class HookedStorage(Storage):
         )
 
     def _listed(self, folder, is_recursive):
-        found = [object_meta for batch in obstore.list(self._memory, folder or None) for object_meta in batch]
-        depth = folder.count("/") + 1 if folder else 0
+        found = [object_meta for batch in obstore.list(self._memory, folder.path or None) for object_meta in batch]
+        depth = folder.path.count("/") + 1 if folder.path else 0
         for object_meta in found:
             if is_recursive or object_meta["path"].count("/") == depth:
-                yield Entry(path=object_meta["path"], size_bytes=object_meta["size"])
+                location = dataclasses.replace(folder, path=object_meta["path"])
+                yield StoredObject(location=location, size_bytes=object_meta["size"])
 
     def __getattribute__(self, name):
         whole = super().__getattribute__(name)

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from boathouse_task import contract, local, runner
-from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType
+from boathouse_task import contract, key_fields, local, runner
+from boathouse_task.contract import Partitioner, Split, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
 from boathouse_task.processes import Processes
 from boathouse_task.task import Task
@@ -157,3 +157,8 @@ def termination(job_folder: JobFolder, pod: subprocess.Popen[bytes]) -> tuple[in
     _, stderr = pod.communicate()
     assert b"boathouse-task: " in stderr
     return pod.returncode, msgspec.json.decode((job_folder.folder / "log").read_bytes(), type=TaskResult)
+
+
+def partition_of(partitioner: Partitioner, key: bytes, reduces: int) -> int:
+    """The reduce that gets a key."""
+    return key_fields.chooser(partitioner, reduces)([key])[0]

@@ -11,16 +11,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Final, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-import msgspec
 from msgspec.structs import replace
 
 from boathouse_task.agent.host_files import AGENT, HostFiles, Stored
-from boathouse_task.agent.name_node import DataNode, Folder, NameNode
+from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.agent.resource_manager import NodeManager, ResourceManager
-from boathouse_task.agent.rest import RestError, clip
 from boathouse_task.cluster_contract import (
     MOST_NODES,
     AgentOrders,
@@ -38,57 +36,40 @@ from boathouse_task.cluster_contract import (
     encode_report,
 )
 from boathouse_task.environment import Environment
-from boathouse_task.progress import Delays, Endpoint, Unavailable
-
-_TIMEOUT_S = 10
+from boathouse_task.progress import Endpoint, Unavailable, delays
+from boathouse_task.rest import RestError, clip
 
 
 class AgentClient:
-    """Sends the reports of one agent.
-
-    Args:
-        endpoint: the endpoint, for the MRCluster.
-        environment: the pod's name.
-    """
+    """Sends the reports of one agent to the endpoint of its MRCluster."""
 
     def __init__(self, endpoint: Endpoint, environment: Environment) -> None:
         self._endpoint = endpoint
         self._path = f"cluster/{quote(environment.pod_name)}/report"
 
     def report(self, report: AgentReport) -> AgentOrders:
-        """Send a report and return the orders.
-
-        Raises:
-            Unavailable: the request failed.
-        """
-        answer = self._endpoint.request("POST", self._path, encode_report(report), _TIMEOUT_S)
-        try:
-            return msgspec.json.decode(answer, type=AgentOrders)
-        except msgspec.DecodeError as error:
-            raise Unavailable(0, f"unexpected response: {error}") from None
+        """Send a report and return the orders. Raises Unavailable if the request failed."""
+        return self._endpoint.ask(AgentOrders, "POST", self._path, encode_report(report))
 
 
-DISTANCE_S: Final = 5.0
+DISTANCE_S = 5.0
 """Minimum time between requests of one kind: each starts a JVM."""
-RETRY_S: Final = 30.0
+RETRY_S = 30.0
 """Time after which a request that failed is sent again."""
-PATIENCE_S: Final = 180.0
+PATIENCE_S = 180.0
 """Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What a daemon should have read.
-
-    Attributes:
-        started_s: when the daemon started.
-        hosts: the exclude list.
-        addresses: addresses of the hosts, where the daemon resolves them.
-    """
+    """What a daemon should have read."""
 
     started_s: int
+    """When the daemon started."""
     hosts: str
+    """The exclude list."""
     addresses: tuple[str, ...] = ()
+    """Addresses of the hosts, where the daemon resolves them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,12 +82,7 @@ class _Sent:
 
 
 class Refresher:
-    """Requests refreshes of the daemons.
-
-    Args:
-        files: for the requests.
-        clock: monotonic seconds.
-    """
+    """Requests refreshes of the daemons. `clock` returns monotonic seconds."""
 
     def __init__(self, files: HostFiles, clock: Callable[[], float]) -> None:
         self._files = files
@@ -121,13 +97,9 @@ class Refresher:
         return "; ".join(self._errors.values())
 
     def update(self, wanted: Mapping[Request, Wanted]) -> bool:
-        """Take results of requests and request what is missing.
+        """Take results of requests and request what is missing; return whether the daemons have read what they should.
 
-        Returns:
-            Whether each of these daemons has read what it should have.
-
-        Raises:
-            OSError: the files of the requests cannot be read or written.
+        Raises OSError if the files of the requests cannot be read or written.
         """
         for kind, state in wanted.items():
             self._take_result(kind)
@@ -164,23 +136,23 @@ class Refresher:
         self._sent[kind] = _Sent(wanted=wanted, number=self._files.request(kind), sent_s=now_s)
 
 
-FOLDERS: Final = (
-    Folder(path="/tmp", permission="1777"),  # noqa: S108 - in HDFS
-    Folder(path="/tmp/hadoop-yarn", permission="755"),  # noqa: S108
-    Folder(path="/tmp/hadoop-yarn/staging", permission="1777"),  # noqa: S108
-    Folder(path="/tmp/logs", permission="1777"),  # noqa: S108
-    Folder(path="/mr-history", permission="755"),
-    Folder(path="/mr-history/tmp", permission="1777"),
-    Folder(path="/mr-history/done", permission="1777"),
-    Folder(path="/user", permission="755"),
-    Folder(path="/user/hadoop", permission="755"),
-)
-"""Folders that YARN and MapReduce need in HDFS."""
-QUERY_BUDGET_S: Final = 10.0
+FOLDERS: Mapping[str, str] = {
+    "/tmp": "1777",  # noqa: S108 - in HDFS
+    "/tmp/hadoop-yarn": "755",  # noqa: S108
+    "/tmp/hadoop-yarn/staging": "1777",  # noqa: S108
+    "/tmp/logs": "1777",  # noqa: S108
+    "/mr-history": "755",
+    "/mr-history/tmp": "1777",
+    "/mr-history/done": "1777",
+    "/user": "755",
+    "/user/hadoop": "755",
+}
+"""Folders that YARN and MapReduce need in HDFS, with their permissions."""
+QUERY_BUDGET_S = 10.0
 """Time in a round after which the agent asks for no further tag and no further details."""
-_LEAST_DISTANCE_S: Final = 2.0
-_LONGEST_DISTANCE_S: Final = 60.0
-_ERROR_CHARS: Final = 300
+_LEAST_DISTANCE_S = 2.0
+_LONGEST_DISTANCE_S = 60.0
+_ERROR_CHARS = 300
 T = TypeVar("T")
 
 
@@ -188,13 +160,9 @@ class Agent:
     """Agent of one cluster.
 
     Args:
-        spec: the agent's parameters.
-        name_node: the cluster's NameNode.
         resource_manager: None if the cluster has no compute.
-        client: sends the reports.
         resolve: returns the addresses of a domain name, none if it has none.
         canary: returns whether the ports for the test of the network listen.
-        monotonic: clock of intervals.
     """
 
     def __init__(
@@ -217,9 +185,8 @@ class Agent:
         self._monotonic = monotonic
         self._files = HostFiles(spec)
         self._refresher = Refresher(self._files, monotonic)
-        self._delays = Delays()
-        self._rounds = 0
-        self._answer = 0
+        self._delays = delays()
+        self._rounds = self._answer = 0
         self._tags: Sequence[str] = ()
         self._addresses: dict[str, tuple[str, ...]] = {}
         self._folders_s = -1
@@ -233,7 +200,9 @@ class Agent:
         began_s = self._monotonic()
         self._rounds += 1
         hdfs, data_nodes = self._try(self._name_node.state) or (None, {})
-        yarn, managers = self._ask_yarn()
+        manager = self._resource_manager
+        ask = partial(manager.state, self._files.names(self._stored)) if manager is not None else lambda: None
+        yarn, managers = self._try(ask) or (None, {})
         self._learn_names(data_nodes, managers)
         self._make_folders(hdfs)
         refreshed = self._refresh(hdfs, yarn)
@@ -249,21 +218,17 @@ class Agent:
         )
         AGENT.hit("before-report")
         try:
-            orders = self._client.report(replace(report, error=self._error(), took_ms=self._milliseconds(began_s)))
+            orders = self._client.report(
+                replace(report, error=self._error(), took_ms=int((self._monotonic() - began_s) * 1000))
+            )
             AGENT.hit("after-report")
         except Unavailable as error:
-            return max(self._delays.next(), error.retry_after_s)
-        self._delays = Delays()
+            return max(next(self._delays), error.retry_after_s)
+        self._delays = delays()
         self._answer = orders.number
         self._take(orders)
         self._refresh(hdfs, yarn)
         return max(_LEAST_DISTANCE_S, min(_LONGEST_DISTANCE_S, orders.next_s))
-
-    def _ask_yarn(self) -> tuple[YarnFigures | None, Mapping[str, NodeManager]]:
-        manager = self._resource_manager
-        if manager is None:
-            return None, {}
-        return self._try(lambda: manager.state(self._files.names(self._stored))) or (None, {})
 
     def _learn_names(self, data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> None:
         """Keep the names that the nodes have registered, and mend the exclude files if they have others.
@@ -348,12 +313,9 @@ class Agent:
 
     def _succeeds(self, function: Callable[[], None]) -> bool:
         """Call a function; return False if it fails, which is reported."""
-
-        def call() -> bool:
-            function()
-            return True
-
-        return self._try(call) is not None
+        errors = len(self._errors)
+        self._try(function)
+        return len(self._errors) == errors
 
     def _error(self) -> str:
         """Return what went wrong since the last report."""
@@ -361,41 +323,29 @@ class Agent:
         self._errors = []
         return clip("; ".join(filter(None, errors)), _ERROR_CHARS)
 
-    def _milliseconds(self, began_s: float) -> int:
-        return int((self._monotonic() - began_s) * 1000)
-
 
 def _nodes(data_nodes: Mapping[str, DataNode], managers: Mapping[str, NodeManager]) -> list[NodeFigures]:
     no_data, no_manager = DataNode(state=DfsState.NONE), NodeManager(state=YarnState.NONE)
-    node_figures = []
-    for host in sorted({*data_nodes, *managers})[:MOST_NODES]:
-        data_node, manager = data_nodes.get(host, no_data), managers.get(host, no_manager)
-        node_figures.append(
-            NodeFigures(
-                host=host,
-                dfs=data_node.state,
-                yarn=manager.state,
-                containers=manager.containers,
-                memory_mb=manager.memory_mb,
-                blocks_left=data_node.blocks_left,
-                free_bytes=data_node.free_bytes,
-                used_bytes=data_node.used_bytes,
-            )
+    hosts = sorted({*data_nodes, *managers})[:MOST_NODES]
+    known = ((host, data_nodes.get(host, no_data), managers.get(host, no_manager)) for host in hosts)
+    return [
+        NodeFigures(
+            host=host,
+            dfs=data_node.state,
+            yarn=manager.state,
+            containers=manager.containers,
+            memory_mb=manager.memory_mb,
+            blocks_left=data_node.blocks_left,
+            free_bytes=data_node.free_bytes,
+            used_bytes=data_node.used_bytes,
         )
-    return node_figures
+        for host, data_node, manager in known
+    ]
 
 
 def addresses(name: str) -> list[str]:
     """Return the addresses of a domain name, sorted; none if it cannot be resolved."""
     try:
-        return sorted(
-            {str(address_info[4][0]) for address_info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)}
-        )
+        return sorted({str(info[4][0]) for info in socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)})
     except OSError:
         return []
-
-
-def run(agent: Agent, wait: Callable[[float], bool]) -> None:
-    """Run rounds until `wait` returns True."""
-    while not wait(agent.step()):
-        pass

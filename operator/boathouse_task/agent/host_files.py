@@ -13,11 +13,10 @@ import os
 import stat
 import sys
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated
 
 import msgspec
 
-from boathouse_task.agent.rest import clip
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     MOST_LEAVING,
@@ -29,13 +28,14 @@ from boathouse_task.cluster_contract import (
     Version,
 )
 from boathouse_task.failpoints import Failpoints
+from boathouse_task.rest import clip
 
-AGENT: Final = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
+AGENT = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
 
 
-_FLAGS: Final = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_SPECIAL: Final = frozenset({errno.ELOOP, errno.ENXIO})
+_FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
+_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO})
 """What opening a symbolic link or a socket fails with."""
 
 
@@ -72,8 +72,7 @@ def read(path: Path, most_bytes: int) -> bytes:
 def replace(path: Path, content: bytes) -> None:
     """Write a file so that it has its old or its new content after a crash at any time.
 
-    Raises:
-        OSError: the folder cannot be written, or a container interferes.
+    Raises OSError if the folder cannot be written, or a container interferes.
     """
     temporary = path.with_name(f"{path.name}.new")
     temporary.unlink(missing_ok=True)
@@ -89,24 +88,21 @@ def replace(path: Path, content: bytes) -> None:
         os.close(folder)
 
 
-MOST_ORDERS_BYTES: Final = 65_536
-_ORDERS: Final = "orders.json"
-_MOST_WORDS_BYTES: Final = 64
-_DONE_WORDS: Final = 2
-_MESSAGE_CHARS: Final = 300
+MOST_ORDERS_BYTES = 65_536
+_ORDERS = "orders.json"
+_MOST_WORDS_BYTES = 64
+_DONE_WORDS = 2
+_MESSAGE_CHARS = 300
 _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """The orders that the agent holds.
-
-    Attributes:
-        names: the names that the nodes of `leaving` registered, as far as they are known.
-    """
+    """The orders that the agent holds."""
 
     version: Version = Version()
     leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
     names: Annotated[dict[Host, _Name], msgspec.Meta(max_length=MOST_LEAVING)] = {}
+    """The names that the nodes of `leaving` registered, as far as they are known."""
 
 
 class Done(msgspec.Struct, frozen=True):
@@ -117,11 +113,7 @@ class Done(msgspec.Struct, frozen=True):
 
 
 class HostFiles:
-    """Files of an agent.
-
-    Args:
-        spec: folders of the files, domain of the hosts.
-    """
+    """Files of an agent."""
 
     def __init__(self, spec: AgentSpec) -> None:
         self._folder = Path(spec.files_path)
@@ -130,11 +122,7 @@ class HostFiles:
         self._logged: set[str] = set()
 
     def read(self) -> Stored:
-        """Return the stored orders.
-
-        Raises:
-            OSError: the volume cannot be read.
-        """
+        """Return the stored orders. Raises OSError if the volume cannot be read."""
         content = self._read(self._folder / _ORDERS, MOST_ORDERS_BYTES)
         if content is None:
             return Stored()
@@ -145,22 +133,14 @@ class HostFiles:
             return Stored()
 
     def write(self, stored: Stored) -> None:
-        """Store orders and derive the exclude files.
-
-        Raises:
-            OSError: the volume cannot be written.
-        """
-        self._write(_ORDERS, msgspec.json.encode(stored))
+        """Store orders and derive the exclude files. Raises OSError if the volume cannot be written."""
+        self._write(self._folder / _ORDERS, msgspec.json.encode(stored))
         self.derive(stored)
 
     def derive(self, stored: Stored) -> None:
-        """Write the exclude files of stored orders.
-
-        Raises:
-            OSError: the volume cannot be written.
-        """
-        self._write(HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
-        self._write(YARN_EXCLUDE, self.yarn_exclude(stored).encode())
+        """Write the exclude files of stored orders. Raises OSError if the volume cannot be written."""
+        self._write(self._folder / HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
+        self._write(self._folder / YARN_EXCLUDE, self.yarn_exclude(stored).encode())
 
     def names(self, stored: Stored) -> dict[str, str]:
         """Return the names of the nodes that leave, by host. Daemons compare them with the names of their nodes."""
@@ -181,40 +161,26 @@ class HostFiles:
         return f'<?xml version="1.0"?>\n<hosts>\n{hosts}</hosts>\n'
 
     def request(self, kind: Request) -> int:
-        """Request a command of the container `refresh`; return the request's number.
-
-        Raises:
-            OSError: the folder cannot be written.
-        """
-        path = self._shared / f"{kind.value}.want"
-        number = max(self._number(path), self._number(self._shared / f"{kind.value}.done")) + 1
-        AGENT.hit("before-refresh-request")
-        replace(path, f"{number}\n".encode())
-        AGENT.hit("after-refresh-request")
+        """Request a command of the container `refresh`; return the request's number. Raises OSError if that fails."""
+        path, done = self._shared / f"{kind.value}.want", self._shared / f"{kind.value}.done"
+        number = max([0, *self._numbers(path)[:1], *self._numbers(done)[:1]]) + 1
+        self._write(path, f"{number}\n".encode(), "refresh-request")
         return number
 
     def done(self, kind: Request) -> Done | None:
-        """Return the last request that was carried out, or None.
+        """Return the last request that was carried out, or None. Raises OSError if the folder cannot be read."""
+        numbers = self._numbers(self._shared / f"{kind.value}.done")
+        return Done(*numbers) if len(numbers) == _DONE_WORDS else None
 
-        Raises:
-            OSError: the folder cannot be read.
-        """
-        words = self._words(self._shared / f"{kind.value}.done")
-        return Done(int(words[0]), int(words[1])) if len(words) == _DONE_WORDS else None
+    def _write(self, path: Path, content: bytes, failpoint: str = "file") -> None:
+        AGENT.hit(f"before-{failpoint}")
+        replace(path, content)
+        AGENT.hit(f"after-{failpoint}")
 
-    def _write(self, name: str, content: bytes) -> None:
-        AGENT.hit("before-file")
-        replace(self._folder / name, content)
-        AGENT.hit("after-file")
-
-    def _number(self, path: Path) -> int:
-        words = self._words(path)
-        return int(words[0]) if words else 0
-
-    def _words(self, path: Path) -> list[str]:
+    def _numbers(self, path: Path) -> list[int]:
         """Return the decimal numbers in a file, none if there is no such file or it has something else."""
         words = (self._read(path, _MOST_WORDS_BYTES) or b"").decode("ascii", "replace").split()
-        return words if all(word.isascii() and word.isdecimal() for word in words) else []
+        return [int(word) for word in words] if all(word.isascii() and word.isdecimal() for word in words) else []
 
     def _read(self, path: Path, most_bytes: int) -> bytes | None:
         """Return the content of a file, or None if there is none that the agent can have written."""

@@ -1,57 +1,36 @@
 """Client of a cluster's NameNode: its figures by JMX, folders by WebHDFS."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import quote, urlencode
 
 import msgspec
 
-from boathouse_task.agent.rest import Rest, RestError, clip, figure, host_of
 from boathouse_task.cluster_contract import MOST_SAFE_MODE_CHARS, MOST_VERSION_CHARS, DfsState, HdfsFigures
+from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
-USER: Final = "hadoop"
-STALE_S: Final = 30
+USER = "hadoop"
+STALE_S = 30
 """dfs.namenode.stale.datanode.interval."""
-_SAFE_MODE_ON: Final = "Safe mode is ON. "
-_JMX: Final = "/jmx?qry=Hadoop:service=NameNode,name="
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
-    """A folder in HDFS.
-
-    Attributes:
-        permission: octal digits.
-    """
-
-    path: str
-    permission: str
+_SAFE_MODE_ON = "Safe mode is ON. "
+_JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataNode:
-    """State of a DataNode.
-
-    Attributes:
-        name: the name that it registered.
-        blocks_left: under-replicated blocks, if it is being decommissioned.
-    """
+    """State of a DataNode."""
 
     state: DfsState
     name: str = ""
+    """The name that it registered."""
     blocks_left: int = 0
+    """Under-replicated blocks, if it is being decommissioned."""
     free_bytes: int = 0
     used_bytes: int = 0
 
 
 class NameNode:
-    """Asks a NameNode.
-
-    Args:
-        rest: connection to its HTTP port.
-        domain: domain of the cluster's nodes. DataNodes of other domains are left out.
-    """
+    """Asks a NameNode at its HTTP port. DataNodes outside the domain of the cluster's nodes are left out."""
 
     def __init__(self, rest: Rest, domain: str) -> None:
         self._rest = rest
@@ -60,10 +39,15 @@ class NameNode:
     def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:
         """Return the figures of HDFS and the state of each host with a DataNode.
 
-        Raises:
-            RestError: the NameNode does not respond, or has not loaded its namespace yet.
+        Raises RestError if the NameNode does not respond, or has not loaded its namespace yet.
         """
-        info, system = self._info(), self._system()
+        infos = self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")
+        if not infos or not infos[0].cluster_id:
+            raise RestError("NameNode: it has not loaded its namespace yet")
+        systems = self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")
+        if not systems:
+            raise RestError("NameNode: it has no figures yet")
+        info, system = infos[0], systems[0]
         figures = HdfsFigures(
             cluster_id=clip(info.cluster_id, 100),
             started_s=figure(info.started_ms // 1000),
@@ -81,27 +65,14 @@ class NameNode:
         )
         return figures, self._data_nodes(info)
 
-    def make_folders(self, folders: Iterable[Folder]) -> None:
-        """Make folders that do not exist yet. Folders that exist keep their permissions.
+    def make_folders(self, permissions: Mapping[str, str]) -> None:
+        """Make folders that do not exist yet, with octal permissions. Folders that exist keep theirs.
 
-        Raises:
-            RestError: the NameNode does not respond, or is in safe mode.
+        Raises RestError if the NameNode does not respond, or is in safe mode.
         """
-        for folder in folders:
-            query = urlencode({"op": "MKDIRS", "permission": folder.permission, "user.name": USER})
-            self._rest.put(f"/webhdfs/v1{quote(folder.path)}?{query}")
-
-    def _info(self) -> "_Info":
-        beans = self._rest.get(f"{_JMX}NameNodeInfo", _Infos).beans
-        if not beans or not beans[0].cluster_id:
-            raise RestError("NameNode: it has not loaded its namespace yet")
-        return beans[0]
-
-    def _system(self) -> "_System":
-        beans = self._rest.get(f"{_JMX}FSNamesystem", _Systems).beans
-        if not beans:
-            raise RestError("NameNode: it has no figures yet")
-        return beans[0]
+        for path, permission in permissions.items():
+            query = urlencode({"op": "MKDIRS", "permission": permission, "user.name": USER})
+            self._rest.put(f"/webhdfs/v1{quote(path)}?{query}")
 
     def _data_nodes(self, info: "_Info") -> dict[str, DataNode]:
         """Return the DataNodes. Of two with one name, one is dead: the former volume of the node."""
@@ -144,10 +115,6 @@ class _Info(msgspec.Struct):
     decommissioning: str = msgspec.field(default="{}", name="DecomNodes")
 
 
-class _Infos(msgspec.Struct):
-    beans: list[_Info]
-
-
 class _System(msgspec.Struct, rename="pascal"):
     """The bean FSNamesystem."""
 
@@ -159,10 +126,6 @@ class _System(msgspec.Struct, rename="pascal"):
     corrupt_blocks: int
     under_replicated_blocks: int
     pending_replication_blocks: int
-
-
-class _Systems(msgspec.Struct):
-    beans: list[_System]
 
 
 class _Node(msgspec.Struct, rename="camel"):

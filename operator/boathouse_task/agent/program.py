@@ -10,34 +10,28 @@ import signal
 import socket
 import threading
 from collections.abc import Callable
-from typing import Final
 
 import msgspec
 
-from boathouse_task.agent import agent
-from boathouse_task.agent.agent import Agent, AgentClient
+from boathouse_task.agent.agent import Agent, AgentClient, addresses
 from boathouse_task.agent.host_files import AGENT
 from boathouse_task.agent.name_node import NameNode
 from boathouse_task.agent.resource_manager import MapReduce, ResourceManager
-from boathouse_task.agent.rest import Rest
 from boathouse_task.cluster_contract import AgentSpec
 from boathouse_task.environment import Environment
+from boathouse_task.processes import background
 from boathouse_task.progress import Endpoint
+from boathouse_task.rest import Rest
 
 
 class Canary:
-    """Accepts connections and closes them at once.
-
-    Args:
-        port: the port, on all addresses; 0: any.
-    """
+    """Accepts connections on a port of all addresses (0: any port) and closes them at once."""
 
     def __init__(self, port: int) -> None:
         dual = socket.has_dualstack_ipv6()
         family = socket.AF_INET6 if dual else socket.AF_INET
         self._server = socket.create_server(("", port), family=family, dualstack_ipv6=dual)
-        self._thread = threading.Thread(target=self._run, name="canary", daemon=True)
-        self._thread.start()
+        self._thread = background("canary", self._run)
 
     @property
     def port(self) -> int:
@@ -63,7 +57,7 @@ class Canary:
                 self._server.accept()[0].close()
 
 
-_SMALL_BYTES: Final = 1024 * 1024
+_SMALL_BYTES = 1024 * 1024
 """Limit of responses about one job."""
 
 
@@ -84,36 +78,25 @@ def run_pod(order: str, environment: Environment) -> None:
         canaries = [
             stack.enter_context(contextlib.closing(Canary(port))) for port in (spec.canary_port, spec.control_port)
         ]
-        agent.run(build(spec, environment, lambda: all(canary.listens for canary in canaries)), stopped.wait)
+        made = build(spec, environment, lambda: all(canary.listens for canary in canaries))
+        while not stopped.wait(made.step()):
+            pass
 
 
 def build(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:
-    """Return the agent of a pod.
-
-    Args:
-        spec: its parameters.
-        environment: of the pod.
-        canary: returns whether the ports for the test of the network listen.
+    """Return the agent of a pod. `canary` returns whether the ports for the test of the network listen.
 
     Raises:
         TaskError: InternalError: the progress URL is not one.
         OSError: the master's volume cannot be read or written.
     """
     endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
-    return Agent(
-        spec,
-        NameNode(Rest("NameNode", spec.name_node_port), spec.domain),
-        _resource_manager(spec) if spec.has_compute else None,
-        AgentClient(endpoint, environment),
-        resolve=agent.addresses,
-        canary=canary,
-    )
-
-
-def _resource_manager(spec: AgentSpec) -> ResourceManager:
-    port = spec.resource_manager_port
-    map_reduce = MapReduce(
-        Rest("ResourceManager", port, most_bytes=_SMALL_BYTES),
-        Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES),
-    )
-    return ResourceManager(Rest("ResourceManager", port), map_reduce, spec)
+    manager = None
+    if spec.has_compute:
+        map_reduce = MapReduce(
+            Rest("ResourceManager", spec.resource_manager_port, most_bytes=_SMALL_BYTES),
+            Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES),
+        )
+        manager = ResourceManager(Rest("ResourceManager", spec.resource_manager_port), map_reduce, spec)
+    name_node = NameNode(Rest("NameNode", spec.name_node_port), spec.domain)
+    return Agent(spec, name_node, manager, AgentClient(endpoint, environment), resolve=addresses, canary=canary)

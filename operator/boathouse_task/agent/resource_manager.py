@@ -8,13 +8,11 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final
 from urllib.parse import quote
 
 import msgspec
 from msgspec.structs import replace
 
-from boathouse_task.agent.rest import Rest, RestError, clip, figure, host_of
 from boathouse_task.cluster_contract import (
     MOST_APPLICATIONS,
     MOST_COUNTERS,
@@ -25,13 +23,14 @@ from boathouse_task.cluster_contract import (
     YarnState,
 )
 from boathouse_task.contract import clamp
+from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
-MOST_KEPT: Final = 512
+MOST_KEPT = 512
 """Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""
-PAUSE_S: Final = 5.0
+PAUSE_S = 5.0
 """Time after a timeout of the JobHistoryServer in which it is not asked: one that hangs would delay each report."""
-_HISTORY: Final = "/ws/v1/history/mapreduce/jobs"
-_NAME_CHARS: Final = 128
+_HISTORY = "/ws/v1/history/mapreduce/jobs"
+_NAME_CHARS = 128
 
 
 class MapReduce:
@@ -70,7 +69,7 @@ class MapReduce:
 
     def _running(self, application: ApplicationFigures) -> ApplicationFigures:
         try:
-            jobs = self._proxy.get(f"/proxy/{application.id}/ws/v1/mapreduce/jobs", _Jobs).jobs.job
+            jobs = self._proxy.get(f"/proxy/{application.id}/ws/v1/mapreduce/jobs", list[_Job], "jobs", "job")
         except RestError:
             return application
         return _with_progress(application, jobs[0]) if jobs else application
@@ -78,12 +77,11 @@ class MapReduce:
     def _details(self, application: ApplicationFigures) -> ApplicationFigures:
         """Return an ended application with progress and counters.
 
-        Raises:
-            RestError: the JobHistoryServer does not respond, or does not know the job.
+        Raises RestError if the JobHistoryServer does not respond, or does not know the job.
         """
         path = f"{_HISTORY}/{application.id.replace('application', 'job')}"
-        job = self._history.get(path, _OneJob).job
-        groups = self._history.get(f"{path}/counters", _Counters).job_counters.counter_group
+        job = self._history.get(path, _Job, "job")
+        groups = self._history.get(f"{path}/counters", list[_Group], "jobCounters", "counterGroup")
         return replace(_with_progress(application, job), counters=_counters(groups))
 
 
@@ -115,20 +113,6 @@ class _Job(msgspec.Struct, rename="camel"):
     reduces_completed: int = 0
 
 
-class _JobList(msgspec.Struct):
-    job: list[_Job] = []
-
-
-class _Jobs(msgspec.Struct):
-    """An ApplicationMaster's only job."""
-
-    jobs: _JobList
-
-
-class _OneJob(msgspec.Struct):
-    job: _Job
-
-
 class _Counter(msgspec.Struct, rename="camel"):
     name: str
     total_counter_value: int = 0
@@ -139,30 +123,13 @@ class _Group(msgspec.Struct, rename="camel"):
     counter: list[_Counter] = []
 
 
-class _JobCounters(msgspec.Struct, rename="camel"):
-    counter_group: list[_Group] = []
-
-
-class _Counters(msgspec.Struct, rename="camel"):
-    job_counters: _JobCounters
-
-
-_NOT_FOUND: Final = 404
-_CLUSTER: Final = "/ws/v1/cluster"
-_ACTIVE: Final = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
+_NOT_FOUND = 404
+_CLUSTER = "/ws/v1/cluster"
+_ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
 """Other states are asked for by name: YARN may list every node that ever left."""
-_LEFT_OUT: Final = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
-_APPLICATION_ID: Final = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
-_WORD: Final = re.compile(r"[A-Z_]{1,24}")
-_STATES: Final = {
-    "NEW": YarnState.NEW,
-    "RUNNING": YarnState.RUNNING,
-    "UNHEALTHY": YarnState.UNHEALTHY,
-    "DECOMMISSIONING": YarnState.DECOMMISSIONING,
-    "DECOMMISSIONED": YarnState.DECOMMISSIONED,
-    "LOST": YarnState.LOST,
-    "SHUTDOWN": YarnState.SHUTDOWN,
-}
+_LEFT_OUT = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
+_APPLICATION_ID = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
+_WORD = re.compile(r"[A-Z_]{1,24}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,14 +144,7 @@ class NodeManager:
 
 
 class ResourceManager:
-    """Asks a ResourceManager.
-
-    Args:
-        rest: connection to its web port.
-        map_reduce: knows progress and counters of MapReduce applications.
-        spec: domain and port of the cluster's NodeManagers. Those of other domains are left out.
-        clock: epoch seconds.
-    """
+    """Asks a ResourceManager at its web port. NodeManagers of other domains than the spec's are left out."""
 
     def __init__(
         self, rest: Rest, map_reduce: MapReduce, spec: AgentSpec, *, clock: Callable[[], float] = time.time
@@ -198,14 +158,11 @@ class ResourceManager:
     def state(self, leaving: Mapping[str, str]) -> tuple[YarnFigures, Mapping[str, NodeManager]]:
         """Return the figures of YARN and the state of each host with a NodeManager.
 
-        Args:
-            leaving: hosts whose state is wanted even if their NodeManager has ended, with the names of these.
-
-        Raises:
-            RestError: the ResourceManager does not respond.
+        The state of hosts in `leaving` is wanted even if their NodeManager has ended, by its name. Raises RestError if
+        the ResourceManager does not respond.
         """
-        info = self._rest.get(f"{_CLUSTER}/info", _Info).cluster_info
-        metrics = self._rest.get(f"{_CLUSTER}/metrics", _Metrics).cluster_metrics
+        info = self._rest.get(f"{_CLUSTER}/info", _ClusterInfo, "clusterInfo")
+        metrics = self._rest.get(f"{_CLUSTER}/metrics", _ClusterMetrics, "clusterMetrics")
         nodes = self._active()
         running = [node for node in nodes.values() if node.state is YarnState.RUNNING]
         figures = YarnFigures(
@@ -223,20 +180,13 @@ class ResourceManager:
         return figures, nodes | ended
 
     def applications(self, tag: str, has_time: Callable[[], bool]) -> list[ApplicationFigures]:
-        """Return the applications with a tag: first those that run, then the newest.
+        """Return the applications with a tag: first those that run, then the newest, with details while there is time.
 
-        Args:
-            tag: the tag.
-            has_time: whether there is time for the details of another application.
-
-        Raises:
-            RestError: the ResourceManager does not respond.
+        Raises RestError if the ResourceManager does not respond.
         """
-        answer = self._rest.get(f"{_CLUSTER}/apps?applicationTags={quote(tag)}&deSelects={_LEFT_OUT}", _Applications)
-        applications = answer.apps.app if answer.apps else []
-        all_figures = [
-            _figures(application) for application in applications if _APPLICATION_ID.fullmatch(application.id)
-        ]
+        path = f"{_CLUSTER}/apps?applicationTags={quote(tag)}&deSelects={_LEFT_OUT}"
+        applications = self._rest.get(path, list[_Application], "apps", "app")
+        all_figures = [_figures(found) for found in applications if _APPLICATION_ID.fullmatch(found.id)]
         all_figures.sort(key=lambda figures: (figures.has_ended, -figures.started_ms, figures.id))
         kinds = {application.id: application.application_type for application in applications}
         return [
@@ -245,38 +195,28 @@ class ResourceManager:
         ]
 
     def kill(self, application_id: str) -> None:
-        """Kill an application.
-
-        Raises:
-            RestError: the ResourceManager does not respond, or has no such application.
-        """
+        """Kill an application. Raises RestError if the ResourceManager does not respond, or has no such application."""
         self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name=hadoop", b'{"state":"KILLED"}')
 
     def _active(self) -> dict[str, NodeManager]:
-        answer = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", _Nodes)
-        nodes = answer.nodes.node if answer.nodes else []
+        nodes = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_Node], "nodes", "node")
         hosts = ((host_of(node.node_host_name, self._domain), node) for node in nodes)
         return {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
 
     def _ended(self, name: str) -> NodeManager | None:
-        """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it.
-
-        Raises:
-            RestError: the ResourceManager does not respond.
-        """
+        """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it."""
         try:
-            answer = self._rest.get(f"{_CLUSTER}/nodes/{name}:{self._port}", _OneNode)
+            return _node_manager(self._rest.get(f"{_CLUSTER}/nodes/{name}:{self._port}", _Node, "node"), name)
         except RestError as error:
             if error.status == _NOT_FOUND:
                 return None
             raise
-        return _node_manager(answer.node, name)
 
 
 def _node_manager(node: "_Node", name: str) -> NodeManager:
     used_mb = figure(node.used_memory_mb)
     return NodeManager(
-        state=_STATES.get(node.state, YarnState.NONE),
+        state=YarnState.__members__.get(node.state, YarnState.NONE),
         name=name,
         containers=figure(node.num_containers),
         memory_mb=used_mb + figure(node.avail_memory_mb),
@@ -305,18 +245,10 @@ class _ClusterInfo(msgspec.Struct, rename="camel"):
     started_on: int
 
 
-class _Info(msgspec.Struct, rename="camel"):
-    cluster_info: _ClusterInfo
-
-
 class _ClusterMetrics(msgspec.Struct, rename="camel"):
     apps_pending: int
     apps_running: int
     containers_pending: int
-
-
-class _Metrics(msgspec.Struct, rename="camel"):
-    cluster_metrics: _ClusterMetrics
 
 
 class _Node(msgspec.Struct, rename="camel"):
@@ -325,18 +257,6 @@ class _Node(msgspec.Struct, rename="camel"):
     num_containers: int = 0
     used_memory_mb: int = msgspec.field(default=0, name="usedMemoryMB")
     avail_memory_mb: int = msgspec.field(default=0, name="availMemoryMB")
-
-
-class _NodeList(msgspec.Struct):
-    node: list[_Node] = []
-
-
-class _Nodes(msgspec.Struct):
-    nodes: _NodeList | None = None
-
-
-class _OneNode(msgspec.Struct):
-    node: _Node
 
 
 class _Application(msgspec.Struct, rename="camel"):
@@ -349,11 +269,3 @@ class _Application(msgspec.Struct, rename="camel"):
     finished_time: int = 0
     application_type: str = ""
     diagnostics: str | None = ""
-
-
-class _ApplicationList(msgspec.Struct):
-    app: list[_Application] = []
-
-
-class _Applications(msgspec.Struct):
-    apps: _ApplicationList | None = None

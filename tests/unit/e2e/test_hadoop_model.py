@@ -7,7 +7,6 @@ import pytest
 from boathouse_e2e import hadoop_master
 from boathouse_e2e.hadoop_master import DEAD_S, Hadoop, Master
 from boathouse_e2e.hadoop_model import Yarn
-from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import (
     AgentOrders,
     AgentSpec,
@@ -17,6 +16,7 @@ from boathouse_task.cluster_contract import (
     Version,
     YarnState,
 )
+from boathouse_task.rest import RestError
 
 DOMAIN = "etl-nodes.demo.svc"
 SPEC = AgentSpec(namespace="demo", cluster_uid="uid-1", progress_url="https://localhost:1", domain=DOMAIN)

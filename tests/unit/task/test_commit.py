@@ -6,7 +6,7 @@ import threading
 import msgspec
 import pytest
 
-from boathouse_task import commit_task, local
+from boathouse_task import commit_task, uber_task
 from boathouse_task.contract import Plan, Reason, TaskSpec
 from boathouse_task.storage import Storage
 
@@ -50,7 +50,7 @@ def ready_to_commit(job_folder, **fields) -> TaskSpec:
     plan = msgspec.json.decode(
         (job_folder.output / spec.work_url.partition("/out/")[2] / "s0/plan.json").read_bytes(), type=Plan
     )
-    *tasks, commit = local.orders(spec, plan)
+    *tasks, commit = uber_task.orders(spec, plan.splits)
     for order in tasks:
         assert job_folder.run_task(order).succeeded
     return commit

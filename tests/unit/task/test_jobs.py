@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from boathouse_task import counters, key_fields, local
 from boathouse_task.contract import FileSource, Partitioner, Reason
 from boathouse_task.formats import LF_ONLY, InputFormat, OutputFormat
-from tests.builders.tasks import SUM, WORDS, JobFolder
+from tests.builders.tasks import SUM, WORDS, JobFolder, partition_of
 
 TEXT = b"the boat and the house\nand the lake\n" * 40
 PYTHON_MAPPER = b"""#!/usr/bin/env python3
@@ -234,7 +234,7 @@ def reference(lines: list[bytes], final_newline: bool, reduces: int, partitioner
     parts: list[list[bytes]] = [[] for _ in range(reduces)]
     for line in lines:
         whole = line if b"\t" in line else line + b"\t"
-        parts[key_fields.partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
+        parts[partition_of(partitioner, whole.split(b"\t")[0], reduces)].append(whole)
     return [
         b"".join(line + b"\n" for line in sorted(part, key=lambda line: (line.partition(b"\t")[0], line)))
         for part in parts

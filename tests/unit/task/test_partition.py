@@ -9,6 +9,7 @@ from boathouse_task.contract import Partitioner
 from boathouse_task.errors import TaskError
 from boathouse_task.key_fields import KeySpec
 from boathouse_task.mapoutput import Prefixer
+from tests.builders.tasks import partition_of
 
 # By Java: 31-polynomial over the UTF-8 bytes, starting with 1, as WritableComparator.hashBytes; and String.hashCode.
 HADOOP_HASHES = {
@@ -30,13 +31,13 @@ def key_field(options: str, separator: str = ".") -> Partitioner:
 def test_a_key_hashes_as_hadoops_text_does(key):
     expected, _ = HADOOP_HASHES[key]
     assert list(key_fields.java_hashes([key.encode()], seed=1)) == [expected % 2**32]
-    assert key_fields.partition_of(Partitioner(), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
+    assert partition_of(Partitioner(), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
 
 
 @pytest.mark.parametrize("key", HADOOP_HASHES)
 def test_key_fields_without_options_hash_as_javas_string_does(key):
     _, expected = HADOOP_HASHES[key]
-    assert key_fields.partition_of(key_field(""), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
+    assert partition_of(key_field(""), key.encode(), 7) == (expected & 0x7FFFFFFF) % 7
 
 
 def test_a_hash_with_bytes_above_127_takes_them_as_negative():
@@ -61,24 +62,24 @@ def test_hashing_many_keys_at_once_equals_hashing_each(keys, seed):
 def test_only_the_named_fields_of_a_key_decide(options, same, other):
     partitioner, reduces = key_field(options), 1_000_003
     twin = {b"a.b.x": b"a.b.y", b"q.b.x": b"r.b.x", b"xbcx.z": b"ybcy.q", b"a.q.x": b"a.r.x"}[same]
-    assert key_fields.partition_of(partitioner, same, reduces) == key_fields.partition_of(partitioner, twin, reduces)
-    assert key_fields.partition_of(partitioner, same, reduces) != key_fields.partition_of(partitioner, other, reduces)
+    assert partition_of(partitioner, same, reduces) == partition_of(partitioner, twin, reduces)
+    assert partition_of(partitioner, same, reduces) != partition_of(partitioner, other, reduces)
 
 
 def test_a_field_that_a_key_does_not_have_gives_partition_0():
-    assert key_fields.partition_of(key_field("-k4,4"), b"a.b", 97) == 0
+    assert partition_of(key_field("-k4,4"), b"a.b", 97) == 0
 
 
 def test_key_options_are_read_as_sorts():
-    assert key_fields.parse_key_options("-k2.3,4.5nr") == (
-        KeySpec(begin_field=2, begin_char=3, end_field=4, end_char=5),
+    assert key_fields.parse("-k2.3,4.5nr", "spec.partitioner") == (
+        KeySpec(begin_field=2, begin_char=3, end_field=4, end_char=5, numeric=True, reverse=True),
     )
 
 
 @pytest.mark.parametrize("options", ["-k", "-kx", "-k0,1", "k1", "-k1,x", "-q"])
 def test_options_that_are_not_hadoops_are_refused(options):
     with pytest.raises(TaskError, match=r"InvalidSpec: spec.partitioner"):
-        key_fields.parse_key_options(options)
+        key_fields.chooser(key_field(options), 2)
 
 
 def test_an_unknown_partitioner_is_refused():
@@ -103,7 +104,7 @@ def test_every_line_gets_its_tab_and_its_keys_partition(lines, reduces):
     block = b"".join(line + b"\n" for line in lines)
     width = key_fields.prefix_width(reduces)
     expected = [
-        key_fields.prefix(key_fields.partition_of(Partitioner(), line.partition(b"\t")[0], reduces), width)
+        key_fields.prefix(partition_of(Partitioner(), line.partition(b"\t")[0], reduces), width)
         + (line if b"\t" in line else line + b"\t")
         for line in lines
     ]

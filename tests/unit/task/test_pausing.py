@@ -12,7 +12,6 @@ from boathouse_task import contract, counters, runner, task
 from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 from boathouse_task.pausing import Ended, Pause
 from boathouse_task.storage import Storage
-from boathouse_task.task import Reporter
 from tests.builders.task_servers import credentials
 from tests.builders.task_suspensions import RESULT, Cgroup, SuspendingEndpoint, reduce_output, reduce_spec
 from tests.builders.tasks import SleepingClock, start_pod, termination
@@ -119,7 +118,7 @@ def test_a_reduce_that_pauses_sends_no_request_and_loses_nothing(job_folder, cgr
     endpoint, reads, counts = SuspendingEndpoint(ORDER), [], []
     read_range = Storage.read_range
     monkeypatch.setattr(Storage, "read_range", lambda *arguments: reads.append(arguments) or read_range(*arguments))
-    monkeypatch.setattr(runner, "Reporter", functools.partial(Reporter, interval_s=0.005))
+    monkeypatch.setattr(runner, "REPORT_S", 0.005)
     clock = ThreadClock(
         (1, lambda: cgroup.limit(10)),
         (2, lambda: counts.append((len(endpoint.requests), len(reads)))),

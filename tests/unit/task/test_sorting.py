@@ -4,13 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from boathouse_task import counters, key_fields, sorting
+from boathouse_task import counters, sorting
 from boathouse_task.contract import Partitioner
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
 from boathouse_task.mapoutput import ROW_BYTES, Prefixer, Section, SectionWriter
 from boathouse_task.processes import Processes
 from boathouse_task.sorting import Run, Sorter, SortTool
+from tests.builders.tasks import partition_of
 
 LINES = st.lists(st.binary(max_size=30).map(lambda line: line.replace(b"\n", b"") + b"\n"), max_size=60)
 
@@ -111,7 +112,7 @@ def test_sections_hold_each_partitions_lines_without_prefixes(lines, reduces, ch
         section = _lines(data[row.offset_bytes : row.offset_bytes + row.length_bytes])
         assert section == sorted(section, key=lambda line: line[:-1])
         assert row.records == len(section)
-        assert all(key_fields.partition_of(Partitioner(), line.split(b"\t")[0], reduces) == number for line in section)
+        assert all(partition_of(Partitioner(), line.split(b"\t")[0], reduces) == number for line in section)
     assert sum(row.records for row in rows) == len(lines)
 
 

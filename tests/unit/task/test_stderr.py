@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from boathouse_task import command, counters
+from boathouse_task import command, counters, processes
 from boathouse_task.command import StderrPump
 from boathouse_task.counters import CounterSet
 
@@ -15,10 +15,10 @@ def pumped(data: bytes) -> tuple[CounterSet, bytes, str]:
     kept = CounterSet()
     with os.fdopen(said_read, "rb", buffering=0) as stream, os.fdopen(said_write, "wb") as writer:
         pump = StderrPump(stream, count=kept.add_users, status=kept.set_status, passed_on=passed_write)
-        pump.start()
+        reading = processes.background("pump", pump.run)
         writer.write(data)
         writer.close()
-        pump.join()
+        reading.join()
     os.close(passed_write)
     with os.fdopen(passed_read, "rb") as passed:
         return kept, passed.read(), pump.tail

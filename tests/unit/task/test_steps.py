@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from boathouse_task import commit_task, contract, local, runner
+from boathouse_task import commit_task, contract, local, runner, uber_task
 from boathouse_task.contract import CommitRecord, Plan, Reason, TaskType
 from boathouse_task.environment import Layout
 from boathouse_task.formats import OutputFormat
@@ -162,7 +162,7 @@ def test_a_later_step_leaves_the_owner_as_it_is(job_folder):
     first = job_folder.setup_spec(WORDS, reducer=SUM)
     job_folder.write_input("a", TEXT)
     assert job_folder.run_task(first).succeeded
-    for order in local.orders(first, plan_of(first)):
+    for order in uber_task.orders(first, plan_of(first).splits):
         if order.task_type is not TaskType.COMMIT:
             assert job_folder.run_task(order).succeeded
     second = msgspec.structs.replace(

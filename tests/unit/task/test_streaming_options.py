@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from boathouse_task import local
+from boathouse_task import local, uber_task
 from boathouse_task.contract import Partitioner, Reason, TaskType
 from boathouse_task.environment import command_variables
 from boathouse_task.formats import OutputFormat, ReduceFields
@@ -107,7 +107,7 @@ def test_a_task_that_is_given_up_commits_nothing(job_folder, reduces):
     job_folder.write_input("b", b"longer\t2\n")
     spec = job_folder.setup_spec(["false"], reducer=["cat"] if reduces else None, reduces=reduces)
     assert job_folder.run_task(spec).succeeded
-    for order in local.orders(spec, local._plan(spec, job_folder.environment())):
+    for order in uber_task.orders(spec, local._plan(spec, job_folder.environment()).splits):
         gives_up = order.task_type is TaskType.MAP and order.index == 0
         result = job_folder.run_task(
             msgspec.structs.replace(order, is_given_up=gives_up, mapper=["false"] if gives_up else ["cat"])

@@ -6,7 +6,7 @@ import sys
 import msgspec
 
 from boathouse_task import counters
-from boathouse_task.processes import Processes, Usage
+from boathouse_task.processes import Processes
 from boathouse_task.sorting import Sorter
 from tests.builders.tasks import SUM, WORDS, start_pod, termination
 
@@ -64,5 +64,5 @@ def test_the_status_of_a_command_that_another_thread_reaped_is_known():
     processes = Processes()
     process = processes.start(["sh", "-c", "exit 3"], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={})
     process.wait()
-    assert processes.wait_usage(process) == (3, Usage())
+    assert processes.wait_usage(process) == (3, 0.0, 0)
     processes.wait(process)

@@ -84,7 +84,8 @@ def test_a_command_without_progress_is_ended_and_the_job_is_at_fault(job_folder,
         clock.sleep(1 if started.exists() else 0)
         return clock.now_s
 
-    monkeypatch.setattr(runner, "Watch", functools.partial(Watch, every_s=0.01, monotonic=monotonic))
+    monkeypatch.setattr(runner, "LOOK_S", 0.01)
+    monkeypatch.setattr(runner, "Watch", functools.partial(Watch, monotonic=monotonic))
     spec = job_folder.map_spec(b"a\n" * 10, ["sh", "-c", f"echo thinking >&2; touch {started}; exec sleep 600"])
     result = job_folder.run_task(msgspec.structs.replace(spec, task_timeout_s=10))
     assert (result.reason, result.user_error, result.exit_code) == (Reason.TASK_TIMEOUT, True, -9)

@@ -106,7 +106,7 @@ def without_an_exclusive_success(patch):
 
 
 def without_disarming(patch):
-    patch.setattr(ownership, "_disarm", lambda _task, _uid: None)
+    patch.setattr(storage.Storage, "remove_folder", lambda _storage, _folder: None)
 
 
 def without_giving_up(patch):

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from boathouse_task.agent.agent import FOLDERS, QUERY_BUDGET_S, Agent
 from boathouse_task.agent.name_node import DataNode
 from boathouse_task.agent.resource_manager import NodeManager
-from boathouse_task.agent.rest import RestError
 from boathouse_task.cluster_contract import (
     AgentOrders,
     AgentReport,
@@ -23,6 +22,7 @@ from boathouse_task.cluster_contract import (
     YarnState,
 )
 from boathouse_task.progress import Unavailable
+from boathouse_task.rest import RestError
 from tests.builders.agents import DOMAIN, agent_spec
 
 APPLICATION = ApplicationFigures(id="application_1_0001", state="RUNNING")

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from boathouse_task.agent.name_node import DataNode, Folder, NameNode
-from boathouse_task.agent.rest import Rest, RestError
+from boathouse_task.agent.name_node import DataNode, NameNode
 from boathouse_task.cluster_contract import DfsState, HdfsFigures
+from boathouse_task.rest import Rest, RestError
 from tests.builders.agents import DOMAIN, Daemon, recording
 
 INFO = "/jmx?qry=Hadoop:service=NameNode,name=NameNodeInfo"
@@ -138,11 +138,11 @@ def test_a_name_node_that_has_not_started_has_no_figures(bean):
 def test_folders_are_made_as_the_user_hadoop():
     daemon = Daemon.name_node()
     with daemon.serving() as port:
-        NameNode(Rest("NameNode", port), DOMAIN).make_folders([Folder(path="/logs", permission="1777")])
+        NameNode(Rest("NameNode", port), DOMAIN).make_folders({"/logs": "1777"})
     assert daemon.requests == [("PUT", "/webhdfs/v1/logs?op=MKDIRS&permission=1777&user.name=hadoop", b"")]
 
 
 def test_a_folder_that_cannot_be_made_is_an_error():
     daemon = Daemon({"/webhdfs": (403, b"safe mode")})
     with daemon.serving() as port, pytest.raises(RestError, match="status 403"):
-        NameNode(Rest("NameNode", port), DOMAIN).make_folders([Folder(path="/logs", permission="1777")])
+        NameNode(Rest("NameNode", port), DOMAIN).make_folders({"/logs": "1777"})

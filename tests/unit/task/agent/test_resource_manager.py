@@ -7,8 +7,8 @@ import pytest
 
 from boathouse_task.agent import resource_manager
 from boathouse_task.agent.resource_manager import PAUSE_S, MapReduce, NodeManager, ResourceManager
-from boathouse_task.agent.rest import Rest, RestError
 from boathouse_task.cluster_contract import MOST_COUNTERS, ApplicationFigures, YarnFigures, YarnState
+from boathouse_task.rest import Rest, RestError
 from tests.builders.agents import APPLICATION, DOMAIN, Daemon, agent_spec, recording
 
 RUNNING = "application_1795455136309_0001"
@@ -151,7 +151,7 @@ def test_the_history_is_requested_again_while_it_does_not_know_the_job(yarn):
 def test_a_history_that_hangs_delays_a_round_once(yarn, monkeypatch):
     paths = []
 
-    def hang(path, _expected):
+    def hang(path, *_):
         paths.append(path)
         raise RestError("JobHistoryServer: TimeoutError", is_timeout=True)
 

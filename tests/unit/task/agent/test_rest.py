@@ -5,7 +5,7 @@ import socket
 
 import pytest
 
-from boathouse_task.agent.rest import Rest, RestError
+from boathouse_task.rest import Rest, RestError
 from tests.builders.agents import Daemon, broken_daemon
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"

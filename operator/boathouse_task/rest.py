@@ -1,7 +1,7 @@
-"""Client of the REST interfaces of Hadoop's daemons in the agent's pod, and what of their values fits the wire.
+"""Client of the REST interfaces of Hadoop's daemons, and what of their values fits the wire.
 
-The daemons come from a user's image, so nothing that they send may harm the agent: a response has a limit of bytes and
-of time from the first byte to the last, redirects are not followed, and only 127.0.0.1 is connected to.
+The daemons come from a user's image, so nothing that they send may harm its reader: a response has a limit of bytes and
+of time from the first byte to the last, and redirects are not followed. An agent connects to 127.0.0.1 only.
 """
 
 import contextlib
@@ -11,13 +11,13 @@ import re
 import socket
 import time
 from collections.abc import Callable
-from typing import Final, TypeVar
+from typing import TypeVar
 
 import msgspec
 
-MOST: Final = 2**62
-_HOST_NAME: Final = re.compile(r"[a-z][a-z0-9-]{0,62}")
-_NAME: Final = re.compile(r"[a-z0-9.-]{1,253}")
+MOST = 2**62
+_HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
+_NAME = re.compile(r"[a-z0-9.-]{1,253}")
 
 
 def figure(value: float) -> int:
@@ -40,11 +40,10 @@ def host_of(name: str, domain: str) -> str | None:
     return host if is_ours and _HOST_NAME.fullmatch(host) else None
 
 
-MOST_BYTES: Final = 4 * 1024 * 1024
-TIMEOUT_S: Final = 3.0
-_HOST: Final = "127.0.0.1"
-_PIECE_BYTES: Final = 65_536
-_OK: Final = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
+MOST_BYTES = 4 * 1024 * 1024
+TIMEOUT_S = 3.0
+_PIECE_BYTES = 65_536
+_OK = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
 T = TypeVar("T")
 
 
@@ -67,49 +66,48 @@ class Rest:
 
     Args:
         name: name of the daemon for messages.
-        port: its port on 127.0.0.1.
+        port: its port; None: `host` has it, as HOST:PORT.
+        host: its host.
         timeout_s: limit of a request's time, its response included.
         most_bytes: limit of a response, its headers included.
-        monotonic: clock of the limit.
     """
 
     def __init__(
         self,
         name: str,
-        port: int,
+        port: int | None,
         *,
+        host: str = "127.0.0.1",
         timeout_s: float = TIMEOUT_S,
         most_bytes: int = MOST_BYTES,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._name = name
-        self._port = port
+        self._host, self._port = host, port
         self._timeout_s = timeout_s
         self._most_bytes = most_bytes
         self._monotonic = monotonic
 
-    def get(self, path: str, expected: type[T]) -> T:
-        """Return the daemon's JSON response as a value of the expected type.
+    def get(self, path: str, expected: type[T], *keys: str) -> T:
+        """Return what is below the keys in the daemon's JSON response; where nothing or null is, an empty list.
 
-        Raises:
-            RestError: there is no such response.
+        Raises RestError if there is no such response.
         """
-        body = self._request("GET", path, None)
+        content = self._request("GET", path, None)
         try:
-            return msgspec.json.decode(body, type=expected)
+            for key in keys:
+                members = msgspec.json.decode(content, type=dict[str, msgspec.Raw] | None) or {}
+                content = bytes(members.get(key, b"null"))
+            return msgspec.json.decode(content if content != b"null" else b"[]", type=expected)
         except (msgspec.DecodeError, RecursionError) as error:
             raise RestError(f"{self._name}: unexpected response to {path}: {error}") from None
 
     def put(self, path: str, body: bytes = b"") -> None:
-        """Send JSON.
-
-        Raises:
-            RestError: the daemon did not accept it.
-        """
+        """Send JSON. Raises RestError if the daemon did not accept it."""
         self._request("PUT", path, body)
 
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
-        connection = http.client.HTTPConnection(_HOST, self._port, timeout=self._timeout_s)
+        connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close"}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -134,15 +132,13 @@ class Rest:
 def _read(response: http.client.HTTPResponse) -> bytes:
     """Return the body, in pieces: a declared length is no reason to allocate memory.
 
-    Raises:
-        OSError: the body is too large, too slow or incomplete.
+    Raises OSError if the body is too large, too slow or incomplete.
     """
     content = bytearray()
     while piece := response.read1(_PIECE_BYTES):
         content += piece
     if response.length:
-        message = f"the response ends {response.length} bytes early"
-        raise OSError(message)
+        raise OSError(f"the response ends {response.length} bytes early")
     return bytes(content)
 
 
@@ -164,12 +160,7 @@ class _Source(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "memoryview | bytearray") -> int:  # type: ignore[override, explicit-override]
-        """Read what has arrived.
-
-        Raises:
-            TimeoutError: the time is over.
-            OSError: the response is too large.
-        """
+        """Read what has arrived. Raises TimeoutError if the time is over; OSError if the response is too large."""
         left_s = self._ends_s - self._monotonic()
         if left_s <= 0:
             raise TimeoutError("the response is too slow")
