@@ -82,19 +82,15 @@ class Submission:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec(Submission):
-    """A job of phases, in the order in which they run.
-
-    Attributes:
-        master: A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until
-            the job ends; None for none. The heartbeat protocol has masters of its own (`Timing`).
-        probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
-        stated: Whether a policy that predicts run times itself is told them all the same.
-    """
+    """A job of phases, in the order in which they run."""
 
     phases: tuple[Phase, ...]
     master: Phase | None = None
+    """A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until the job
+    ends; None for none. The heartbeat protocol has masters of its own (`Timing`)."""
     probe: Phase | None = None
-    stated: bool = True
+    """The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed."""
+    stated: bool = True  # whether a policy that predicts run times itself is told them all the same
 
     @property
     def containers(self) -> tuple[Phase, ...]:

@@ -44,28 +44,16 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What a probing job reads.
+    """What a probing job reads."""
 
-    Attributes:
-        parts: (place of the split, bytes to read of it), in the order in which they are read.
-        fraction: f_p.
-    """
-
-    parts: tuple[tuple[int, int], ...]
-    fraction: float
+    parts: tuple[tuple[int, int], ...]  # (place of the split, bytes to read of it), in the order in which they are read
+    fraction: float  # f_p
 
 
 def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
-    """Run Algorithm 1.
+    """Run Algorithm 1; raise ValueError if there is no split, or none may be read.
 
-    Args:
-        split_bytes: Length of each of the original job's splits: one for each map task.
-        reducers: Its reduce tasks.
-        most_splits: sampledSplitsUpperBound.
-        rng: Chooses the splits.
-
-    Raises:
-        ValueError: There is no split, or none may be read.
+    The original job has one split for each map task. `most_splits` is sampledSplitsUpperBound.
     """
     mappers = len(split_bytes)
     if mappers < 1 or most_splits < 1:
@@ -94,29 +82,17 @@ class Counter(enum.StrEnum):
 
 
 class Features(NamedTuple):
-    """What the models read of a whole job.
+    """What the models read of a whole job."""
 
-    Attributes:
-        maps: N_m.
-        reduces: N_r; 0 for a job of maps alone.
-        map_input_bytes: MI.
-        map_function_s: MFE, summed over the maps, with all input local.
-        map_output_bytes: MO.
-        map_output_records: MOR.
-        reduce_function_s: RFE, summed over the reduces.
-        reduce_output_bytes: RO.
-        reduce_input_records: RIR.
-    """
-
-    maps: int
-    reduces: int
-    map_input_bytes: float
-    map_function_s: float
-    map_output_bytes: float
-    map_output_records: float
-    reduce_function_s: float
-    reduce_output_bytes: float
-    reduce_input_records: float
+    maps: int  # N_m
+    reduces: int  # N_r; 0 for a job of maps alone
+    map_input_bytes: float  # MI
+    map_function_s: float  # MFE, summed over the maps, with all input local
+    map_output_bytes: float  # MO
+    map_output_records: float  # MOR
+    reduce_function_s: float  # RFE, summed over the reduces
+    reduce_output_bytes: float  # RO
+    reduce_input_records: float  # RIR
 
     def amounts(self) -> model.FloatVector:
         """Return the amounts that grow with the input, MI first, shape [7]."""
@@ -140,8 +116,7 @@ AMOUNTS = tuple(Counter)[1:]
 def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Features | None:
     """Compute eq. 8: the original job's features from its probing job's counters, each over f_p.
 
-    Returns:
-        None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
+    None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
     """
     fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
     if not 0 < fraction <= 1:
@@ -164,29 +139,15 @@ class Source(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """The predicted size of a job.
+    """The predicted size of a job."""
 
-    Attributes:
-        seconds: Run time of all tasks together, by stage.
-        byte_seconds: Memory times run time, over all tasks.
-        source: What it is from.
-    """
-
-    seconds: Mapping[Stage, float]
-    byte_seconds: float
+    seconds: Mapping[Stage, float]  # run time of all tasks together, by stage
+    byte_seconds: float  # memory times run time, over all tasks
     source: Source
 
 
 class LinearModel:
-    """A linear model and what it learnt.
-
-    Args:
-        columns: Coefficients, the constant included.
-        forgetting: How much an observation counts after the next one.
-
-    Attributes:
-        seen: Observations so far.
-    """
+    """A linear model and what it learnt. The columns are its coefficients, the constant included."""
 
     def __init__(self, columns: int, forgetting: float = 1.0) -> None:
         self.seen = 0
@@ -207,13 +168,7 @@ class LinearModel:
         return self._coefficients
 
     def update(self, row: model.FloatVector, value: float, variance: float = 1.0) -> None:
-        """Learn one observation.
-
-        Args:
-            row: Shape [columns].
-            value: What was measured.
-            variance: Relative to other observations', above 0.
-        """
+        """Learn one observation of a row, shape [columns]. Its variance, above 0, is relative to that of others."""
         self._squares = self._squares * self._forgetting + np.outer(row, row) / variance
         self._products = self._products * self._forgetting + row * (value / variance)
         self._coefficients = None
@@ -231,8 +186,7 @@ class LinearModel:
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; one of another number of columns is ignored.
 
-        Raises:
-            ValueError: Its numbers are no sums of squares.
+        A ValueError says that its numbers are no sums of squares.
         """
         products = np.array(state.get("products", ()), np.float64)
         upper = np.array(state.get("squares", ()), np.float64)
@@ -256,11 +210,7 @@ class TotalTimes:
 
 
 class Means:
-    """Means by program.
-
-    Args:
-        kept: Programs that are remembered; the one unused for longest is forgotten.
-    """
+    """Means by program, of which a number is kept; the one unused for longest is forgotten."""
 
     def __init__(self, kept: int) -> None:
         self._sums: Programs[tuple[int, float]] = Programs(kept + 1)  # one for the sum of all, a group of its own
@@ -289,13 +239,9 @@ class Means:
 
 
 class Predictor:
-    """The two models, the features of known programs, and means of programs that the models do not know.
+    """The two models, of SE_m and SE_r, the features of known programs, and means of those that the models do not know.
 
-    Attributes:
-        maps: Predicts SE_m.
-        reduces: Predicts SE_r.
-        uber: Run time of an uber task.
-        apps: Memory-seconds of all executors of a Spark application, in bytes.
+    Means are of the run time of an uber task, and of the memory-seconds, in bytes, of a Spark application's executors.
     """
 
     def __init__(self, config: Config) -> None:
@@ -400,8 +346,7 @@ class Predictor:
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; entries that no dump holds are left out.
 
-        Raises:
-            ValueError: The dump of a model is none.
+        A ValueError says that the dump of a model is none.
         """
         self.maps.load(state.get("maps", {}))
         self.reduces.load(state.get("reduces", {}))

@@ -9,11 +9,7 @@ from boathouse_policies.framework.programs import Programs
 
 
 class Rates:
-    """Times by program in proportion to the input.
-
-    Args:
-        kept: Programs that are remembered.
-    """
+    """Times by program in proportion to the input."""
 
     def __init__(self, kept: int) -> None:
         self._sums: Programs[tuple[float, float, float]] = Programs(kept)

@@ -31,23 +31,15 @@ SPARK = frozenset({model.Stage.DRIVER, model.Stage.EXECUTOR})
 
 @dataclasses.dataclass(slots=True, eq=False)
 class JobBook:
-    """A job.
-
-    Attributes:
-        job: As it was submitted.
-        classes: By id, in order.
-        left: Its maps that have not ended, by class.
-        maps: How many were left at most.
-        reducers: Its reducers that run, by task.
-        located: Its classes whose input is in blocks, as far as tasks of them were placed.
-    """
+    """A job."""
 
     job: model.Job
-    classes: Mapping[model.ClassId, model.TaskClass]
-    left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)
-    maps: int = 0
-    reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)
+    classes: Mapping[model.ClassId, model.TaskClass]  # by id, in order
+    left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)  # its maps that have not ended, by class
+    maps: int = 0  # how many were left at most
+    reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)  # its reducers that run, by task
     located: set[model.ClassId] = dataclasses.field(default_factory=set)
+    """Its classes whose input is in blocks, as far as tasks of them were placed."""
 
     @property
     def key(self) -> str:
@@ -67,59 +59,35 @@ class JobBook:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Reducer:
-    """What is learned of a reducer that runs.
-
-    Attributes:
-        task: The task.
-        job: Its job.
-        end_s: Its estimated end as long as it made no report.
-        history: Its reports, once it started.
-        past_shuffle: Whether it is known to have all map output.
-        last_s: When it was last suspended, or that was refused.
-    """
+    """What is learned of a reducer that runs."""
 
     task: RunningTask
     job: JobBook
-    end_s: float = math.inf
-    history: History | None = None
-    past_shuffle: bool = False
-    last_s: float = -math.inf
+    end_s: float = math.inf  # its estimated end as long as it made no report
+    history: History | None = None  # its reports, once it started
+    past_shuffle: bool = False  # whether it is known to have all map output
+    last_s: float = -math.inf  # when it was last suspended, or that was refused
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Some tasks, as columns.
+    """Some tasks, as columns."""
 
-    Attributes:
-        node: The place of each task's node, shape [T].
-        held: What each holds, shape [4, T].
-        left_s: How long each will still hold it, shape [T].
-    """
-
-    node: npt.NDArray[np.intp]
-    held: model.IntMatrix
-    left_s: model.FloatVector
+    node: npt.NDArray[np.intp]  # the place of each task's node, shape [T]
+    held: model.IntMatrix  # what each holds, shape [4, T]
+    left_s: model.FloatVector  # how long each will still hold it, shape [T]
 
 
 class Book(Observer, Follower):
-    """Keeps account of jobs, of where maps read and when they should end, and of what reducers report.
-
-    Attributes:
-        bank: What was learned.
-        jobs: By id.
-        reducers: Those that run, by task.
-        local: Maps that were placed on a node with their input.
-        remote: The others whose input is in blocks.
-        report_every_s: For the shell: how often reducers report.
-    """
+    """Keeps account of jobs, of where maps read and when they should end, and of what reducers report."""
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
         self.bank = Bank(config)
         self.jobs: dict[model.JobId, JobBook] = {}
-        self.reducers: dict[model.TaskId, Reducer] = {}
-        self.local = 0
-        self.remote = 0
-        self.report_every_s = config.sample_s
+        self.reducers: dict[model.TaskId, Reducer] = {}  # those that run, by task
+        self.local = 0  # maps that were placed on a node with their input
+        self.remote = 0  # the others whose input is in blocks
+        self.report_every_s = config.sample_s  # for the shell: how often reducers report
         self._least_share = config.least_share
         self._map_ends_s: dict[model.TaskId, float] = {}
         self._running = running

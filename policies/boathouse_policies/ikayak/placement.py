@@ -70,12 +70,8 @@ def in_order_of_end(reducers: Columns) -> Columns:
 def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
     """Run Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
 
-    Args:
-        lacking: R_executor - (R_free + R_map), shape [R, N]; at most 0 where nothing is lacking.
-        freed: What comes free as reducers end; see `in_order_of_end`.
-
-    Returns:
-        Shape [N]; 0 where nothing is lacking, infinite where all reducers together do not hold enough.
+    Lacking is R_executor - (R_free + R_map), shape [R, N], at most 0 for nothing; what comes free is `in_order_of_end`.
+    The wait, shape [N], is 0 where nothing is lacking, infinite where all reducers together do not hold enough.
     """
     found = np.where((lacking <= 0).all(axis=0), 0.0, np.inf)
     node = freed.node
@@ -85,27 +81,17 @@ def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
 
 
 class Prospects:
-    """What the nodes offer to executors, for one choice after the other.
+    """What the nodes offer to executors, for one choice after the other, of those that `may` be chosen.
 
-    Args:
-        free: R_free, shape [R, N]; it is not changed.
-        maps: What runs and soon ends.
-        reducers: What runs beyond.
-        may: Nodes that may be chosen, shape [N].
-
-    Attributes:
-        free: What is left of R_free, shape [R, N].
-        soon: What is left of R_free + R_map, shape [R, N].
-        may: As given.
-        chosen_s: Wait^n of the nodes that were chosen, by place.
+    Maps run and soon end, reducers run beyond. R_free, shape [R, N], is not changed.
     """
 
     def __init__(self, free: model.IntMatrix, maps: Columns, reducers: Columns, may: model.BoolVector) -> None:
-        self.free = free.copy()
-        self.soon = free.copy()
+        self.free = free.copy()  # what is left of R_free, shape [R, N]
+        self.soon = free.copy()  # what is left of R_free + R_map, shape [R, N]
         np.add.at(self.soon[:ROWS].T, maps.node, maps.held.T)
         self.may = may
-        self.chosen_s: dict[int, float] = {}
+        self.chosen_s: dict[int, float] = {}  # Wait^n of the nodes that were chosen, by place
         self._maps_s = np.zeros(free.shape[1])  # how long the last map of each node will still run
         np.maximum.at(self._maps_s, maps.node, maps.left_s)
         self._freed = in_order_of_end(reducers)
@@ -113,9 +99,8 @@ class Prospects:
     def best(self, need: model.IntVector, liked: model.FloatVector) -> int | None:
         """Run Algorithm 1 for one executor: return the place of its node; None if no node will do.
 
-        Args:
-            need: R_executor, shape [R].
-            liked: What a wait there is multiplied by, at most 1 for nodes that are kept already, shape [N].
+        It needs R_executor, shape [R]. A wait is multiplied by `liked`, at most 1 for nodes that are kept already,
+        shape [N].
         """
         for room in (self.free, self.soon):
             count = np.where(self.may, fitting(room, need), -np.inf)
@@ -141,11 +126,7 @@ class Prospects:
 
 
 class MostFree(Score):
-    """Tier 1: the node with most free resource, by the scarcest one (Algorithm 1, line 5).
-
-    Args:
-        suspension: CPU that is only lent is not free for executors.
-    """
+    """Tier 1: the node with most free resource, by the scarcest one (Algorithm 1, line 5). Lent CPU is not."""
 
     def __init__(self, suspension: Suspension) -> None:
         self._suspension = suspension
@@ -162,10 +143,7 @@ class MostFree(Score):
 class Executors(Reserve, Hooks, Figures):
     """Reserve nodes for executors and drivers, and release them once an executor went elsewhere.
 
-    Args:
-        config: The constants.
-        book: What runs where.
-        suspension: CPU that is only lent is not free for executors.
+    CPU that is only lent is not free for executors.
     """
 
     reserves_for_gangs = True

@@ -151,9 +151,7 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
 class LocalFirst(Score):
     """A score for maps: local and whole, local and shrunk, remote (Figure 6); then the rank of other tasks.
 
-    Args:
-        shrinking: Knows where a map is whole.
-        base: The rank of other tasks, within 0..1 or -1..0.
+    That rank is within 0..1 or -1..0.
     """
 
     def __init__(self, shrinking: Shrinking, base: Score) -> None:

@@ -64,17 +64,14 @@ def is_in(profile: Profile) -> bool:
 
 
 class Suspension(Controller, Filter, Hooks, Figures):
-    """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
-
-    Attributes:
-        paused: Until when who is suspended in this cycle, the controller's decisions included.
-    """
+    """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps."""
 
     reason = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
     def __init__(self, config: Config, book: Book) -> None:
         self._config = config
         self._book = book
+        # Until when who is suspended in this cycle, the controller's decisions included
         self.paused: Mapping[Reducer, float] = {}
         self._hungry: Collection[model.JobId] = ()  # jobs whose maps are pending
         self._lent: model.IntVector | None = None

@@ -45,13 +45,7 @@ class Thresholds:
         self._idle_since_s = np.zeros(0)
 
     def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
-        """Return the thresholds in force as a cycle begins.
-
-        Args:
-            now_s: The cycle's time.
-            monitor: What runs, and when the last task of each host ended.
-            idle: Z_I, idle slots of each host, shape [H].
-        """
+        """Return the thresholds in force as a cycle begins with Z_I, the idle slots of each host, shape [H]."""
         if self._names is not monitor.hosts.names:
             self._rename(monitor.hosts.names)
         several = idle > 1
@@ -88,23 +82,14 @@ class Thresholds:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostThresholds:
-    """Algorithm 1 for all hosts, as one cycle goes on: the columns change as tasks are placed.
+    """Algorithm 1 for all hosts, as one cycle goes on: the columns change as tasks are placed."""
 
-    Attributes:
-        first: H.
-        is_due: Hosts on which more than one slot has been idle for long enough, shape [H].
-        reached: H_d of each host, shape [H].
-        running: Z_R, shape [H].
-        idle: Z_I, shape [H].
-        long_idle_s: When the next host will have had idle slots for long enough.
-    """
-
-    first: float
-    is_due: BoolVector
-    reached: FloatVector
-    running: IntVector
-    idle: IntVector
-    long_idle_s: float = math.inf
+    first: float  # H
+    is_due: BoolVector  # hosts on which more than one slot has been idle for long enough, shape [H]
+    reached: FloatVector  # h_d of each host, shape [H]
+    running: IntVector  # Z_R, shape [H]
+    idle: IntVector  # Z_I, shape [H]
+    long_idle_s: float = math.inf  # when the next host will have had idle slots for long enough
 
     def limits(self, margin: float) -> FloatVector:
         """Return the largest slowdown accepted on each host, with a margin for the model's error, shape [H]."""
@@ -162,46 +147,23 @@ class Model(Protocol):
 
 
 class Judged(NamedTuple):
-    """A task of which slowdowns are predicted, and by whom.
+    """A task of which slowdowns are predicted, and by whom."""
 
-    Attributes:
-        demand: What it uses.
-        model: The model of its namespace.
-        margin: By how much more than a threshold that model's error lets pass.
-    """
-
-    demand: Demand
-    model: Model
-    margin: float
+    demand: Demand  # what it uses
+    model: Model  # the model of its namespace
+    margin: float  # by how much more than a threshold that model's error lets pass
 
 
 class _Used(NamedTuple):
-    """What is used as a cycle begins.
+    """What is used as a cycle begins."""
 
-    Attributes:
-        measured: Of each node, as the monitor counts it, shape [3, N].
-        others: Millicores that others' pods request on nodes without instruments, shape [N].
-        beyond: CPUs of each node's system, shape [N].
-    """
-
-    measured: FloatVector
-    others: IntVector
-    beyond: FloatVector
+    measured: FloatVector  # of each node, as the monitor counts it, shape [3, N]
+    others: IntVector  # millicores that others' pods request on nodes without instruments, shape [N]
+    beyond: FloatVector  # CPUs of each node's system, shape [N]
 
 
 class Slowdowns:
-    """What the models predict in one cycle.
-
-    Args:
-        state: The state of the cycle.
-        monitor: What is used.
-        thresholds: H_d of each host.
-        weights: What a model makes of a demand.
-        config: The constants.
-
-    Attributes:
-        thresholds: Algorithm 1's state of this cycle.
-    """
+    """What the models predict in one cycle. `weights` says what a model makes of a demand."""
 
     def __init__(
         self,
@@ -309,8 +271,7 @@ class Slowdowns:
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
         """Record a placed task: its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
 
-        Returns:
-            The predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
+        Return the predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
         """
         host, thresholds, accepted = self._hosts.places[node], self.thresholds, None
         self._before.append(thresholds.reached.item(host))
@@ -343,11 +304,7 @@ class Slowdowns:
         self._state.touch(*self._hosts.members[host].tolist())
 
     def _add(self, system: FloatVector, node: int, demand: Demand, step: int) -> slice | IntVector:
-        """Add a demand to what is used on a node, for it and those that share its host, or take it away.
-
-        Returns:
-            The nodes of the host.
-        """
+        """Add a demand on a node for it and those that share its host, or take it away; return the host's nodes."""
         nodes = self._hosts.spans[self._hosts.places[node]]
         unit = self._unit[:, node].tolist()
         for own, others, use, scale in zip(_OWN, _OTHERS, demand, unit, strict=True):

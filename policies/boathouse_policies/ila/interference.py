@@ -42,17 +42,7 @@ if TYPE_CHECKING:
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
-    """Predicts, judges and learns.
-
-    Attributes:
-        profiles: What tasks use.
-        learners: The model of each namespace.
-        monitor: What runs.
-        thresholds: H_d of each host.
-        config: The constants.
-        accepted: What is said of the tasks that were placed in this cycle.
-        measure_every_s: Instruments of nodes are used; reports of running tasks are not.
-    """
+    """Predicts, judges and learns."""
 
     by_node = True
     reason = "would slow tasks of their host down"
@@ -60,14 +50,15 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.measure_every_s = config.measure_every_s
+        self.measure_every_s = config.measure_every_s  # instruments of nodes are used; reports of running tasks are not
         self.profiles = Profiles(config)
         self.learners = Learners(config)
         self.monitor = Monitor(config.disk_mb_per_s)
-        self.thresholds = Thresholds(config)
+        self.thresholds = Thresholds(config)  # h_d of each host
         self._contest = Contest(config.programs_kept, _MODELS)
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
+        # What is said of the tasks that were placed in this cycle
         self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}
 
         self._weights = functools.lru_cache(_DEMANDS_KEPT)(_weights)
@@ -314,9 +305,6 @@ class Retry(Reserve):
     """A Reserve that keeps no node: what interference refused everywhere is retried after a while.
 
     No event tells that a host has had idle slots for long enough.
-
-    Args:
-        interference: Knows when that is.
     """
 
     def __init__(self, interference: Interference) -> None:

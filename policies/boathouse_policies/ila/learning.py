@@ -39,19 +39,14 @@ if TYPE_CHECKING:
 
 
 class Learner:
-    """The model, and what it learns from.
-
-    Attributes:
-        model: The current one.
-        additive: The current one of another form, fitted to the same observations.
-        error: The mean of |S - predicted| / S, of observations that it was not fitted to (5.4).
-    """
+    """The model, and what it learns from."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self.model: Exponential = first_model()
         self.additive: Additive = first_additive()
         self._first, self._offline = (first_model(), first_additive()), first_samples()
+        # The mean of |S - predicted| / S, of observations that it was not fitted to (5.4)
         self.error = config.first_error
         self._fresh: tuple[list[float], ...] = ()
         self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
@@ -71,8 +66,7 @@ class Learner:
     def train(self, samples: fitting.Samples) -> None:
         """Train offline (4.1) on this cluster: these samples stay in every fit, instead of what stands for them.
 
-        Args:
-            samples: Of both kinds and of any load. Too few change nothing.
+        They are of both kinds and of any load. Too few change nothing.
         """
         found = fitting.fit(samples)
         if found is None:
@@ -89,25 +83,11 @@ class Learner:
         return self.model, self.additive, additive.NOBODY
 
     def predict(self, system: list[float], task: profiling.Demand) -> float:
-        """Return the slowdown that the current model predicts.
-
-        Args:
-            system: The system's metrics, length 8.
-            task: The task's demand.
-        """
+        """Return the slowdown that the current model predicts for a task and the system's metrics, length 8."""
         return float(self.model.predict(np.array([*system, *task])[:, None])[0])
 
     def observe(self, system: list[float], task: profiling.Demand, slowdown: float) -> bool:
-        """Observe the end of a task.
-
-        Args:
-            system: The system's metrics while it ran, length 8.
-            task: Its demand.
-            slowdown: S.
-
-        Returns:
-            Whether the model is another one now.
-        """
+        """Observe S of a task that ended, with the system's metrics meanwhile; return whether the model has changed."""
         self._fresh = (*self._fresh, [*system, *task, slowdown])
         return len(self._fresh) >= self._config.refit_every and self._update()
 
@@ -163,15 +143,11 @@ class Learner:
 
 
 class Learners:
-    """A learner for each namespace whose maps have ended: what those of one report never reaches another's.
-
-    Attributes:
-        first: What each begins as. It observes nothing.
-    """
+    """A learner for each namespace whose maps have ended: what those of one report never reaches another's."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.first = Learner(config)
+        self.first = Learner(config)  # what each begins as. It observes nothing.
         self._of: dict[NamespaceName, Learner] = {}  # who learnt last is last
 
     def __iter__(self) -> Iterator[Learner]:

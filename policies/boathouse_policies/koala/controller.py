@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Idle nodes of one site that the same clusters may use.
-
-    Attributes:
-        site: The site.
-        nodes: Their number.
-        users: The clusters.
-    """
+    """Idle nodes of one site that the same clusters may use."""
 
     site: str
     nodes: int
@@ -78,16 +72,10 @@ def without(idle: Collection[Pool], needed: int) -> list[Pool]:
 def split(
     idle: Collection[Pool], clusters: Collection[Cluster], partition: Partition
 ) -> dict[model.JobId, dict[str, int]]:
-    """Return the part of each cluster.
+    """Return the part of each cluster: nodes by site, no more than it may take; all sites together, or each by itself.
 
-    Args:
-        idle: Idle nodes; no cluster need be able to use them.
-        clusters: All that take part.
-        partition: All sites together, or each by itself.
-
-    Returns:
-        Nodes by site for each cluster, no more than it may take. Without that bound they add up to the idle nodes that
-        some cluster may use.
+    Without that bound they add up to the idle nodes that some cluster may use. No cluster need be able to use some of
+    them.
     """
     known = {cluster.name: cluster for cluster in clusters}
     parts: dict[model.JobId, dict[str, int]] = {name: {} for name in known}
@@ -121,9 +109,7 @@ def split(
 def reclaims(needed: int, clusters: Sequence[Cluster]) -> dict[model.JobId, int]:
     """Return how many nodes each cluster is asked for, of those that are asked for any.
 
-    Args:
-        needed: Nodes that submissions wait for; those that leave already are taken off here.
-        clusters: All of them.
+    Of the nodes that submissions wait for, those that leave already are taken off here.
     """
     weights = {cluster.name: cluster.weight for cluster in clusters}
     left = {cluster.name: cluster.transient_nodes for cluster in clusters}
@@ -144,36 +130,22 @@ _NODES_DO_NOT_HELP = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a cluster has of its own, where it differs from the provider's.
-
-    Attributes:
-        config: Its constants.
-        worker: The class of the nodes that it grows by; None for all of its classes.
-    """
+    """What a cluster has of its own, where it differs from the provider's."""
 
     config: Config
-    worker: model.ClassId | None = None
+    worker: model.ClassId | None = None  # the class of the nodes that it grows by; None for all of its classes
 
 
 @dataclasses.dataclass(slots=True)
 class _Member:
-    """A cluster.
+    """A cluster."""
 
-    Attributes:
-        cluster: What its master reported, and what was decided since.
-        grower: Its policy.
-        offer_s: When it is offered nodes next.
-        reclaim_s: When it may be asked for nodes again.
-        asked: Nodes that it took since its last report.
-        offer: The last offer to it, in words.
-    """
-
-    cluster: Cluster
+    cluster: Cluster  # what its master reported, and what was decided since
     grower: Grower
-    offer_s: float
-    reclaim_s: float = 0.0
-    asked: int = 0
-    offer: str = ""
+    offer_s: float  # when it is offered nodes next
+    reclaim_s: float = 0.0  # when it may be asked for nodes again
+    asked: int = 0  # nodes that it took since its last report
+    offer: str = ""  # the last offer to it, in words
 
     @property
     def can_grow(self) -> bool:
@@ -189,17 +161,14 @@ class Koala(Controller, Observer):
     """A controller, and the observer that feeds it.
 
     It dumps nothing: masters report again, and offers begin a new period.
-
-    Attributes:
-        report_every_s: How often masters should report.
-        terms: What clusters have of their own; the shell sets them before it submits the cluster.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._jobs: dict[model.JobId, model.Submitted] = {}
         self._members: dict[model.JobId, _Member] = {}
-        self.report_every_s = config.report_every_s
+        self.report_every_s = config.report_every_s  # how often masters should report
+        # What clusters have of their own; the shell sets them before it submits the cluster
         self.terms: dict[model.JobId, Terms] = {}
 
     # Observer

@@ -68,15 +68,7 @@ LookingAhead: TypeAlias = "Callable[[Outlook, ClusterView, Mapping[model.NodeNam
 class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
     """Filter, score, sizer, controller and hooks in one: they share the outlook and the timeline.
 
-    Args:
-        config: The constants.
-        regular: Ranks nodes with room for the ideal size.
-        outlook: What is left to place, and what runs until when.
-        look_ahead: Makes a timeline.
-
-    Attributes:
-        outlook: As given.
-        disks: Observer, after the outlook: the disk budgets.
+    The regular score ranks nodes with room for the ideal size. The disk budgets are an observer, after the outlook.
     """
 
     by_node = True

@@ -33,11 +33,7 @@ _FASTEST: Final = 1e12
 
 
 class _Rates:
-    """What a namespace's tasks say of the disks.
-
-    Args:
-        default: The usual rate until a task says one; None for not known.
-    """
+    """What a namespace's tasks say of the disks. The default is the usual rate until then; None for not known."""
 
     def __init__(self, default: float | None) -> None:
         self.by_node: dict[model.NodeName, float] = {}
@@ -62,12 +58,7 @@ class _Rates:
 
 
 class Disks(Observer):
-    """The disk budget of each node.
-
-    Args:
-        config: The constants.
-        outlook: Knows the elastic tasks that run. It comes before this among the observers.
-    """
+    """The disk budget of each node. The outlook, which knows the elastic tasks, is before it among the observers."""
 
     def __init__(self, config: Config, outlook: Outlook) -> None:
         self._config, self._outlook = config, outlook

@@ -22,22 +22,13 @@ End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 
 
 class Outlook(Observer, Follower):
-    """Keeps account of jobs, and of when running tasks will end.
-
-    Attributes:
-        jobs: As they were submitted, by id.
-        classes: The classes of those jobs.
-        left: Tasks of each class that are not placed.
-        changed_nodes: Where an end changed, for the reader to clear.
-        changes: How many events there were.
-        job_changes: How often a job came or ended.
-    """
+    """Keeps account of jobs, and of when running tasks will end."""
 
     def __init__(self, running: RunningTasks) -> None:
-        self.jobs: dict[model.JobId, model.Submitted] = {}
+        self.jobs: dict[model.JobId, model.Submitted] = {}  # as they were submitted, by id
         self.classes: dict[model.ClassId, model.TaskClass] = {}
-        self.left: dict[model.ClassId, int] = {}
-        self.changed_nodes: set[model.NodeName] = set()
+        self.left: dict[model.ClassId, int] = {}  # tasks of each class that are not placed
+        self.changed_nodes: set[model.NodeName] = set()  # where an end changed, for the reader to clear
         self.changes = self.job_changes = 0
         self._columns: Columns | None = None
         self._end_of: dict[model.TaskId, End] = {}
@@ -178,14 +169,7 @@ class Outlook(Observer, Follower):
 
 
 class Columns:
-    """The lowest run time of many classes by free memory.
-
-    Args:
-        classes: Those that are not elastic are left out.
-
-    Attributes:
-        regular_s: The run time of each elastic class with its ideal memory.
-    """
+    """The lowest run time of many classes by free memory. Those that are not elastic are left out."""
 
     def __init__(self, classes: Iterable[model.TaskClass]) -> None:
         elastic = [
@@ -193,6 +177,7 @@ class Columns:
         ]
         self._ids = [class_id for class_id, _ in elastic]
         levels = [estimates.levels for _, estimates in elastic]
+        # The run time of each elastic class with its ideal memory
         self.regular_s = dict(zip(self._ids, [level.regular_s for level in levels], strict=True))
         self._ideal = np.array([estimates.ideal_bytes for _, estimates in elastic], np.int64)
         self._step = np.array([estimates.step_bytes for _, estimates in elastic], np.int64)
