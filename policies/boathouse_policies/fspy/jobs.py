@@ -309,9 +309,8 @@ class JobRecord:
                 predictor.learn_uber(self.job.kind, record.run_s / record.succeeded)
         run = [record for record in self._work() if record.succeeded]
         if self.is_app and self.job.kind and run:
-            predictor.apps.add(
-                self.job.kind, sum(record.run_s * container(record.task_class.resources)[1] for record in run)
-            )
+            byte_seconds = sum(record.run_s * container(record.task_class.resources)[1] for record in run)
+            predictor.apps.add(self.job.kind, 1, byte_seconds)
         all_known = self.is_map_reduce and all(record.succeeded >= record.total for record in self._work())
         if self.features is not None and all_known:
             map_s, reduce_s = (sum(record.run_s for record in self.of(stage)) for stage in (Stage.MAP, Stage.REDUCE))

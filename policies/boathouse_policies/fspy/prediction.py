@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from boathouse_policies.framework.programs import Contest, Programs
-from boathouse_policies.fspy.rates import Rates
+from boathouse_policies.framework.programs import Contest
+from boathouse_policies.fspy.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -209,35 +209,6 @@ class TotalTimes:
     reduce_s: float
 
 
-class Means:
-    """Means by program, of which a number is kept; the one unused for longest is forgotten."""
-
-    def __init__(self, kept: int) -> None:
-        self._sums: Programs[tuple[int, float]] = Programs(kept + 1)  # one for the sum of all, a group of its own
-
-    def add(self, kind: str, amount: float) -> None:
-        """Add an amount."""
-        count, total = self._sums.get(kind, (0, 0.0))
-        self._sums.put(kind, (count + 1, total + amount))
-
-    def mean(self, kind: str) -> float | None:
-        """Return the mean of a program; None if nothing was added for it."""
-        count, total = self._sums.get(kind, (0, 0.0))
-        return total / count if count else None
-
-    def dump(self) -> dict[str, list[float]]:
-        """Return the sums as JSON values."""
-        return {kind: list(known) for kind, known in self._sums.items()}
-
-    def load(self, dumped: Mapping[str, Any]) -> None:
-        """Continue from a dump, without the entries of it that are invalid."""
-        sums = {kind: (int(count), float(total)) for kind, (count, total) in dumped.items()}
-        self._sums.clear()
-        for kind, (count, total) in sums.items():
-            if count > 0 and 0 <= total < np.inf:
-                self._sums.put(kind, (count, total))
-
-
 class Predictor:
     """The two models, of SE_m and SE_r, the features of known programs, and means of those that the models do not know.
 
@@ -246,12 +217,22 @@ class Predictor:
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        kept = config.kinds_kept
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
-        self._kinds: Programs[model.FloatVector] = Programs(config.kinds_kept)
-        self._rates = Rates(config.kinds_kept)
-        self._contest = Contest(config.kinds_kept, 2)
-        self.uber, self.apps = Means(config.kinds_kept), Means(config.kinds_kept)
+        self._kinds = Sums(kept, len(AMOUNTS))  # of the input and the other amounts of probed jobs
+        self._rates = Sums(kept, 3)  # of the input, and of the times of maps and reduces
+        self._contest = Contest(kept, 2)
+        self.uber, self.apps = Sums(kept + 1, 2), Sums(kept + 1, 2)  # one more for all, a group of its own
+        self._parts: dict[str, LinearModel | Sums | Contest] = {
+            "maps": self.maps,
+            "reduces": self.reduces,
+            "kinds": self._kinds,
+            "uber": self.uber,
+            "apps": self.apps,
+            "rates": self._rates,
+            "contest": self._contest,
+        }
 
     # Normal jobs
 
@@ -273,8 +254,8 @@ class Predictor:
 
     def _rated(self, features: Features, kind: str) -> TotalTimes | None:
         """Predict by the program's mean times per byte of input."""
-        found = self._rates.predict(kind, features.map_input_bytes)
-        return None if found is None else TotalTimes(map_s=found[0], reduce_s=found[1])
+        found = self._rates.scaled(kind, features.map_input_bytes)
+        return None if found is None else TotalTimes(map_s=found[1], reduce_s=found[2])
 
     def standing(self, kind: str) -> tuple[int, float] | None:
         """Return which model is the best at a program (0: the linear ones), and its mean relative error."""
@@ -287,42 +268,35 @@ class Predictor:
         return self._rated(features, kind) if best else self._linear(features)
 
     def _linear(self, features: Features) -> TotalTimes | None:
-        """Predict by the two models.
-
-        SE_r is predicted from the predicted SE_m: the actual one is not known yet.
-        """
+        """Predict by the two models; SE_r from the predicted SE_m, as the actual one is not known yet."""
         least = self._config.least_jobs
         if (features.maps and self.maps.seen < least) or (features.reduces and self.reduces.seen < least):
             return None
-        map_s = max(self.maps.predict(features.map_row()), features.map_function_s) if features.maps else 0.0
-        reduce_s = (
-            max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
-            if features.reduces
-            else 0.0
-        )
+        map_s = reduce_s = 0.0
+        if features.maps:
+            map_s = max(self.maps.predict(features.map_row()), features.map_function_s)
+        if features.reduces:
+            reduce_s = max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
         return TotalTimes(map_s=map_s, reduce_s=reduce_s)
 
     # Programs
 
     def remember(self, kind: str, features: Features) -> None:
         """Keep what a probe of a program measured."""
-        if not kind or features.map_input_bytes <= 0:
-            return
-        self._kinds.put(kind, self._kinds.get(kind, 0.0) + features.amounts())
+        if kind and features.map_input_bytes > 0:
+            self._kinds.add(kind, *features.amounts().tolist())
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
         """Return the features of a job of a program that was probed before, by its input; None if it was not."""
-        sums = self._kinds.use(kind)
-        if sums is None or input_bytes <= 0:
-            return None
-        return Features(maps, reduces, *(sums * (input_bytes / sums[0])).tolist())
+        amounts = self._kinds.scaled(kind, input_bytes, as_used=True)
+        return None if amounts is None else Features(maps, reduces, *amounts)
 
     # Uber jobs
 
     def learn_uber(self, kind: str, task_s: float) -> None:
         """Learn from an uber task that succeeded."""
         for key in dict.fromkeys((kind, _ALL)):
-            self.uber.add(key, task_s)
+            self.uber.add(key, 1, task_s)
 
     def uber_s(self, kind: str) -> float | None:
         """Return the historic mean: of the program where it is known, else of all; None if there is none."""
@@ -333,33 +307,15 @@ class Predictor:
 
     def dump(self) -> dict[str, Any]:
         """Return its state as JSON values."""
-        return {
-            "maps": self.maps.dump(),
-            "reduces": self.reduces.dump(),
-            "kinds": {kind: sums.tolist() for kind, sums in self._kinds.items()},
-            "uber": self.uber.dump(),
-            "apps": self.apps.dump(),
-            "rates": self._rates.dump(),
-            "contest": self._contest.dump(),
-        }
+        return {name: part.dump() for name, part in self._parts.items()}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; entries that no dump holds are left out.
 
         A ValueError says that the dump of a model is none.
         """
-        self.maps.load(state.get("maps", {}))
-        self.reduces.load(state.get("reduces", {}))
-        amounts = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
-        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (len(AMOUNTS),)}
-        self._kinds.clear()
-        for kind, sums in known.items():
-            if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0:
-                self._kinds.put(kind, sums)
-        self.uber.load(state.get("uber", {}))
-        self.apps.load(state.get("apps", {}))
-        self._rates.load(state.get("rates"))
-        self._contest.load(state.get("contest"))
+        for name, part in self._parts.items():
+            part.load(state.get(name, {}))
 
 
 def _with_log(x: float) -> tuple[float, float]:

@@ -109,8 +109,7 @@ class Book(Observer, Follower):
     def started(self, task: RunningTask, now_s: float) -> None:
         """Estimate when it ends now that it runs; a reducer will report."""
         self._expect(task, now_s)
-        reducer = self.reducers.get(task.task)
-        if reducer is not None:
+        if (reducer := self.reducers.get(task.task)) is not None:
             reducer.history = History(now_s)
 
     def resumed(self, task: RunningTask, pause: Pause, now_s: float) -> None:
@@ -163,8 +162,8 @@ class Book(Observer, Follower):
             case model.Suspended() if event.task in self.reducers:
                 self.reducers[event.task].last_s = event.now_s
             case model.Refused(decision=model.Suspend(task=task)) if task.id in self.reducers:
-                reducer = self.reducers[task.id]
-                reducer.last_s = event.now_s if reducer.task.pause is None else reducer.last_s
+                if self.reducers[task.id].task.pause is None:
+                    self.reducers[task.id].last_s = event.now_s
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():
@@ -222,14 +221,13 @@ class Book(Observer, Follower):
 
     def columns(self, layout: Layout, now_s: float, paused: Mapping[Reducer, float]) -> tuple[Columns, Columns]:
         """Return the maps that run, and the reducers with their predicted remaining times (eq. 1)."""
-        tasks, ends_s = self._running.tasks, self._map_ends_s
-        maps = [task for task in tasks.values() if task.task in ends_s and task.node in layout.index]
+        ends_s, running = self._map_ends_s, self._running.tasks.values()
+        maps = [task for task in running if task.task in ends_s and task.node in layout.index]
         reducers = [reducer for reducer in self.reducers.values() if reducer.task.node in layout.index]
         left_s = np.maximum(np.array([ends_s[task.task] for task in maps]) - now_s, 0.0)
-        return (
-            _columns(maps, layout, left_s),
-            _columns([reducer.task for reducer in reducers], layout, self.left_s(reducers, now_s, paused)),
-        )
+        reducers_left_s = self.left_s(reducers, now_s, paused)
+        tasks = [reducer.task for reducer in reducers]
+        return _columns(maps, layout, left_s), _columns(tasks, layout, reducers_left_s)
 
     def left_s(self, reducers: Sequence[Reducer], now_s: float, paused: Mapping[Reducer, float]) -> model.FloatVector:
         """Return how long reducers still hold their room: the model's prediction, and the rest of a suspension."""
@@ -248,7 +246,7 @@ class Book(Observer, Follower):
 
 def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVector) -> Columns:
     node = np.array([layout.index[task.node] for task in tasks], np.intp)
-    sizes = [task.resources for task in tasks]
+    sizes = (task.resources for task in tasks)
     held = [(size.cpu_milli, size.memory_bytes, size.ephemeral_storage_bytes, 1) for size in sizes]
     return Columns(node, np.array(held, np.int64).reshape(len(tasks), ROWS).T, left_s)
 

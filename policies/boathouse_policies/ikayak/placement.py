@@ -52,7 +52,7 @@ from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
@@ -170,16 +170,16 @@ class Executors(Reserve, Hooks, Figures):
         jobs = {job for owner in state.reserved.values() if (job := self._job_of(owner)) is not None}
         self._since_s = {job: self._since_s.get(job, self._last_s) for job in jobs}
         self._last_s = state.view.now_s
-        self._reserved = tuple(self._in_force(state))
+        names = state.view.layout.names
+        in_force = [(names[place], owner, self._job_of(owner)) for place, owner in state.reserved.items()]
+        self._reserved = tuple(
+            ReservedNode(
+                node=node, task_class=owner, since_s=self._since_s[job], wait_s=self._wait_s.get((job, node), 0.0)
+            )
+            for node, owner, job in in_force
+            if job is not None
+        )
         self._wait_s = {key: wait_s for key, wait_s in self._wait_s.items() if key[0] in jobs}
-
-    def _in_force(self, state: CycleState) -> Iterator[ReservedNode]:
-        """Yield the reservations that the cycle begins with."""
-        for place, owner in state.reserved.items():
-            job, node = self._job_of(owner), state.view.layout.names[place]
-            if job is not None:
-                wait_s = self._wait_s.get((job, node), 0.0)
-                yield ReservedNode(node=node, task_class=owner, since_s=self._since_s[job], wait_s=wait_s)
 
     def reservations(self) -> Sequence[ReservedNode]:
         """Return the nodes that were reserved for executors and drivers when the last cycle began."""
@@ -205,10 +205,10 @@ class Executors(Reserve, Hooks, Figures):
         if pending.task_class.stage not in SPARK or not self._reserved:
             return ()
         job, node, now_s = pending.job.id, state.view.layout.names[assignment.node], state.view.now_s
-        own = (kept for kept in self._reserved if kept.node == node and self._job_of(kept.task_class) == job)
-        return next(
-            ((("reservedForSeconds", now_s - kept.since_s), ("predictedWaitSeconds", kept.wait_s)) for kept in own), ()
-        )
+        for kept in self._reserved:
+            if kept.node == node and self._job_of(kept.task_class) == job:
+                return ("reservedForSeconds", now_s - kept.since_s), ("predictedWaitSeconds", kept.wait_s)
+        return ()
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Release the nodes, the last chosen first, that an executor needs no more that was placed elsewhere."""
@@ -281,17 +281,13 @@ class Executors(Reserve, Hooks, Figures):
 
     def _reservation(self, pending: PendingClass, node: int, state: CycleState) -> model.Reservation:
         now_s, name = state.view.now_s, state.view.layout.names[node]
-        message = f"{name} is reserved for it until there is room"
-        code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
-        ends_s = self._gathering.until_s(pending.job.id, now_s) if pending.task_class.gang_min else math.inf
-        until_s = now_s + self._config.review_s
-        until_s = min(until_s, ends_s) if now_s < ends_s else until_s
+        code, until_s = model.Code.UNSCHEDULABLE, now_s + self._config.review_s
+        if pending.task_class.gang_min:
+            code, ends_s = model.Code.GANG, self._gathering.until_s(pending.job.id, now_s)
+            until_s = min(until_s, ends_s) if now_s < ends_s else until_s
+        verdict = model.Verdict(code=code, message=f"{name} is reserved for it until there is room")
         return model.Reservation(
-            task_class=pending.task_class,
-            job=pending.job,
-            verdict=model.Verdict(code=code, message=message),
-            node=name,
-            until_s=until_s,
+            task_class=pending.task_class, job=pending.job, verdict=verdict, node=name, until_s=until_s
         )
 
     def _requested(self, pending: PendingClass, state: CycleState) -> list[tuple[model.IntVector, int]]:

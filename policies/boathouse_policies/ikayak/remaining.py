@@ -252,15 +252,12 @@ class Bank:
 
     def dump(self) -> Mapping[str, Any]:
         """Return all models and means, as JSON values."""
-        means = [
-            [key, stage, mean.count, mean.seconds]
-            for key, known in self._means.items()
-            for stage, mean in known.items()
-        ]
+        stages = [(key, stage, mean) for key, known in self._means.items() for stage, mean in known.items()]
+        means = [[key, stage, mean.count, mean.seconds] for key, stage, mean in stages]
         models = {key: model.dump() for key, model in self._models.items()}
         phases = {key: usual.dump() for key, usual in self._phases.items()}
-        known = {"models": models, "means": means, "phases": phases, "contest": self._contest.dump()}
-        return {**known, "maps": [self._maps.count, self._maps.seconds]}
+        maps = [self._maps.count, self._maps.seconds]
+        return {"models": models, "means": means, "phases": phases, "contest": self._contest.dump(), "maps": maps}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; what is not understood is left out."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+from boathouse_policies.model.values import check_ranges
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,35 +61,18 @@ class Config:
         """Raise ValueError, with the constant and its range, for a value that has no meaning."""
         if self.threshold is not None and not 1 <= self.threshold < math.inf:
             raise ValueError(f"ila: threshold is a slowdown, 1 or more, or None for no threshold, not {self.threshold}")
-        for names, is_allowed, allowed in _RANGES:
-            for name in names:
-                if not is_allowed(getattr(self, name)):
-                    raise ValueError(f"ila: {name} must {allowed}, not {getattr(self, name)}")
-
-
-_POSITIVE = (
-    "refit_every",
-    "window",
-    "acceptable_error",
-    "worst_error",
-    "uncertain",
-    "largest_error",
-    "disk_mb_per_s",
-    "slot_cpu_milli",
-    "slot_memory_bytes",
-    "block_bytes",
-    "recheck_s",
-    "longest_wait_s",
-    "programs_kept",
-    "learners_kept",
-)
-_NOT_NEGATIVE = ("idle_s", "node_delay_s", "delay_s", "least_input_share", "first_error", "measure_every_s")
-_RANGES: tuple[tuple[Sequence[str], Callable[[float], bool], str], ...] = (
-    (("ewma", "first_disk_share"), lambda value: 0 < value <= 1, "be above 0 and at most 1"),
-    (("largest_slowdown",), lambda value: value >= 1, "be 1 or more"),
-    (_POSITIVE, lambda value: value > 0, "be above 0"),
-    (_NOT_NEGATIVE, lambda value: value >= 0, "not be below 0"),
-)
+        if self.largest_slowdown < 1:
+            raise ValueError(f"ila: largest_slowdown must be 1 or more, not {self.largest_slowdown}")
+        amounts = ("disk_mb_per_s", "slot_cpu_milli", "slot_memory_bytes", "block_bytes", "window", "refit_every")
+        errors = ("acceptable_error", "worst_error", "uncertain", "largest_error")
+        kept, times_s = ("programs_kept", "learners_kept"), ("idle_s", "node_delay_s", "delay_s", "measure_every_s")
+        check_ranges(
+            "ila",
+            self,
+            shares=("ewma", "first_disk_share"),
+            positive=(*amounts, *errors, *kept, "recheck_s", "longest_wait_s"),
+            not_negative=(*times_s, "least_input_share", "first_error"),
+        )
 
 
 def static(threshold: float | None) -> Config:

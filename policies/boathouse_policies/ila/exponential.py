@@ -117,9 +117,9 @@ class Exponential:
 
     def weights(self, task: profiling.Demand) -> Weights:
         """Return the exponentials of the task's part, and the rest of the largest exponent."""
-        own = [min(max(term.of_task(task), -_STEEP), _STEEP) for term in self.terms]
-        factors = tuple(term.scale * math.exp(by) for term, by in zip(self.terms, own, strict=True))
-        caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in zip(self.terms, own, strict=True))
+        own = [(term, min(max(term.of_task(task), -_STEEP), _STEEP)) for term in self.terms]
+        factors = tuple(term.scale * math.exp(by) for term, by in own)
+        caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in own)
         return Weights(self.constant, factors, caps)
 
     def predict(self, rows: FloatVector) -> FloatVector:

@@ -124,11 +124,6 @@ class HostThresholds:
         else:
             self.reached[host] = min(reached, max(self.first, reached - 1.0, slowdown))
 
-    def count(self, host: int, tasks: int, slots: int) -> None:
-        """Count tasks more that run on a host, and idle slots that they take: Z_R and Z_I."""
-        self.running[host] += tasks
-        self.idle[host] -= slots
-
 
 class Model(Protocol):
     """A model of interference: what depends on the system alone, and what a task makes of that."""
@@ -154,14 +149,6 @@ class Judged(NamedTuple):
     margin: float  # by how much more than a threshold that model's error lets pass
 
 
-class _Used(NamedTuple):
-    """What is used as a cycle begins."""
-
-    measured: FloatVector  # of each node, as the monitor counts it, shape [3, N]
-    others: IntVector  # millicores that others' pods request on nodes without instruments, shape [N]
-    beyond: FloatVector  # CPUs of each node's system, shape [N]
-
-
 class Slowdowns:
     """What the models predict in one cycle. `weights` says what a model makes of a demand."""
 
@@ -177,7 +164,9 @@ class Slowdowns:
         self._weights = weights
         self._hosts, self._unit = monitor.hosts, monitor.unit
         others = np.maximum(state.view.requested[model.CPU] - monitor.requested, 0)
-        self._used = _Used(monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy())
+        # What is used as the cycle begins: as the monitor counts it, shape [3, N]; millicores that others' pods request
+        # on nodes without instruments; CPUs of each node's system.
+        self._used = monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy()
         cpu, memory = state.free[model.CPU], state.free[model.MEMORY]
         self._slots = np.maximum(np.minimum(cpu // config.slot_cpu_milli, memory // config.slot_memory_bytes), 0)
         idle = self._of_hosts(self._slots).astype(np.int64)
@@ -221,11 +210,9 @@ class Slowdowns:
 
     def limits(self, margin: float) -> FloatVector:
         """Return the largest slowdown accepted on each node with a margin, shape [N]: read-only."""
-        known = self._limits.get(margin)
-        if known is None:
-            known = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
-            self._limits[margin] = known
-        return known
+        if margin not in self._limits:
+            self._limits[margin] = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
+        return self._limits[margin]
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
         """Return the sum over the nodes of each host, shape [H]."""
@@ -264,9 +251,8 @@ class Slowdowns:
 
     def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
         """Return whether a node that had room for a class and accepted it still has and does."""
-        if not self._state.is_offered(node) or not fits_in(pending.shape, self._state.free_on(node)):
-            return False
-        return self.accepts(task, node)
+        has_room = self._state.is_offered(node) and fits_in(pending.shape, self._state.free_on(node))
+        return has_room and self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
         """Record a placed task: its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
@@ -292,12 +278,11 @@ class Slowdowns:
         nodes = self._hosts.spans[host]
         if any(demand):
             self._moved.append((node, demand, step))
-        free = self._state.free_on(node)
-        slots = min(
-            free[model.CPU] // self._config.slot_cpu_milli, free[model.MEMORY] // self._config.slot_memory_bytes
-        )
+        free, config = self._state.free_on(node), self._config
+        slots = min(free[model.CPU] // config.slot_cpu_milli, free[model.MEMORY] // config.slot_memory_bytes)
         slots = max(slots, 0)
-        self.thresholds.count(host, step, self._slots.item(node) - slots)
+        self.thresholds.running[host] += step
+        self.thresholds.idle[host] += slots - self._slots.item(node)
         self._slots[node] = slots
         for margin, limits in self._limits.items():
             limits[nodes] = np.maximum(self.thresholds.limit(host, margin), self._at_least[nodes])

@@ -28,7 +28,7 @@ from boathouse_policies.framework import (
     Where,
 )
 from boathouse_policies.framework.programs import Contest
-from boathouse_policies.ila.iasm import Judged, Model, Slowdowns, Thresholds
+from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.monitoring import Monitor, Running
 from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profiles, measured
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.exponential import Weights
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
@@ -61,21 +60,23 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         # What is said of the tasks that were placed in this cycle
         self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}
 
-        self._weights = functools.lru_cache(_DEMANDS_KEPT)(_weights)
+        self._weights = functools.lru_cache(_DEMANDS_KEPT)(lambda of, demand: of.weights(demand))
 
     def _judged(self, pending: PendingClass) -> Judged:
         """Return what a class is judged by: its demand, and the model of its namespace that is best at its program."""
-        learner, program = self.learners.of(pending.job.namespace), self._program(pending.task_class.id)
+        learner, best = self.learners.of(pending.job.namespace), self._best(pending.task_class.id)
         demand = self.profiles.demand(pending.task_class)
-        error = None if program is None else self._contest.error(program)
-        if program is None or error is None:
+        if best is None:
             return Judged(demand, learner.model, learner.margin)
-        return Judged(demand, learner.models[self._contest.best(program)], min(error, self.config.largest_error))
+        place, error = best
+        return Judged(demand, learner.models[place], min(error, self.config.largest_error))
 
-    def _program(self, task_class: model.ClassId) -> str | None:
-        """Return the program for which models are compared; None where the paper's predicts."""
-        known = self.profiles.get(task_class)
-        return None if known is None or not self.config.best_model else known.program
+    def _best(self, task_class: model.ClassId) -> tuple[int, float] | None:
+        """Return the best model of a class' program and its mean relative error; None where the paper's predicts."""
+        known = self.profiles.get(task_class) if self.config.best_model else None
+        program = None if known is None else known.program
+        error = None if program is None else self._contest.error(program)
+        return None if program is None or error is None else (self._contest.best(program), error)
 
     # Questions
 
@@ -139,13 +140,11 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         known = self.profiles.get(task_class.id)
         if known is not None:
             known.refused_s = math.inf
-        slowdowns = self.slowdowns
-        is_judged, task = task_class.stage in STAGES, assignment.pick.task.id
-        accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=is_judged)
+        slowdowns, task = self.slowdowns, assignment.pick.task.id
+        accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=task_class.stage in STAGES)
         if accepted is not None:
             self.accepted[task] = (*_figures(*accepted), *self._standing(task_class.id))
-        host = self.monitor.hosts.places[node]
-        self._reached[task] = float(slowdowns.thresholds.reached[host])
+        self._reached[task] = float(slowdowns.thresholds.reached[self.monitor.hosts.places[node]])
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Remove a placement from the predictions for the rest of the cycle."""
@@ -171,18 +170,15 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         places = (state.room(pending) & pending.eligibility.mask).nonzero()[0]
         if not len(places):
             return ()
-        slowdowns = self.slowdowns.on_all(self._judged(pending))[places]
+        task = self._judged(pending)
+        slowdowns, limits = self.slowdowns.on_all(task)[places], self.slowdowns.limits(task.margin)
         best = int(slowdowns.argmin())
-        limits = self.slowdowns.limits(self._judged(pending).margin)
         return _figures(float(slowdowns[best]), float(limits[places[best]]))
 
     def _standing(self, task_class: model.ClassId) -> tuple[Figure, ...]:
         """Return which model predicts the tasks of a class, and its mean relative error on the program."""
-        program = self._program(task_class)
-        error = None if program is None else self._contest.error(program)
-        if program is None or error is None:
-            return ()
-        return ("slowdownModel", float(self._contest.best(program))), ("slowdownError", error)
+        best = self._best(task_class)
+        return () if best is None else (("slowdownModel", float(best[0])), ("slowdownError", best[1]))
 
     def of_policy(self) -> Mapping[str, Sequence[float]]:
         """Return the models' error, and the slowdown that is allowed on each node that does not allow any."""
@@ -248,8 +244,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.monitor.rate(event.task_class, known.demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
             remote = measured(event.counters, event.duration_s, disk_mb_per_s, without_remote=True)
-            remote = remote.bounded(most_cpus)
-            known.remote_demand = self.profiles.smooth(known.remote_demand, remote)
+            known.remote_demand = self.profiles.smooth(known.remote_demand, remote.bounded(most_cpus))
         elif known.is_map and used is not None:
             # A reducer waits for maps, and a remote map for the network: neither tells of neighbours.
             system = self.monitor.around(*used, own)
@@ -282,10 +277,8 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
         A reducer waits for maps: what it uses on average is by its real run time.
         """
-        alone_s, most = (
-            (known.is_map and (stated_s or known.alone_s)) or event.duration_s,
-            self.config.largest_slowdown,
-        )
+        alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
+        most = self.config.largest_slowdown
         computes_s = min(event.counters.get("cpu_s", 0.0) / known.most_cpus, event.duration_s)
         return min(max(alone_s, computes_s, event.duration_s / most), event.duration_s * most)
 
@@ -320,9 +313,7 @@ class Retry(Reserve):
         return () if wait is None else (wait,)
 
     def refused(
-        self,
-        pending_classes: Iterable[PendingClass],
-        state: CycleState,
+        self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """Return, of these, the maps and reducers for which no node has room, or none of those that have."""
         for pending in pending_classes:
@@ -333,10 +324,6 @@ class Retry(Reserve):
                 yield pending, _NO_ROOM if state.view.layout.large_enough(pending.least).any() else _NEVER, None
             elif wait is not None:
                 yield pending, SLOWED, wait
-
-
-def _weights(of: Model, demand: Demand) -> Weights:
-    return of.weights(demand)
 
 
 def _figures(slowdown: float, threshold: float) -> tuple[Figure, ...]:

@@ -43,16 +43,17 @@ class Learner:
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.model: Exponential = first_model()
-        self.additive: Additive = first_additive()
         self._first, self._offline = (first_model(), first_additive()), first_samples()
-        # The mean of |S - predicted| / S, of observations that it was not fitted to (5.4)
-        self.error = config.first_error
         self._fresh: tuple[list[float], ...] = ()
-        self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what was observed, and the model with it."""
+        self.model, self.additive = self._first
+        self.error = self._config.first_error  # mean of |S - predicted| / S, where it was not fitted to S (5.4)
         self._is_fitted = False
-        self._patience = _FIRST_PATIENCE
-        self._since_selection = 0
+        self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
+        self._patience, self._since_selection = _FIRST_PATIENCE, 0
 
     @property
     def margin(self) -> float:
@@ -117,13 +118,6 @@ class Learner:
             self._since_selection = 0
         self.model, self._is_fitted = found, True
         return True
-
-    def _begin_anew(self) -> None:
-        """Forget what was observed, and the model with it."""
-        self.model, self.additive = self._first
-        self.error, self._is_fitted = self._config.first_error, False
-        self._newest = [fitting.Samples.of_rows([])] * 2
-        self._patience, self._since_selection = _FIRST_PATIENCE, 0
 
     def dump(self) -> Mapping[str, Any]:
         """Return the model and its error; the samples of the fit are observed anew."""

@@ -175,12 +175,14 @@ class Monitor:
         if task is None:
             return None
         self._now_s = now_s
-        of_class = self._by_class[task.task_class]
-        del of_class[task_id]
-        if not of_class:
+        del self._by_class[task.task_class][task_id]
+        if not self._by_class[task.task_class]:
             del self._by_class[task.task_class]
-        if task.idles:
-            self._forget_idle(task_id, task.node)
+        if task.idles and task.node in self._left_to_instruments:
+            idle = self._left_to_instruments[task.node]
+            idle.pop(task_id, None)
+            if not idle:
+                del self._left_to_instruments[task.node]
         if task.place is None:
             return None
         host, ran_s = self.hosts.places[task.place], now_s - task.since_s
@@ -191,11 +193,6 @@ class Monitor:
         if ran_s <= 0 or not is_certain:
             return None
         return task.place, _mean(node_before, node_now, ran_s), _mean(host_before, host_now, ran_s)
-
-    def _forget_idle(self, task_id: model.TaskId, node: model.NodeName) -> None:
-        idle = self._left_to_instruments.get(node)
-        if idle is not None and idle.pop(task_id, None) is not None and not idle:
-            del self._left_to_instruments[node]
 
     def _begin(self, task: Running, place: int, now_s: float) -> None:
         task.since_s, task.totals = now_s, self._totals(place, now_s)

@@ -181,7 +181,7 @@ class Profiles:
             if job.kind and self._config.by_program:
                 known.program = f"{job.kind}/{task_class.step}/{task_class.stage}"
             if not known.has_ended:
-                program = self._programs.get(known.program) if known.program is not None else None
+                program = self._programs.get(known.program or "")
                 if program is not None:
                     known.demand, known.is_guess = program.bounded(known.most_cpus), False
                 elif known.is_guess:
@@ -211,11 +211,9 @@ class Profiles:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore the programs' demands from `dump`."""
-        programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
-        self._programs.clear()
-        for name, demand in programs.items():
-            if all(0 <= use < math.inf for use in demand):
-                self._programs.put(name, demand)
+        for name, uses in state.items():
+            if len(uses) == _USES and all(0 <= float(use) < math.inf for use in uses):
+                self._programs.put(str(name), Demand(*map(float, uses)))
 
 
 _FEW = 5  # arbitrary: chance evens out

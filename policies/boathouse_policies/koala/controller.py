@@ -23,6 +23,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import heapq
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -49,12 +50,8 @@ class Pool:
 
 def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> list[Pool]:
     """Return the pools where a cluster may use either all or none of a site."""
-    return [
-        Pool(
-            site=site, nodes=nodes, users=frozenset(cluster.name for cluster, usable in sites.items() if site in usable)
-        )
-        for site, nodes in idle.items()
-    ]
+    users = {site: frozenset(cluster.name for cluster, usable in sites.items() if site in usable) for site in idle}
+    return [Pool(site=site, nodes=nodes, users=users[site]) for site, nodes in idle.items()]
 
 
 def without(idle: Collection[Pool], needed: int) -> list[Pool]:
@@ -189,11 +186,11 @@ class Koala(Controller, Observer):
                 pass
 
     def _report(self, cluster: Cluster, now_s: float) -> None:
-        if cluster.name not in self._members:
+        member = self._members.get(cluster.name)
+        if member is None:
             policy = self._grower(self._jobs[cluster.name].job)
-            self._members[cluster.name] = _Member(cluster, policy, now_s + policy.every_s)
-        self._members[cluster.name].cluster = cluster
-        self._members[cluster.name].asked = 0
+            self._members[cluster.name] = member = _Member(cluster, policy, now_s + policy.every_s)
+        member.cluster, member.asked = cluster, 0
 
     def _grower(self, job: model.Job) -> Grower:
         own = self.terms.get(job.id)
@@ -268,12 +265,9 @@ class Koala(Controller, Observer):
         for i in np.flatnonzero(fits.any(axis=1)).tolist():
             who = fits[i].tobytes()
             if who not in users:
-                users[who] = frozenset(
-                    member.cluster.name
-                    for member, is_fit in zip(members, fits[i], strict=True)
-                    if is_fit and member.can_grow
-                )
-            idle[_site(view.nodes[i]), users[who]] += int(least[i])
+                fitting = itertools.compress(members, fits[i])
+                users[who] = frozenset(member.cluster.name for member in fitting if member.can_grow)
+            idle[view.nodes[i].labels.get(ZONE_LABEL, ""), users[who]] += int(least[i])
         return [Pool(site=site, nodes=nodes, users=who) for (site, who), nodes in idle.items()]
 
     def _offer(
@@ -291,9 +285,8 @@ class Koala(Controller, Observer):
             member.offer_s = now_s + policy.every_s
             part = sum(parts.get(cluster.name, {}).values())
             member.offer = f"{part} {among}, weight {cluster.weight} of {weights}" if member.can_grow else ""
-            yield from _carried_out(
-                member, policy.unrequested(cluster) or policy.offered(cluster, min(policy.most, part))
-            )
+            answer = policy.unrequested(cluster) or policy.offered(cluster, min(policy.most, part))
+            yield from _carried_out(member, answer)
 
     def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
         """Ask clusters for the nodes that submissions are short of."""
@@ -309,9 +302,9 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
     if change is None:
         return
     cluster, nodes = member.cluster, change.nodes
+    member.asked += max(nodes, 0)
     if nodes > 0:
         member.cluster = dataclasses.replace(cluster, pending_nodes=cluster.pending_nodes + nodes)
-        member.asked += nodes
     else:
         member.cluster = dataclasses.replace(
             cluster,
@@ -342,7 +335,3 @@ def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) ->
             if name in view.layout.index and any(port.conflicts(used) for port in ports for used in taken):
                 rooms[view.layout.index[name]] = 0
     return rooms
-
-
-def _site(node: model.Node) -> str:
-    return node.labels.get(ZONE_LABEL, "")

@@ -194,8 +194,8 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             return ()
         (seconds, rate), (ideal_s, _) = estimates.run(memory), estimates.run(estimates.ideal_bytes)
         figures = (("idealBytes", float(estimates.ideal_bytes)), ("seconds", seconds), ("idealSeconds", ideal_s))
-        namespace, name = assignment.pending.job.namespace, state.view.layout.names[assignment.node]
-        budget = self.disks.budget(namespace, name)
+        name = state.view.layout.names[assignment.node]
+        budget = self.disks.budget(assignment.pending.job.namespace, name)
         return (*figures, ("diskShare", rate / budget)) if 0 < budget < math.inf else figures
 
     # Score
@@ -226,13 +226,9 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest elastic size."""
         ideal, estimates = task_class.resources, task_class.estimates
-        if (
-            not self._config.elastic
-            or not isinstance(estimates, Elastic)
-            or estimates.least_bytes >= ideal.memory_bytes
-        ):
-            return ideal
-        return _sized(ideal, estimates.least_bytes).resources
+        if self._config.elastic and isinstance(estimates, Elastic) and estimates.least_bytes < ideal.memory_bytes:
+            return _sized(ideal, estimates.least_bytes).resources
+        return ideal
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized:
         """Return the ideal if it fits, else the least memory with the lowest run time."""
@@ -246,10 +242,8 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         estimates = pending.task_class.estimates
         if not isinstance(estimates, Elastic) or estimates.least_bytes >= estimates.ideal_bytes:
             return None
-        seconds, _ = estimates.run(estimates.least_bytes)
-        if not self.ends_in_time(pending.job.id, seconds, state):
-            return None
-        return _sized(pending.task_class.resources, estimates.least_bytes)
+        in_time = self.ends_in_time(pending.job.id, estimates.run(estimates.least_bytes)[0], state)
+        return _sized(pending.task_class.resources, estimates.least_bytes) if in_time else None
 
 
 @functools.lru_cache(maxsize=65_536)

@@ -69,24 +69,18 @@ class Outlook(Observer, Follower):
     def disk_bytes_per_s(self, node: model.NodeName) -> float:
         """Return what the elastic tasks on a node take of its disk, as estimated when one came or ended last."""
         if node not in self._disk:
-            self._disk[node] = self._disk_use(node)
+            tasks = ((self.classes.get(task.task_class), task) for task in self._running.on(node))
+            self._disk[node] = sum(
+                task_class.estimates.disk_bytes_per_s(task.resources.memory_bytes)
+                for task_class, task in tasks
+                if task_class is not None and isinstance(task_class.estimates, Elastic)
+            )
         return self._disk[node]
-
-    def _disk_use(self, node: model.NodeName) -> float:
-        tasks = [(self.classes.get(task.task_class), task) for task in self._running.on(node)]
-        return sum(
-            task_class.estimates.disk_bytes_per_s(task.resources.memory_bytes)
-            for task_class, task in tasks
-            if task_class is not None and isinstance(task_class.estimates, Elastic)
-        )
 
     def elastic_on(self, node: model.NodeName) -> int:
         """Return how many tasks on a node have less memory than their ideal."""
-        tasks = [(self.classes.get(task.task_class), task.resources) for task in self._running.on(node)]
-        return sum(
-            task_class is not None and size.memory_bytes < task_class.resources.memory_bytes
-            for task_class, size in tasks
-        )
+        known = ((self.classes.get(task.task_class), task.resources.memory_bytes) for task in self._running.on(node))
+        return sum(known_class is not None and size < known_class.resources.memory_bytes for known_class, size in known)
 
     @property
     def columns(self) -> Columns:

@@ -178,14 +178,9 @@ class Timeline:
 
 
 def _left(outlook: Outlook, submitted: model.Submitted) -> list[_Class]:
+    waiting = [(known, known.resources, outlook.left[known.id]) for known in reversed(submitted.classes)]
     return [
-        _Class(
-            task_class.id,
-            left,
-            task_class.resources.memory_bytes,
-            task_class.resources.cpu_milli,
-            duration_s(task_class, task_class.resources),
-        )
-        for task_class in reversed(submitted.classes)
-        if (left := outlook.left[task_class.id]) > 0
+        _Class(known.id, left, size.memory_bytes, size.cpu_milli, duration_s(known, size))
+        for known, size, left in waiting
+        if left > 0
     ]
