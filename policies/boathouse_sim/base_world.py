@@ -261,7 +261,6 @@ class Shell:
 
 
 def _first(texts: Sequence[str]) -> str:
-    """Format the first few, and say that there are more."""
     return ", ".join([*texts[:_MOST_NAMED], *(["..."] if len(texts) > _MOST_NAMED else [])])
 
 

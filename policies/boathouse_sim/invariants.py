@@ -39,7 +39,7 @@ class Invariants:
         self._ended = 0
 
     def __call__(self, world: AnyWorld) -> None:
-        """Look."""
+        """Look at a world after an event."""
         _require(world.clock.now_ms >= self._last_ms, "time runs backwards")
         self._last_ms = world.clock.now_ms
         _require(world.ended_jobs >= self._ended, "a job that ended runs again")

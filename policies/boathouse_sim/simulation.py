@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Node:
-    """A node's side."""
-
     name: model.NodeName
     beat: Beat
     too_small_for: Sequence[float] | None = None
@@ -53,8 +51,6 @@ class _Node:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Master:
-    """A job's master."""
-
     run: JobRun
     beat: Beat = dataclasses.field(init=False)
     container: Running | None = None

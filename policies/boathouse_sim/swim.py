@@ -121,8 +121,7 @@ class SwimModel:
         values.pop("about", None)
         wanted = {field.name for field in dataclasses.fields(cls)}
         if values.keys() != wanted:
-            wrong = ", ".join(sorted(values.keys() ^ wanted))
-            raise WorkloadError(f"{path.name}: missing or not known: {wrong}")
+            raise WorkloadError(f"{path.name}: missing or not known: {', '.join(sorted(values.keys() ^ wanted))}")
         for name, value in values.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
                 raise WorkloadError(f"{path.name}: {name} must be a number above 0, not {value!r}")

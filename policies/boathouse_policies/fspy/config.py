@@ -42,7 +42,6 @@ class Config:
     jobs_dumped: int = 500  # jobs whose virtual state a dump holds, so that it stays small
 
     def __post_init__(self) -> None:
-        """Raise ValueError, with the constant and its range, for a value that has no meaning."""
         if self.assumed_task_s is not None and not self.assumed_task_s > 0:
             raise ValueError(f"fspy: assumed_task_s must be above 0, or None for none, not {self.assumed_task_s}")
         check_ranges(

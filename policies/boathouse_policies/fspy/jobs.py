@@ -221,14 +221,10 @@ class JobRecord:
     def shape(self, predictor: Predictor, *, use_estimates: bool) -> Shape:
         """Return what the job is made of, with run times where they are known: stated ones, too, if they count."""
         masters = [container(record.task_class.resources) for record in self.of(Stage.DRIVER)]
-        times = self._task_times(predictor, use_estimates)
+        times, work = self._task_times(predictor, use_estimates), [(one.task_class, one.total) for one in self._work()]
         phases = tuple(
-            Phase(
-                container=container(record.task_class.resources),
-                tasks=record.total,
-                task_s=times.get(record.task_class.id),
-            )
-            for record in self._work()
+            Phase(container=container(known.resources), tasks=tasks, task_s=times.get(known.id))
+            for known, tasks in work
         )
         return Shape(phases=phases, master=masters[0] if masters else NOTHING, uber=self.is_uber)
 

@@ -41,19 +41,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import (
-    Assignment,
-    CycleState,
-    Figure,
-    Figures,
-    Hooks,
-    JobOrder,
-    Observer,
-    PendingClass,
-    Reserve,
-    SchedulingQueue,
-    Where,
-)
+from boathouse_policies.framework import Figures, Hooks, JobOrder, Observer, Reserve
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Prediction, Predictor
@@ -62,6 +50,7 @@ from boathouse_policies.fspy.virtual import Worlds
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.virtual import VirtualJob
 

@@ -253,7 +253,6 @@ class Predictor:
             self._contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
 
     def _rated(self, features: Features, kind: str) -> TotalTimes | None:
-        """Predict by the program's mean times per byte of input."""
         found = self._rates.scaled(kind, features.map_input_bytes)
         return None if found is None else TotalTimes(map_s=found[1], reduce_s=found[2])
 

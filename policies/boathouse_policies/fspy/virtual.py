@@ -110,20 +110,16 @@ class World:
 
     def __init__(self, config: Config, all_jobs: dict[model.JobId, VirtualJob] | None = None) -> None:
         self._config = config
-        # What there is: as much as the real cluster has, or the part of it that sharing gives this world
-        self.cluster: Amount = jobs.NOTHING
+        self.cluster: Amount = jobs.NOTHING  # all of the real cluster, or the part that sharing gives this world
         self.now_s = 0.0  # when sizes and shares were last updated
-        # The jobs that are not gone, those that finished virtually too
-        self.jobs = {} if all_jobs is None else all_jobs
+        self.jobs = {} if all_jobs is None else all_jobs  # that are not gone, those that finished virtually too
         self.queue: list[VirtualJob] = []  # the pending virtual jobs, in the virtual queue's order
         self.members = 0  # how many of the jobs are in this world
         self._next_end_s = math.inf
 
     def size_left(self, job: VirtualJob, now_s: float) -> float:
         """Return VS at a time since the last update, before the next virtual end, in byte-seconds; 0 once finished."""
-        if job.finished:
-            return 0.0
-        return max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
+        return 0.0 if job.finished else max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
 
     # Changes
 
@@ -237,8 +233,7 @@ class Worlds:
     """The fair worlds."""
 
     def __init__(self, config: Config) -> None:
-        # The virtual jobs of all worlds that are not gone, those that finished virtually too
-        self.jobs: dict[model.JobId, VirtualJob] = {}
+        self.jobs: dict[model.JobId, VirtualJob] = {}  # that are not gone, those that finished virtually too
         self._config = config
         self._worlds: dict[Share, World] = {}
         self._ended: collections.deque[model.JobId] = collections.deque()

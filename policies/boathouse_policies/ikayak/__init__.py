@@ -46,12 +46,10 @@ class Parts:
         suspension: Callable[[Config, Book], Suspension] = Suspension,
     ) -> None:
         self.book = Book(config, running)  # observer, after `RunningTasks`: what runs, the models, and μ
-        # Controller, Filter and Hooks: reducers, and their CPU that is lent to maps
-        self.suspension = suspension(config, self.book)
+        self.suspension = suspension(config, self.book)  # Controller, Filter and Hooks of reducers and their lent CPU
         self.executors = Executors(config, self.book, self.suspension)  # reserve and Hooks of executors and drivers
         self.most_free = MostFree(self.suspension)  # score of executors and drivers
         self.shrinking = Shrinking(config, self.book)  # sizer, Filter and Hooks of maps
-        # What explains their decisions
         self.figures: tuple[Figures, ...] = (self.suspension, self.shrinking, self.executors)
 
 

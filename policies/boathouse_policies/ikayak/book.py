@@ -252,7 +252,6 @@ def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVe
 
 
 def _ran_s(task: RunningTask, since_s: float, now_s: float) -> float:
-    """Return how long a task ran since then."""
     return max(0.0, (now_s if task.pause is None else min(now_s, task.pause.since_s)) - since_s)
 
 

@@ -51,7 +51,6 @@ class Config:
     programs_kept: int = 256  # job classes whose mean run times are remembered; forgotten likewise (ours)
 
     def __post_init__(self) -> None:
-        """Raise ValueError, with the constant and its range, for a value that has no meaning."""
         check_ranges(
             "ikayak",
             self,

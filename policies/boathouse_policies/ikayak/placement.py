@@ -34,26 +34,14 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import fitting
-from boathouse_policies.framework import (
-    Assignment,
-    CycleState,
-    Figure,
-    Figures,
-    Gathering,
-    Hooks,
-    PendingClass,
-    Reserve,
-    ReservedNode,
-    SchedulingQueue,
-    Score,
-    Where,
-)
+from boathouse_policies.framework import Figures, Gathering, Hooks, Reserve, ReservedNode, Score
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
 
@@ -311,7 +299,6 @@ class Executors(Reserve, Hooks, Figures):
     # Algorithms 1 and 2
 
     def _choose(self, pending: PendingClass, before: list[int], state: CycleState) -> list[int]:
-        """Choose the nodes to reserve, one executor after the other."""
         nodes = len(state.offered)
         if pending.task_class.gang_min and self._is_oldest(pending.job.id, state):
             may, most = np.ones(nodes, np.bool_), nodes  # or two minimums could wait for each other for ever
@@ -335,10 +322,8 @@ class Executors(Reserve, Hooks, Figures):
 
     def _is_oldest(self, job: model.JobId, state: CycleState) -> bool:
         """Return whether nodes have been reserved for no other application for longer; ties by id."""
-        jobs = {owner_job for owner in state.reserved.values() if (owner_job := self._job_of(owner)) is not None} | {
-            job
-        }
-        return job == min(jobs, key=lambda candidate: (self._since_s.get(candidate, state.view.now_s), candidate))
+        others = {other for owner in state.reserved.values() if (other := self._job_of(owner)) is not None}
+        return job == min(others | {job}, key=lambda other: (self._since_s.get(other, state.view.now_s), other))
 
     def _prospects(self, pending: PendingClass, state: CycleState, may: model.BoolVector) -> Prospects:
         view, suspension = state.view, self._suspension

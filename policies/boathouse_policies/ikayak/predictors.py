@@ -171,12 +171,9 @@ class Phases:
         """Return the means with one reducer more; beyond `_MOST` of them the older ones count less."""
         count = self.count + 1
         share = 1.0 / min(count, _MOST)
-        pairs = zip(self.lengths_s, lengths_s, strict=True)
-        return Phases(
-            count=count,
-            lengths_s=tuple(mean + share * (new - mean) for mean, new in pairs),
-            input_bytes=self.input_bytes + share * (input_bytes - self.input_bytes),
-        )
+        means_s = (mean + share * (new - mean) for mean, new in zip(self.lengths_s, lengths_s, strict=True))
+        mean_bytes = self.input_bytes + share * (input_bytes - self.input_bytes)
+        return Phases(count=count, lengths_s=tuple(means_s), input_bytes=mean_bytes)
 
     def left(self, samples: FloatVector, unit_s: float, unit_bytes: float) -> FloatVector:
         """Return how long reducers still run, shape [M], from samples, shape [M, 10], in units of time and input."""

@@ -67,7 +67,6 @@ class History:
     _skip: int = 1
 
     def __post_init__(self) -> None:
-        """Begin with the first phase."""
         self.began_s = self.since_s
 
     def report(self, now_s: float, fraction: float, cpu: float, input_bytes: float) -> None:

@@ -58,7 +58,6 @@ class Config:
     """Namespaces whose model is kept; the one that learnt nothing for longest begins anew (ours)."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError, with the constant and its range, for a value that has no meaning."""
         if self.threshold is not None and not 1 <= self.threshold < math.inf:
             raise ValueError(f"ila: threshold is a slowdown, 1 or more, or None for no threshold, not {self.threshold}")
         if self.largest_slowdown < 1:

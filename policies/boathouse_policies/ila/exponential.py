@@ -128,8 +128,7 @@ class Exponential:
 
     def dump(self) -> Mapping[str, Any]:
         """Return the state as JSON values."""
-        terms = {"cpu": self.cpu.dump(), "io": self.io.dump()}
-        return {"family": FAMILY, **terms, "constant": self.constant}
+        return {"family": FAMILY, "cpu": self.cpu.dump(), "io": self.io.dump(), "constant": self.constant}
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> Exponential:

@@ -342,10 +342,8 @@ def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
 
     Standardised variables have the shape [n, v], what was observed [n].
     """
-    spread = max(float(y.max() - y.min()), 1e-3)
-    floor = float(y.min()) - 0.1 * spread
-    ones = np.column_stack([np.ones(len(y)), z])
-    line = np.linalg.lstsq(ones, np.log(y - floor), rcond=None)[0]
+    floor = float(y.min()) - 0.1 * max(float(y.max() - y.min()), 1e-3)
+    line = np.linalg.lstsq(np.column_stack([np.ones(len(y)), z]), np.log(y - floor), rcond=None)[0]
     return np.concatenate([line, [floor]])
 
 

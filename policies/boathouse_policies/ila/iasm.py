@@ -169,8 +169,7 @@ class Slowdowns:
         self._used = monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy()
         cpu, memory = state.free[model.CPU], state.free[model.MEMORY]
         self._slots = np.maximum(np.minimum(cpu // config.slot_cpu_milli, memory // config.slot_memory_bytes), 0)
-        idle = self._of_hosts(self._slots).astype(np.int64)
-        self.thresholds = thresholds.begin(state.view.now_s, monitor, idle)
+        self.thresholds = thresholds.begin(state.view.now_s, monitor, self._of_hosts(self._slots).astype(np.int64))
         self._at_least = np.where(monitor.instrumented, 0.0, math.inf)
         self._limits: dict[float, FloatVector] = {}
         self._parts: dict[Model, tuple[int, FloatVector]] = {}

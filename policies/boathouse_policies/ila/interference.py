@@ -14,19 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import (
-    CycleState,
-    Figure,
-    Figures,
-    Filter,
-    Hooks,
-    Observer,
-    PendingClass,
-    Reserve,
-    SchedulingQueue,
-    Score,
-    Where,
-)
+from boathouse_policies.framework import Figures, Filter, Hooks, Observer, Reserve, Score
 from boathouse_policies.framework.programs import Contest
 from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
@@ -36,6 +24,7 @@ from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profi
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from boathouse_policies.framework import CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
 
@@ -57,9 +46,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self._contest = Contest(config.programs_kept, _MODELS)
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
-        # What is said of the tasks that were placed in this cycle
-        self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}
-
+        self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # what is said of the tasks placed in this cycle
         self._weights = functools.lru_cache(_DEMANDS_KEPT)(lambda of, demand: of.weights(demand))
 
     def _judged(self, pending: PendingClass) -> Judged:
@@ -143,7 +130,9 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         slowdowns, task = self.slowdowns, assignment.pick.task.id
         accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=task_class.stage in STAGES)
         if accepted is not None:
-            self.accepted[task] = (*_figures(*accepted), *self._standing(task_class.id))
+            best = self._best(task_class.id)
+            standing = () if best is None else (("slowdownModel", float(best[0])), ("slowdownError", best[1]))
+            self.accepted[task] = (*_figures(*accepted), *standing)
         self._reached[task] = float(slowdowns.thresholds.reached[self.monitor.hosts.places[node]])
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
@@ -174,11 +163,6 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         slowdowns, limits = self.slowdowns.on_all(task)[places], self.slowdowns.limits(task.margin)
         best = int(slowdowns.argmin())
         return _figures(float(slowdowns[best]), float(limits[places[best]]))
-
-    def _standing(self, task_class: model.ClassId) -> tuple[Figure, ...]:
-        """Return which model predicts the tasks of a class, and its mean relative error on the program."""
-        best = self._best(task_class)
-        return () if best is None else (("slowdownModel", float(best[0])), ("slowdownError", best[1]))
 
     def of_policy(self) -> Mapping[str, Sequence[float]]:
         """Return the models' error, and the slowdown that is allowed on each node that does not allow any."""

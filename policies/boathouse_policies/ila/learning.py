@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ila import additive, fitting, profiling
 from boathouse_policies.ila.exponential import FAMILY, Exponential
 
@@ -140,9 +141,8 @@ class Learners:
     """A learner for each namespace whose maps have ended: what those of one report never reaches another's."""
 
     def __init__(self, config: Config) -> None:
-        self._config = config
         self.first = Learner(config)  # what each begins as. It observes nothing.
-        self._of: dict[NamespaceName, Learner] = {}  # who learnt last is last
+        self._of: Programs[Learner] = Programs(config.learners_kept)  # by namespace; who learnt last is last
 
     def __iter__(self) -> Iterator[Learner]:
         return iter(self._of.values())
@@ -153,14 +153,9 @@ class Learners:
 
     def observe(self, namespace: NamespaceName, system: list[float], task: profiling.Demand, slowdown: float) -> None:
         """Observe the end of a namespace's task (`Learner.observe`). The namespace becomes the last to be forgotten."""
-        learner = self._of.pop(namespace, None) or self.first.fork()
-        self._keep(namespace, learner)
+        learner = self._of.get(namespace) or self.first.fork()
+        self._of.put(namespace, learner)
         learner.observe(system, task, slowdown)
-
-    def _keep(self, namespace: NamespaceName, learner: Learner) -> None:
-        self._of[namespace] = learner
-        if len(self._of) > self._config.learners_kept:
-            del self._of[next(iter(self._of))]
 
     def dump(self) -> Mapping[str, Any]:
         """Return the learners that differ from the first one, by namespace."""
@@ -171,7 +166,7 @@ class Learners:
         for namespace, dumped in state.items():
             learner = self.first.fork()
             learner.load(dumped)
-            self._keep(namespace, learner)
+            self._of.put(namespace, learner)
 
 
 @functools.cache

@@ -201,7 +201,6 @@ class Monitor:
         return self._meters[place].total(now_s), self._host_meters[self.hosts.places[place]].total(now_s)
 
     def _count(self, task: Running, place: int, step: int, now_s: float) -> None:
-        """Count one task more, or less, on its node."""
         self._change(place, task.demand, step, now_s)
         self.requested[place] += step * task.resources.cpu_milli
         self.running[self.hosts.places[place]] += step
@@ -209,7 +208,6 @@ class Monitor:
             self._guess(place, step, now_s)
 
     def _guess(self, place: int, step: int, now_s: float) -> None:
-        """Guess the effect of one map more, or less."""
         host = self.hosts.places[place]
         self._guesses[host] += step
         self._guessed_until_s[host] = now_s
@@ -236,7 +234,6 @@ class Monitor:
                 task.is_shown = False
 
     def _recount(self, task: Running, demand: Demand, now_s: float) -> None:
-        """Count a task by another demand."""
         if task.place is not None:
             self._change(task.place, task.demand, -1, now_s)
             self._change(task.place, demand, +1, now_s)
@@ -259,7 +256,9 @@ class Monitor:
 
     def measured(self, node: model.NodeName, usage: Mapping[str, float], now_s: float) -> None:
         """Record a node's measurements: use beyond what its tasks should use is counted too."""
-        cores, busy = usage.get("cpu_cores"), self._busy(usage)
+        cores, busy, disk = usage.get("cpu_cores"), usage.get("io_pressure"), usage.get("disk_bytes_per_s")
+        if disk is not None:
+            busy = disk / self._disk_bytes_per_s
         if cores is not None:
             self._reporting.add(node)  # a node may report before the first cycle that knows it
         elif not usage:
@@ -281,11 +280,6 @@ class Monitor:
         if busy is not None:
             read = write = max(0.0, busy - (meter.read - read) - (meter.write - write)) / 2  # not told apart
         self._exceed(place, Demand(cpu, read, write), now_s)
-
-    def _busy(self, usage: Mapping[str, float]) -> float | None:
-        """Return the share of a host's disks that a node uses; None where nothing reports it."""
-        disk = usage.get("disk_bytes_per_s")
-        return usage.get("io_pressure") if disk is None else disk / self._disk_bytes_per_s
 
     def _show_idle(self, node: model.NodeName, now_s: float) -> None:
         """Reset the idle use to what the node's instruments measured."""
@@ -313,13 +307,11 @@ class Monitor:
 
 
 def _mean(before: Total, after: Total, seconds: float) -> Demand:
-    """Return the mean use between two times."""
     cpu, read, write = before
     return Demand((after[0] - cpu) / seconds, (after[1] - read) / seconds, (after[2] - write) / seconds)
 
 
 def _less(whole: Demand, part: Demand) -> Demand:
-    """Subtract a demand."""
     return Demand(max(whole.cpu - part.cpu, 0.0), max(whole.read - part.read, 0.0), max(whole.write - part.write, 0.0))
 
 

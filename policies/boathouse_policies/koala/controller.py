@@ -135,8 +135,6 @@ class Terms:
 
 @dataclasses.dataclass(slots=True)
 class _Member:
-    """A cluster."""
-
     cluster: Cluster  # what its master reported, and what was decided since
     grower: Grower
     offer_s: float  # when it is offered nodes next
@@ -226,7 +224,6 @@ class Koala(Controller, Observer):
         return [*self._offer(due, members, left, view.now_s), *self._reclaim(members, short, view.now_s)]
 
     def _workers(self, member: _Member) -> Sequence[model.TaskClass]:
-        """Return the classes of the nodes that a cluster grows by."""
         name = member.cluster.name
         own, classes = self.terms.get(name), self._jobs[name].classes
         return [task_class for task_class in classes if own and task_class.id == own.worker] or classes
@@ -273,7 +270,6 @@ class Koala(Controller, Observer):
     def _offer(
         self, due: Sequence[_Member], members: Sequence[_Member], idle: Sequence[Pool], now_s: float
     ) -> Iterator[model.Decision]:
-        """Offer their parts of the idle nodes to the clusters that are due."""
         if not due:
             return
         growing = [member.cluster for member in members if member.can_grow]
@@ -289,7 +285,6 @@ class Koala(Controller, Observer):
             yield from _carried_out(member, answer)
 
     def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
-        """Ask clusters for the nodes that submissions are short of."""
         for name, nodes in reclaims(short, [member.cluster for member in members]).items():
             member = self._members[name]
             if now_s >= member.reclaim_s:
@@ -317,7 +312,6 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
 
 
 def _nodes_help(queued: QueuedClass) -> bool:
-    """Return whether tasks of a class could be placed if there were nodes."""
     return queued.verdict is None or queued.verdict.code not in _NODES_DO_NOT_HELP
 
 

@@ -22,7 +22,6 @@ class Config:
     them. The cost of a timeline grows with the jobs, so their number must not set its rate as well."""
 
     def __post_init__(self) -> None:
-        """Raise ValueError for a rate, share or time that is out of its range."""
         if self.disk_bytes_per_s is not None and not self.disk_bytes_per_s > 0:
             raise ValueError(f"disk_bytes_per_s must be above 0, or None for no budget, not {self.disk_bytes_per_s}")
         if not 0 < self.disk_share <= 1:

@@ -23,22 +23,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import places_of
-from boathouse_policies.framework import (
-    ALL,
-    ClusterView,
-    Controller,
-    CycleState,
-    Figure,
-    Figures,
-    Filter,
-    Hooks,
-    PendingClass,
-    SchedulingQueue,
-    Score,
-    Sized,
-    Sizer,
-    Where,
-)
+from boathouse_policies.framework import ALL, Controller, Figures, Filter, Hooks, Score, Sized, Sizer
 from boathouse_policies.yarn_me.disks import Disks
 from boathouse_policies.yarn_me.penalty import Elastic, Levels
 from boathouse_policies.yarn_me.timeline import Timeline
@@ -46,6 +31,7 @@ from boathouse_policies.yarn_me.timeline import Timeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from boathouse_policies.framework import ClusterView, CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.yarn_me.config import Config
     from boathouse_policies.yarn_me.outlook import Outlook

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse_policies import model
 from boathouse_policies.framework import Observer
+from boathouse_policies.framework.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -62,7 +63,7 @@ class Disks(Observer):
 
     def __init__(self, config: Config, outlook: Outlook) -> None:
         self._config, self._outlook = config, outlook
-        self._rates: dict[model.NamespaceName, _Rates] = {}  # who reported last is last
+        self._rates: Programs[_Rates] = Programs(NAMESPACES_KEPT)  # by namespace; who reported last is last
         self._first = _Rates(config.disk_bytes_per_s)
         self._others: dict[model.NodeName, float] = {}  # bytes a second that elastic tasks do not account for
 
@@ -98,17 +99,11 @@ class Disks(Observer):
 
     def _spilled(self, event: model.Finished, rate: float) -> None:
         submitted = self._outlook.jobs.get(event.job)
-        if submitted is None:
-            return
-        namespace = submitted.job.namespace
-        rates = self._rates.pop(namespace, None) or _Rates(self._first.usual())
-        rates.learn(event.node, rate)
-        self._keep(namespace, rates)
-
-    def _keep(self, namespace: model.NamespaceName, rates: _Rates) -> None:
-        self._rates[namespace] = rates
-        if len(self._rates) > NAMESPACES_KEPT:
-            del self._rates[next(iter(self._rates))]
+        if submitted is not None:
+            namespace = submitted.job.namespace
+            rates = self._rates.get(namespace) or _Rates(self._first.usual())
+            rates.learn(event.node, rate)
+            self._rates.put(namespace, rates)
 
     def dump(self) -> Mapping[str, Any]:
         """Return the usual rate of each namespace: nodes are measured again after a restart."""
@@ -118,4 +113,4 @@ class Disks(Observer):
         """Continue from a dump. The rate that earlier versions had of all namespaces is not taken over."""
         for namespace, dumped in state.get("namespaces", {}).items():
             if 0 < (rate := float(dumped)) < math.inf:
-                self._keep(namespace, _Rates(rate))
+                self._rates.put(namespace, _Rates(rate))

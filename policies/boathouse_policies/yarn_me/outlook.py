@@ -171,7 +171,6 @@ class Columns:
         ]
         self._ids = [class_id for class_id, _ in elastic]
         levels = [estimates.levels for _, estimates in elastic]
-        # The run time of each elastic class with its ideal memory
         self.regular_s = dict(zip(self._ids, [level.regular_s for level in levels], strict=True))
         self._ideal = np.array([estimates.ideal_bytes for _, estimates in elastic], np.int64)
         self._step = np.array([estimates.step_bytes for _, estimates in elastic], np.int64)

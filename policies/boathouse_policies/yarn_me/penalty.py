@@ -85,7 +85,6 @@ class Reducer:
         return self.buffered_bytes / self.buffer_share + self.fixed_bytes
 
     def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """Return the bytes that share a buffer, at least 1."""
         return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:

@@ -36,8 +36,6 @@ class _Class:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Job:
-    """A job in the future that is played."""
-
     id: model.JobId
     order: tuple[float, float]  # its key in the profile's order, and how equals are ordered that hold as much memory
     held: int

@@ -46,7 +46,6 @@ class MapReduce(Application):
     replicas: int = 3  # of each block of the input; 0 for input that is nowhere near
 
     def __post_init__(self) -> None:
-        """Raise ValueError for no maps, reducers without their container or their copy, or a share outside of 0..1."""
         if self.maps < 1:
             raise ValueError(f"job {self.id}: a MapReduce job has at least one map, not {self.maps}")
         if self.reduces and (self.reduce is None or not self.reduce.segments):

@@ -71,7 +71,13 @@ class Minimum:
             self._release(task)
         free = [task for task in self._expected.values() if task.id not in self._places]
         self.short = [by_id[task] for task in found.short] + free[: found.missing]
-        return [self._create(by_id[seat.executor], seat.node) for seat in found.seats]
+        executor, job = self._gang.executor, self._run.job
+        return [
+            model.Create(
+                task=by_id[seat.executor], task_class=executor, job=job, node=seat.node, resources=executor.resources
+            )
+            for seat in found.seats
+        ]
 
     def node_lost(self, node: model.NodeName) -> bool:
         """Forget the places on a node that is away; return whether there were any."""
@@ -96,10 +102,6 @@ class Minimum:
             gang_minimum.Executor(id=task, resources=size, constraints=wanted, is_placed=task in running)
             for task in {**dict.fromkeys(running), **dict.fromkeys(task.id for task in self.requested)}
         ]
-
-    def _create(self, task: model.Task, node: model.NodeName) -> model.Create:
-        executor = self._gang.executor
-        return model.Create(task=task, task_class=executor, job=self._run.job, node=node, resources=executor.resources)
 
     def _release(self, task: model.TaskId) -> None:
         place = self._places.pop(task)

@@ -116,7 +116,6 @@ class Activity:
     slot: int = dataclasses.field(default=-1, init=False)
 
     def __post_init__(self) -> None:
-        """Begin with all of the work."""
         self.work_ms = self.left_ms = float(self.work_ms)
 
     def advance(self, now_ms: int) -> None:

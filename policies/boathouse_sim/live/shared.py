@@ -124,8 +124,7 @@ class SharedRates(Rates):
         now_ms = self._clock.now_ms
         if activity.gate is not None:
             return activity.left_at(now_ms)
-        domain = self._domains[self._host_at[activity.host]]
-        since_ms = max(domain.since_ms, activity.since_ms)
+        since_ms = max(self._domains[self._host_at[activity.host]].since_ms, activity.since_ms)
         return float(self._left[activity.slot] - self._speed[activity.slot] * (now_ms - since_ms))
 
     def _write(self, activity: Activity) -> None:
@@ -177,7 +176,6 @@ class SharedRates(Rates):
                     activity.speed = float(self._speed[activity.slot])
 
     def _advance(self, domain: _Domain) -> npt.NDArray[np.intp]:
-        """Advance at the old rates until now."""
         slots, now_ms = _slots(domain), self._clock.now_ms
         elapsed_ms, domain.since_ms = now_ms - domain.since_ms, now_ms
         if elapsed_ms and len(slots):
@@ -225,7 +223,6 @@ class SharedRates(Rates):
         self._pools_slow = np.maximum(used / self._pools, 1.0)
 
     def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
-        """Compute the rates from now on."""
         where = self._where[slots]
         slow = self._slow[where[:, 0]]
         slow[:, POOL] = self._pools_slow[where[:, 1]]

@@ -304,7 +304,6 @@ class Sizes:
 
 
 def _reason(pod: Pod | None) -> str:
-    """Return why a decision about a task is not carried out."""
     if pod is None:
         return "TaskEnded"
     return "Resizing" if pod.growing is not None else "Suspended" if pod.suspended else "NotRunning"

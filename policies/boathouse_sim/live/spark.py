@@ -74,7 +74,6 @@ class Spark(Application):
     locality_wait_s: float = 0.0  # spark.locality.wait; 0 for no delay scheduling inside the application
 
     def __post_init__(self) -> None:
-        """Raise ValueError for nothing to do, or no executors to do it."""
         if not self.stages or min(stage.tasks for stage in self.stages) < 1:
             raise ValueError(f"application {self.id}: each stage has at least one task, and there is at least one")
         if self.most < 1 or self.slots < 1:
@@ -108,8 +107,6 @@ class Spark(Application):
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Executor:
-    """An executor that runs."""
-
     pod: Pod
     busy: dict[int, Activity] = dataclasses.field(default_factory=dict)  # its tasks, by index
     idle_since: int = 0  # counts its changes: an idle timeout of an earlier one is stale
@@ -346,8 +343,7 @@ class SparkCourse(Course):
             world.tally.at(distance)
 
         def ended() -> None:
-            activity = executor.busy.pop(index)
-            world.record_inner(pod, activity, index, began_ms)
+            world.record_inner(pod, executor.busy.pop(index), index, began_ms)
             self._task_over(executor)
 
         luck = sizes.variation(world.seed, name, 0, world.conditions.jitter, world.errors.duration)

@@ -289,12 +289,13 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
 
     def finish(self, pod: Pod) -> None:
         """End a task successfully, and end its other attempt."""
-        if pod.rival is not None:
-            self._supersede(pod.rival)
+        if (rival := pod.rival) is not None:  # its work is lost, and counts for nothing
+            self.tally.busy_core_ms -= rival.computed_core_ms
+            self._give_up(rival, "another attempt ended first")
+            rival.run.course.superseded(rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         ran_ms = self._leave(pod, lost=False)
-        learned = self.conditions.run_times is RunTimes.LEARNED
-        worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
+        worked_ms = max(1, ran_ms - pod.waited_ms) if self.conditions.run_times is RunTimes.LEARNED else ran_ms
         if self.profile.observers:
             # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
             at_disk_rate_mb = sizes.spill_ms(pod) / 1000 * topology.DISK_MB_PER_S
@@ -317,12 +318,6 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         self.attempts[pod.id] = self.attempts.get(pod.id, 0) + (pod.started_ms >= 0)
         self._give_up(pod, reason)
         pod.run.course.lost(pod)
-
-    def _supersede(self, pod: Pod) -> None:
-        """End an attempt whose other attempt has ended: its work is lost, and counts for nothing."""
-        self.tally.busy_core_ms -= pod.computed_core_ms
-        self._give_up(pod, "another attempt ended first")
-        pod.run.course.superseded(pod)
 
     def _give_up(self, pod: Pod, reason: str) -> None:
         for activity in pod.activities:
