@@ -39,12 +39,7 @@ def job(spec: JobSpec) -> JobSpec:
 
 
 def probe(
-    measured: Features,
-    times: TotalTimes,
-    *,
-    container: Phase,
-    split_bytes: int,
-    rng: np.random.Generator,
+    measured: Features, times: TotalTimes, *, container: Phase, split_bytes: int, rng: np.random.Generator
 ) -> Phase:
     """Return the task of a probing job, whose splits `rng` chooses: all but the last are of `split_bytes`.
 

@@ -331,12 +331,7 @@ def with_drivers_outside(workload: Workload) -> Workload:
 
 
 def shell(
-    workload: Workload,
-    name: str,
-    *,
-    heartbeat_s: float | None = None,
-    errors: Errors | None = None,
-    seed: int = 0,
+    workload: Workload, name: str, *, heartbeat_s: float | None = None, errors: Errors | None = None, seed: int = 0
 ) -> Shell:
     """Return a simulation with the profile of this name, ready to run.
 

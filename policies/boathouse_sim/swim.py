@@ -74,11 +74,7 @@ def _parse(line: str, where: str) -> SwimJob:
         raise TraceError(f"{where}: times and sizes are not negative")
     read, shuffled, written = sizes
     return SwimJob(
-        name=fields[0],
-        submit_s=submit_s,
-        map_input_bytes=read,
-        shuffle_bytes=shuffled,
-        reduce_output_bytes=written,
+        name=fields[0], submit_s=submit_s, map_input_bytes=read, shuffle_bytes=shuffled, reduce_output_bytes=written
     )
 
 

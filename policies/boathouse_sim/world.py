@@ -242,8 +242,5 @@ def estimates(phase: Phase, cluster: Cluster) -> penalty.Elastic:
         rate = shuffled / slower_s if slower_s > 0 else np.inf
         run_time = penalty.Reducer(ideal_s=ideal_s, input_bytes=shuffled, disk_bytes_per_s=rate)
     return penalty.Elastic(
-        run_time,
-        ideal_bytes=ideal,
-        step_bytes=cluster.mem_granularity_mb * MB,
-        least_share=cluster.min_mem_fraction,
+        run_time, ideal_bytes=ideal, step_bytes=cluster.mem_granularity_mb * MB, least_share=cluster.min_mem_fraction
     )

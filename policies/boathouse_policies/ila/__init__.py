@@ -51,11 +51,7 @@ _PAPER = Config()
 
 
 def build(
-    score: Score = LEAST_LOADED,
-    config: Config = _PAPER,
-    *,
-    name: str = "ila",
-    order: JobOrder | None = None,
+    score: Score = LEAST_LOADED, config: Config = _PAPER, *, name: str = "ila", order: JobOrder | None = None
 ) -> Profile:
     """Return the profile `ila`, with a state of its own; jobs are in the order of fair sharing if none is given.
 

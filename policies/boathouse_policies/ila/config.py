@@ -43,7 +43,7 @@ class Config:
     locality: bool = True  # whether Algorithm 2 decides on locality; if not, whichever node gets its closest task (5.1)
     node_delay_s: float = 0.5  # T_0, the wait before a server-local task will do (4.2: 0.5 s)
     delay_s: float = 5.0  # T_1 and T_2, before a rack-local and an off-rack one will do (4.4: 5 s)
-    block_bytes: int = 128 << 20  # f_b, the HDFS block size (5.1: 128 MB)
+    block_bytes: int = 128 << 20  # F_b, the HDFS block size (5.1: 128 MB)
     least_input_share: float = 0.01  # of a block; tasks with less never wait (eq. 4: 1 %).
     measure_every_s: float = 5.0  # how often the shell should tell what nodes use (ours)
     recheck_s: float = 5.0

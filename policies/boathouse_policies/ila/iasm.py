@@ -86,7 +86,7 @@ class HostThresholds:
 
     first: float  # H
     is_due: BoolVector  # hosts on which more than one slot has been idle for long enough, shape [H]
-    reached: FloatVector  # h_d of each host, shape [H]
+    reached: FloatVector  # H_d of each host, shape [H]
     running: IntVector  # Z_R, shape [H]
     idle: IntVector  # Z_I, shape [H]
     long_idle_s: float = math.inf  # when the next host will have had idle slots for long enough

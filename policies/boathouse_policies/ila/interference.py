@@ -42,7 +42,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.profiles = Profiles(config)
         self.learners = Learners(config)
         self.monitor = Monitor(config.disk_mb_per_s)
-        self.thresholds = Thresholds(config)  # h_d of each host
+        self.thresholds = Thresholds(config)  # H_d of each host
         self._contest = Contest(config.programs_kept, _MODELS)
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed

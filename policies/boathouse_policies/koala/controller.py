@@ -23,7 +23,6 @@ from __future__ import annotations
 import collections
 import dataclasses
 import heapq
-import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -262,8 +261,8 @@ class Koala(Controller, Observer):
         for i in np.flatnonzero(fits.any(axis=1)).tolist():
             who = fits[i].tobytes()
             if who not in users:
-                fitting = itertools.compress(members, fits[i])
-                users[who] = frozenset(member.cluster.name for member in fitting if member.can_grow)
+                pairs = zip(members, fits[i], strict=True)
+                users[who] = frozenset(member.cluster.name for member, fit in pairs if fit and member.can_grow)
             idle[view.nodes[i].labels.get(ZONE_LABEL, ""), users[who]] += int(least[i])
         return [Pool(site=site, nodes=nodes, users=who) for (site, who), nodes in idle.items()]
 
