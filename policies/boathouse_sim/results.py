@@ -28,7 +28,6 @@ class Tally:
     busy_core_ms: float = 0.0
     distances: list[int] = dataclasses.field(default_factory=lambda: [0, 0, 0, 0])
     suspensions: int = 0
-    resizes: int = 0
     lost: int = 0
     speculative: int = 0
     probes: int = 0

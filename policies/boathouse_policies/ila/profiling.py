@@ -61,11 +61,6 @@ class Demand(NamedTuple):
         """Return no more than a host has, with so many CPUs: what a task reports may be more than any can use."""
         return Demand(min(self.cpu, cpus), min(self.read, 1.0), min(self.write, 1.0))
 
-    @property
-    def io_bound(self) -> bool:
-        """Whether it is rather I/O- than CPU-bound."""
-        return self.read + self.write > self.cpu
-
 
 IDLE = Demand(0.0, 0.0, 0.0)
 

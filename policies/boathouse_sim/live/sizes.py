@@ -222,7 +222,6 @@ class Sizes:
         if refusal := self._world.kept_refusal(pod.node, more):
             self._world.notify_refused(decision, refusal)
             return
-        self._world.tally.resizes += 1
         if pod.resources.covers(decision.resources):
             self._have(pod, decision.resources)
             self._resized(pod, decision.resources)
