@@ -40,7 +40,7 @@ class Config:
     map_s: float = 30.0  # a map's length as long as none has ended (ours)
     reduce_s: float = 300.0  # a reducer's length as long as none of its class has ended and it made no report (ours)
     forgetting: float = 0.98  # λ_f of the least squares, for each reducer that ended (ours; see `remaining`)
-    discount: float = 0.5  # τ of eq. 6 (ours).
+    discount: float = 0.5  # τ of eq. 6 (ours)
     trust: float = 1.0  # how far one sample moves the prior rules: the variance of their parameters (ours)
     best_predictor: bool = False
     """Reducers are predicted by whichever of three has predicted those of their program best so far; off: by the

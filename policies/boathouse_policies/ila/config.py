@@ -32,7 +32,7 @@ class Config:
     uncertain: float = 0.5
     """Estimates whose deviation is a larger part of the run time are not taken for the latter (ours)."""
     largest_error: float = 0.3  # the most by which the model's own error widens the threshold (ours)
-    ewma: float = 0.8  # alpha of eq. 7 (4.3: 0.8).
+    ewma: float = 0.8  # alpha of eq. 7 (4.3: 0.8)
     first_disk_share: float = 0.25
     """Until a task of a class has ended, its reads and its writes are each taken to use so much of a host's disks,
     and its CPU all that it asks for (4.3: "a high value"; a quarter each is ours)."""
@@ -44,7 +44,7 @@ class Config:
     node_delay_s: float = 0.5  # T_0, the wait before a server-local task will do (4.2: 0.5 s)
     delay_s: float = 5.0  # T_1 and T_2, before a rack-local and an off-rack one will do (4.4: 5 s)
     block_bytes: int = 128 << 20  # F_b, the HDFS block size (5.1: 128 MB)
-    least_input_share: float = 0.01  # of a block; tasks with less never wait (eq. 4: 1 %).
+    least_input_share: float = 0.01  # of a block; tasks with less never wait (eq. 4: 1 %)
     measure_every_s: float = 5.0  # how often the shell should tell what nodes use (ours)
     recheck_s: float = 5.0
     """A class that interference keeps out everywhere is retried after so long, events aside (ours)."""
@@ -60,7 +60,7 @@ class Config:
     def __post_init__(self) -> None:
         if self.threshold is not None and not 1 <= self.threshold < math.inf:
             raise ValueError(f"ila: threshold is a slowdown, 1 or more, or None for no threshold, not {self.threshold}")
-        if self.largest_slowdown < 1:
+        if not self.largest_slowdown >= 1:
             raise ValueError(f"ila: largest_slowdown must be 1 or more, not {self.largest_slowdown}")
         amounts = ("disk_mb_per_s", "slot_cpu_milli", "slot_memory_bytes", "block_bytes", "window", "refit_every")
         errors = ("acceptable_error", "worst_error", "uncertain", "largest_error")

@@ -54,7 +54,7 @@ class Weights(NamedTuple):
 class Term:
     """scale * exp(gamma . (x - mean)), the exponent clipped to `most`: eq. 1 or 2 without its constant."""
 
-    scale: float  # alpha_cpu or beta_io (and alpha or beta of eq. 3, which are not told apart from them).
+    scale: float  # alpha_cpu or beta_io (and alpha or beta of eq. 3, which are not told apart from them)
     gamma: FloatVector  # of each metric, 0 for those that were not selected, shape [11]
     mean: FloatVector  # of each metric, shape [11]
     most: float  # the largest exponent

@@ -141,7 +141,7 @@ class Learners:
     """A learner for each namespace whose maps have ended: what those of one report never reaches another's."""
 
     def __init__(self, config: Config) -> None:
-        self.first = Learner(config)  # what each begins as. It observes nothing.
+        self.first = Learner(config)  # what each begins as; it observes nothing
         self._of: Programs[Learner] = Programs(config.learners_kept)  # by namespace; who learnt last is last
 
     def __iter__(self) -> Iterator[Learner]:

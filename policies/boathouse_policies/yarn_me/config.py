@@ -13,7 +13,7 @@ class Config:
     passing: bool = True  # let others use a reserved node where they end before the reserved task could start (3.3)
     disk_bytes_per_s: float | None = None
     """Rate of a node's disk for spills until one was measured; None for no disk budget until then, as in DSS."""
-    disk_share: float = 0.5  # part of it that elastic tasks may take together. The paper names no value: 0.5 is ours.
+    disk_share: float = 0.5  # part of it that elastic tasks may take together (the paper names no value; ours)
     refresh_s: float = 10.0
     """How old a timeline may be while nothing but tasks' starts and ends happened. The paper's is renewed at every
     heartbeat, of 1 s: that costs more and changes mean job times by about 1 %."""
