@@ -45,11 +45,11 @@ class Parts:
         config: Config = _PAPER,
         suspension: Callable[[Config, Book], Suspension] = Suspension,
     ) -> None:
-        self.book = Book(config, running)  # observer, after `RunningTasks`: what runs, the models, and μ
+        self.book = Book(config, running)  # Observer, after `RunningTasks`: what runs, the models, and μ
         self.suspension = suspension(config, self.book)  # Controller, Filter and Hooks of reducers and their lent CPU
-        self.executors = Executors(config, self.book, self.suspension)  # reserve and Hooks of executors and drivers
-        self.most_free = MostFree(self.suspension)  # score of executors and drivers
-        self.shrinking = Shrinking(config, self.book)  # sizer, Filter and Hooks of maps
+        self.executors = Executors(config, self.book, self.suspension)  # Reserve and Hooks of executors and drivers
+        self.most_free = MostFree(self.suspension)  # Score of executors and drivers
+        self.shrinking = Shrinking(config, self.book)  # Sizer, Filter and Hooks of maps
         self.figures: tuple[Figures, ...] = (self.suspension, self.shrinking, self.executors)
 
 
