@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import abc
+import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeAlias, TypeVar
+import math
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from boathouse_policies import framework, model
 from boathouse_sim import results
 from boathouse_sim.clock import Clock, Priority
-from boathouse_sim.workload import Spec
+from boathouse_sim.work import Submission
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from boathouse_sim.topology import Machine
     from boathouse_sim.workload import Cluster, Workload
 
 QUEUE = model.QueueName("default")
@@ -26,34 +28,24 @@ class StuckError(RuntimeError):
     """The simulation cannot end: tasks are pending and no event will change that. Names them and their reasons."""
 
 
-class Run(Protocol):
-    """A job on its way."""
+@dataclasses.dataclass(slots=True, eq=False, kw_only=True)
+class Run:
+    """A job on its way: what it is, and as policies know it."""
 
-    @property
-    def spec(self) -> Spec:
-        """What it is."""
-        ...
-
+    spec: Submission
     job: model.Job
     submitted_ms: int
-    ended_ms: int
+    ended_ms: int = -1
 
 
-S = TypeVar("S", bound=Spec)
+S = TypeVar("S", bound=Submission)
 R = TypeVar("R", bound=Run)
 
 
-class BaseWorld(Generic[S, R]):
-    """The part of a simulation that does not depend on how tasks run, from the first submission to the last end.
+class BaseWorld(abc.ABC, Generic[S, R]):
+    """The part of a simulation that does not depend on how tasks run, from the first submission to the last end."""
 
-    Attributes:
-        freed: Nodes where room came free since the last cycles.
-        renewed: Whether a class is new since then, so that every node is worth a look.
-    """
-
-    def __init__(
-        self, workload: Workload, profile: framework.Profile, specs: Sequence[S], arrive: Callable[[S], None]
-    ) -> None:
+    def __init__(self, workload: Workload, profile: framework.Profile, specs: Sequence[S]) -> None:
         workload.check()
         self.workload = workload
         self.profile = profile
@@ -64,16 +56,14 @@ class BaseWorld(Generic[S, R]):
         self.tally = results.Tally()
         self.cycles = 0
         self.ended_jobs = 0
-        self.freed: set[model.NodeName] = set()
-        self.renewed = False
+        self.freed: set[model.NodeName] = set()  # where room came free since the last cycles
+        self.renewed = False  # whether a class is new since then, so that every node is worth a look
         self.reserved_milli = 0  # for expected tasks, which are not there yet
         self._kept_idle: tuple[int, int] = 0, 0  # millicores that are kept for gangs, and since when
         self.runs: dict[model.JobId, R] = {}
         self.nodes = nodes_of(workload.cluster)
         for node in self.nodes:
             self.ledger.set_node(node)
-        self._expected = len(specs)
-        self._arrive = arrive
         self._followers: dict[str, list[S]] = {}
         self._digits = max(len(spec.id) for spec in specs)
         self._turns = {spec.id: turn for turn, spec in enumerate(specs)}
@@ -83,9 +73,21 @@ class BaseWorld(Generic[S, R]):
             else:
                 self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
 
-    def job_id(self, spec: S) -> model.JobId:
-        """Return its name for policies: of equal length, so ties are broken in the order of the workload."""
-        return model.JobId(spec.id.zfill(self._digits))
+    @abc.abstractmethod
+    def _arrive(self, spec: S) -> None:
+        """Submit a job."""
+
+    def new_job(self, spec: S, job_id: str = "", probe_of: model.JobId | None = None) -> model.Job:
+        """Return a job for policies. Names are of equal length, so ties are broken in the order of the workload."""
+        return model.Job(
+            id=model.JobId(job_id or spec.id.zfill(self._digits)),
+            queue=model.QueueName(spec.queue),
+            submitted_s=self.clock.now_s,
+            name=spec.id,
+            namespace=model.NamespaceName(spec.namespace),
+            kind=spec.program,
+            probe_of=probe_of,
+        )
 
     @property
     def waits(self) -> bool:
@@ -115,27 +117,26 @@ class BaseWorld(Generic[S, R]):
     def decide(
         self, offered: Iterable[model.NodeName] | None = None, *, max_per_node: int | None = None, park: bool
     ) -> Sequence[model.Decision]:
-        """Run a cycle and settle it in the scheduling queue.
+        """Run a cycle on the nodes on offer (None: all) and settle it in the scheduling queue; return its decisions.
 
-        Args:
-            offered: The nodes that it may use; None for all.
-            max_per_node: Most tasks that it may place on one.
-            park: As for `SchedulingQueue.settle`.
-
-        Returns:
-            What it decides. Its plan is gone, so that the ledger need not keep what it was made of.
+        Its plan is gone then, so that the ledger need not keep what it was made of.
         """
         self.cycles += 1
-        now_s = self.clock.now_s
-        view = self.ledger.snapshot(now_s, offered=offered, max_per_node=max_per_node)
+        view = self.ledger.snapshot(self.clock.now_s, offered=offered, max_per_node=max_per_node)
         plan = framework.run_cycle(self.room, self.profile, view)
-        self.room.apply(plan, now_s, park=park)
+        self.room.apply(plan, view.now_s, park=park)
         return plan.decisions
 
     def kept_refusal(self, node: model.NodeName, more: Sequence[int]) -> str:
         """Return why a running task may not take so much more of a node, for it is kept; empty if it may."""
         free = self.ledger.free(node)
         return "" if free is None else self.room.kept_room.refusal(node, free, more)
+
+    def note_freed(self, freed: framework.Freed | None) -> None:
+        """Reconsider the tasks that some freed room helps."""
+        if freed is not None:
+            self.room.capacity_freed(freed, self.ledger.free(freed.node))
+            self.freed.add(freed.node)
 
     def note_kept(self) -> None:
         """Count what was kept for gangs and idle since the last call; called after the cycles of each moment."""
@@ -147,14 +148,18 @@ class BaseWorld(Generic[S, R]):
         self._kept_idle = idle_milli + self.reserved_milli, self.clock.now_ms
 
     def finished(self) -> results.Outcome:
-        """Return the outcome when no events are left.
-
-        Raises:
-            StuckError: Jobs have not ended all the same.
-        """
-        if self.ended_jobs < self._expected:
+        """Return the outcome when no events are left; raise StuckError if jobs have not ended all the same."""
+        if not self.over:
             raise StuckError(self._stuck())
-        return self._outcome()
+        submitted = (run for run in self.runs.values() if run.job.probe_of is None)
+        runs = sorted(submitted, key=lambda run: self._turns[run.spec.id])
+        return results.summarise(
+            [run.ended_ms - run.submitted_ms for run in runs],
+            makespan_ms=max(run.ended_ms for run in runs) - min(run.submitted_ms for run in runs),
+            tally=self.tally,
+            cluster=self.workload.cluster,
+            events=self.clock.events + self.cycles,
+        )
 
     def _stuck(self) -> str:
         """Say which jobs have not ended, and why their tasks are pending: by a cycle that is not carried out."""
@@ -168,24 +173,13 @@ class BaseWorld(Generic[S, R]):
         kept = [f"{node} for {owner}" for node, owner in self.room.reserved.items()]
         said = {"pending tasks": tasks, "reserved nodes": kept}
         rest = "".join(f"; {what}: {_first(texts)}" for what, texts in said.items() if texts)
-        return f"no event is left and {self._expected - self.ended_jobs} jobs have not ended: {_first(jobs)}{rest}"
+        left = len(self._turns) - self.ended_jobs
+        return f"no event is left and {left} jobs have not ended: {_first(jobs)}{rest}"
 
     @property
     def over(self) -> bool:
         """Whether every job has ended."""
-        return self.ended_jobs == self._expected
-
-    def _outcome(self) -> results.Outcome:
-        submitted = (run for run in self.runs.values() if run.job.probe_of is None)
-        runs = sorted(submitted, key=lambda run: self._turns[run.spec.id])
-        first = min(run.submitted_ms for run in runs)
-        return results.summarise(
-            [run.ended_ms - run.submitted_ms for run in runs],
-            makespan_ms=max(run.ended_ms for run in runs) - first,
-            tally=self.tally,
-            cluster=self.workload.cluster,
-            events=self.clock.events + self.cycles,
-        )
+        return self.ended_jobs == len(self._turns)
 
     def end_job(self, run: R) -> None:
         """Submit the jobs that waited for the end of all of the job."""
@@ -201,6 +195,18 @@ class BaseWorld(Generic[S, R]):
         """Notify the observers."""
         for observer in self.profile.observers:
             observer.observe(event)
+
+    def notify_submitted(
+        self,
+        job: model.Job,
+        classes: Sequence[tuple[model.TaskClass, int]],
+        left: Mapping[model.ClassId, int] | None = None,
+    ) -> None:
+        """Notify the observers, if there are any, of a job's classes with their tasks, or with those that are left."""
+        if self.profile.observers:
+            tasks = {task_class.id: count for task_class, count in classes} if left is None else left
+            task_classes = tuple(task_class for task_class, _ in classes)
+            self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=task_classes, tasks=tasks))
 
     def notify_placed(self, decision: model.Placement, second_of: model.TaskId | None = None) -> None:
         """Notify the observers of an executed placement; `second_of` is the task that a second attempt repeats."""
@@ -224,42 +230,63 @@ class BaseWorld(Generic[S, R]):
 
 AnyWorld: TypeAlias = BaseWorld[Any, Any]
 
-
 Call = functools.partial
-"""A method and its argument, for the heap."""
+"""A method and its arguments, for the heap."""
+
+
+class Shell:
+    """Drives a world."""
+
+    world: AnyWorld
+
+    def advance(self) -> bool:
+        """Process one event; after the last of a millisecond, what follows from them. Return False at the end."""
+        clock = self.world.clock
+        if not clock.step():
+            return False
+        if clock.next_ms() != clock.now_ms:
+            self._settle()
+        return True
+
+    def _settle(self) -> None:
+        """Do what follows from the events of a millisecond: nothing, where all happens at heartbeats."""
+
+    def look_at(self, decision: model.Reservation | model.Wait, rounded: Callable[[float], int] = math.ceil) -> None:
+        """Schedule a cycle for when a wait expires: time itself is the event."""
+        if decision.until_s is not None and decision.until_s > self.world.clock.now_s:
+            self.world.clock.background(rounded(decision.until_s * 1000), Priority.ARRIVAL, self._look_again)
+
+    def _look_again(self) -> None:
+        self.world.renewed = True
 
 
 def _first(texts: Sequence[str]) -> str:
-    """Format the first few, and say that there are more."""
     return ", ".join([*texts[:_MOST_NAMED], *(["..."] if len(texts) > _MOST_NAMED else [])])
 
 
 _MOST_NAMED = 5
 
 
+def size(cores: float, mem_mb: int) -> model.Resources:
+    """Return the size of a task, or of a node."""
+    return model.Resources(cpu_milli=round(cores * 1000), memory_bytes=mem_mb * MB)
+
+
+def tasks_of(task_class: model.TaskClass, indexes: Iterable[int]) -> list[model.Task]:
+    """Return the tasks of a class with these indexes."""
+    return [model.Task(id=model.TaskId(f"{task_class.id}-{i}"), task_class=task_class.id, index=i) for i in indexes]
+
+
 def nodes_of(cluster: Cluster) -> Sequence[model.Node]:
     """Return the nodes of a cluster, as policies see them."""
-    if cluster.machines:
-        return [_node(machine) for machine in cluster.machines]
-    digits = len(str(cluster.nodes - 1))
-    room = model.Resources(cpu_milli=round(cluster.node_cores * 1000), memory_bytes=cluster.node_mem_mb * MB)
     return [
         model.Node(
-            name=model.NodeName(f"n{i:0{digits}}"), allocatable=room, max_pods=NO_LIMIT, rack=f"r{i % cluster.racks}"
+            name=model.NodeName(machine.name),
+            allocatable=size(machine.cores, machine.mem_mb),
+            max_pods=NO_LIMIT,
+            labels=dict(machine.labels) | ({ZONE_LABEL: machine.site} if machine.site else {}),
+            server=machine.server or None,
+            rack=machine.rack or None,
         )
-        for i in range(cluster.nodes)
+        for machine in cluster.each()
     ]
-
-
-def _node(machine: Machine) -> model.Node:
-    labels = dict(machine.labels)
-    if machine.site:
-        labels[ZONE_LABEL] = machine.site
-    return model.Node(
-        name=model.NodeName(machine.name),
-        allocatable=model.Resources(cpu_milli=round(machine.cores * 1000), memory_bytes=machine.mem_mb * MB),
-        max_pods=NO_LIMIT,
-        labels=labels,
-        server=machine.server or None,
-        rack=machine.rack or None,
-    )

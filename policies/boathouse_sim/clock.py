@@ -16,12 +16,6 @@ _MOST_IDLE = 1000
 """Background events that may happen alone however long they take: a policy may look again after hours."""
 
 
-def next_beat_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
-    """Return the next moment after now at this phase of the period."""
-    at_ms = now_ms // period_ms * period_ms + phase_ms
-    return at_ms if at_ms > now_ms else at_ms + period_ms
-
-
 class Priority(enum.IntEnum):
     """Of what happens at the same millisecond, the least goes first."""
 
@@ -36,17 +30,12 @@ class Clock:
 
     Heartbeats, reports and outages repeat for ever, so they are background events. Once nothing but background events
     happened for a long time, the clock takes no more of them, and the simulation ends.
-
-    Attributes:
-        now_ms: The time of the last event; never runs backwards.
-        events: Events so far.
-        patience_ms: How long background events go on without any other event.
     """
 
     def __init__(self) -> None:
-        self.now_ms = 0
+        self.now_ms = 0  # the time of the last event; never runs backwards
         self.events = 0
-        self.patience_ms = 3_600_000
+        self.patience_ms = 3_600_000  # how long background events go on without any other event
         self._active_ms = 0  # when the last event happened that was not in the background
         self._background = 0  # events in the background that are still to come
         self._idle = 0  # and those that happened since then
@@ -58,27 +47,17 @@ class Clock:
         """The time as policies know it."""
         return self.now_ms / 1000
 
-    def at(self, time_ms: int, priority: Priority, happening: Happening) -> None:
-        """Make an event.
-
-        Raises:
-            ValueError: It would be in the past: a fault of the caller.
-        """
+    def at(self, time_ms: int, priority: Priority, happening: Happening, *, is_background: bool = False) -> None:
+        """Make an event. A time in the past is a fault of the caller, and a ValueError."""
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, False))
+        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, is_background))
 
     def background(self, time_ms: int, priority: Priority, happening: Happening) -> None:
-        """Make an event that alone does not keep the simulation going; leave it out if nothing else is to be expected.
-
-        Raises:
-            ValueError: It would be in the past: a fault of the caller.
-        """
-        if time_ms < self.now_ms:
-            raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
+        """Make an event that alone does not keep the simulation going; leave it out if nothing else is expected."""
         if self._idle < _MOST_IDLE or self.can_progress:  # the first nearly always settles it
             self._background += 1
-            heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, True))
+            self.at(time_ms, priority, happening, is_background=True)
 
     def progress(self) -> None:
         """Say that a background event changed more than the time: background events go on."""
@@ -90,11 +69,6 @@ class Clock:
         if len(self._heap) > self._background or self._idle < _MOST_IDLE:
             return True
         return self.now_ms - self._active_ms < self.patience_ms
-
-    @property
-    def waiting(self) -> int:
-        """Events that are still to come."""
-        return len(self._heap)
 
     def next_ms(self) -> int | None:
         """Return when the next event is; None if there is none."""
@@ -113,3 +87,31 @@ class Clock:
             self._active_ms, self._idle = self.now_ms, 0
         happening()
         return True
+
+
+class Beat:
+    """A heartbeat at a phase of each period. It is on the heap only while something waits for it."""
+
+    __slots__ = ("_clock", "_happening", "_period_ms", "_phase_ms", "_priority", "awake")
+
+    def __init__(self, clock: Clock, period_ms: int, phase_ms: int, priority: Priority, happening: Happening) -> None:
+        self._clock, self._period_ms, self._phase_ms = clock, period_ms, phase_ms
+        self._priority, self._happening = priority, happening
+        self.awake = False  # whether the next one is on the heap
+
+    def wake(self, at_ms: int | None = None) -> None:
+        """Let the next heartbeat happen, if it is not on the heap: at this time, or else at the next of its phase."""
+        if not self.awake:
+            self.awake = True
+            next_ms = next_beat_ms(self._clock.now_ms, self._period_ms, self._phase_ms) if at_ms is None else at_ms
+            self._clock.background(next_ms, self._priority, self._beat)
+
+    def _beat(self) -> None:
+        self.awake = False
+        self._happening()
+
+
+def next_beat_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:
+    """Return the next moment after now at this phase of the period."""
+    at_ms = now_ms // period_ms * period_ms + phase_ms
+    return at_ms if at_ms > now_ms else at_ms + period_ms

@@ -30,16 +30,11 @@ class Contention(Protocol):
     """What sharing a host costs."""
 
     def slowdown(self, load: FloatVector, capacity: FloatVector, streams: FloatVector) -> FloatVector:
-        """Return by what factor each kind of work is slower than alone.
+        """Return by what factor, at least 1, each kind of work is slower than alone, shape [hosts, 4].
 
-        Args:
-            load: What all tasks of a host use when nobody is in their way, shape [hosts, 4]: cores, MB/s of disks, MB/s
-                of network, and MB/s of the pool (of which the last is the same for all who use it).
-            capacity: What there is of it, same shape.
-            streams: Tasks that use the disks, shape [hosts].
-
-        Returns:
-            Factors, at least 1, shape [hosts, 4].
+        `load` is what all tasks of a host use when nobody is in their way: cores, MB/s of disks, MB/s of network, and
+        MB/s of the pool (which is the same for all who use it). `capacity` is what there is of it, same shape, and
+        `streams` the tasks that use the disks, shape [hosts].
         """
         ...
 
@@ -52,18 +47,12 @@ class Saturation:
       and switching costs.
     * Disks: load / capacity, once above 1, where each stream beyond the first costs `seek` of the capacity.
     * Network and pools: load / capacity, once above 1.
-
-    Attributes:
-        cpu_flat: The paper's 800 % of 10 cores.
-        cpu_power: Above 1: worse than sharing alone (ours).
-        seek: Ours; 6 equal streams that fill a disk together are 1.75 times slower than in order.
-        ceiling: The most of CPU and disks; the paper saw 7.
     """
 
-    cpu_flat: float = 0.8
-    cpu_power: float = 1.5
-    seek: float = 0.15
-    ceiling: float = 7.0
+    cpu_flat: float = 0.8  # the paper's 800 % of 10 cores
+    cpu_power: float = 1.5  # above 1: worse than sharing alone (ours)
+    seek: float = 0.15  # ours; 6 equal streams that fill a disk together are 1.75 times slower than in order
+    ceiling: float = 7.0  # the most of CPU and disks; the paper saw 7
 
     def slowdown(self, load: FloatVector, capacity: FloatVector, streams: FloatVector) -> FloatVector:
         """Return the slowdown; see the class."""
@@ -77,32 +66,20 @@ class Saturation:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outage:
-    """A node is away for a while: its tasks and map output are lost, its blocks come back with it.
-
-    Attributes:
-        node: Its name.
-        from_s: Since when.
-        to_s: When it comes back; None for never.
-    """
+    """A node is away for a while: its tasks and map output are lost, its blocks come back with it."""
 
     node: str
     from_s: float
-    to_s: float | None = None
+    to_s: float | None = None  # None for never
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outages:
-    """Which nodes fail, and when.
-
-    Attributes:
-        given: These.
-        mean_time_to_failure_s: And each node anew after exponential times of this mean; 0 for none.
-        mean_time_to_recovery_s: How long it is then away, exponentially too.
-    """
+    """Which nodes fail, and when."""
 
     given: tuple[Outage, ...] = ()
-    mean_time_to_failure_s: float = 0.0
-    mean_time_to_recovery_s: float = 300.0
+    mean_time_to_failure_s: float = 0.0  # and each node anew after exponential times of this mean; 0 for none
+    mean_time_to_recovery_s: float = 300.0  # how long it is then away, exponentially too
 
 
 class RunTimes(enum.StrEnum):
@@ -117,43 +94,27 @@ class RunTimes(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Conditions:
-    """What holds for a whole simulation.
+    """What holds for a whole simulation."""
 
-    Attributes:
-        contention: What sharing a host costs; None for nothing.
-        reading: What remote input costs.
-        pools: Capacities that all hosts share.
-        outages: Nodes that fail.
-        jitter: Coefficient of variation of run times, log-normal with mean 1, drawn for each attempt.
-        launch_ms: From a task's placement until it starts.
-        suspend_ms: From the decision to suspend until the CPU is free.
-        resume_ms: From a resumed task's having its CPU again until its work goes on.
-        tick_ms: How often controllers are asked, where the profile has any.
-        preempt_ms: How long a job's maps may wait while its own reducers hold room, before one of them is preempted.
-        records: Whether to keep a record of each task.
-        run_times: What policies know of run times.
-        misjudged: With `LEARNED`: the learner gets each program's run times times a factor between 1 over this
-            and this, drawn log-uniformly for each program; 1 for as they were.
-        spills_load_disks: Whether what tasks with less memory spill loads the disk of their host.
-        reads_load_sources: Whether what reads a block of another host loads that one's disks and network, and waits for
-            them.
-    """
-
-    contention: Contention | None = None
-    reading: Reading = PLAIN_READING
-    pools: tuple[Pool, ...] = ()
+    contention: Contention | None = None  # what sharing a host costs; None for nothing
+    reading: Reading = PLAIN_READING  # what remote input costs
+    pools: tuple[Pool, ...] = ()  # capacities that all hosts share
     outages: Outages = Outages()
-    jitter: float = 0.0
-    launch_ms: int = 0
-    suspend_ms: int = 500
-    resume_ms: int = 0
-    tick_ms: int = 5000
-    preempt_ms: int = 15_000
-    records: bool = False
+    jitter: float = 0.0  # coefficient of variation of run times, log-normal with mean 1, drawn for each attempt
+    launch_ms: int = 0  # from a task's placement until it starts
+    suspend_ms: int = 500  # from the decision to suspend until the CPU is free
+    resume_ms: int = 0  # from a resumed task's having its CPU again until its work goes on
+    tick_ms: int = 5000  # how often controllers are asked, where the profile has any
+    preempt_ms: int = 15_000  # how long maps may wait while reducers of their job hold room, before one is preempted
+    records: bool = False  # whether to keep a record of each task
     run_times: RunTimes = RunTimes.EXACT
     misjudged: float = 1.0
-    spills_load_disks: bool = False
-    reads_load_sources: bool = False
+    """With `LEARNED`: the learner gets each program's run times times a factor between 1 over this and this, drawn
+    log-uniformly for each program; 1 for as they were."""
+    spills_load_disks: bool = False  # whether what tasks with less memory spill loads the disk of their host
+    reads_load_sources: bool = (
+        False  # whether reading another host's block loads its disks and network and waits for them
+    )
 
 
 PLAIN = Conditions()

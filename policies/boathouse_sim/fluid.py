@@ -41,11 +41,7 @@ class Order(enum.StrEnum):
 
 
 def sizes_s(jobs: Sequence[SwimJob], load: float) -> FloatVector:
-    """Return the work of each job in seconds of the whole resource, shape [J].
-
-    Raises:
-        ValueError: `load` is not positive, or all jobs came at the start, so that no load can be had.
-    """
+    """Return the work of each job in seconds of the whole resource, shape [J]; raise ValueError if that cannot be."""
     if not load > 0:
         raise ValueError(f"load must be above 0, not {load}")
     size_bytes = np.array(
@@ -58,76 +54,41 @@ def sizes_s(jobs: Sequence[SwimJob], load: float) -> FloatVector:
 
 
 def finish_s(order: Order, arrival_s: FloatVector, size_s: FloatVector) -> FloatVector:
-    """Return when each job ends.
-
-    Args:
-        order: Who is served.
-        arrival_s: Shape [J], ascending.
-        size_s: Work of each job, shape [J], above 0.
-
-    Returns:
-        Shape [J].
-    """
+    """Return when each job ends, shape [J]: jobs arrive at ascending times, and their sizes are above 0."""
     match order:
         case Order.PS:
-            return _processor_sharing(arrival_s, size_s)
+            return _processor_sharing(arrival_s, size_s)[0]
         case Order.FIFO:
             return _one_at_a_time(arrival_s, size_s, lambda job, _left_s: job)
         case Order.SRPT:
             return _one_at_a_time(arrival_s, size_s, lambda _job, left_s: left_s)
         case Order.FSP:
-            tags = _virtual_finish(arrival_s, size_s)
+            _, tags = _processor_sharing(arrival_s, size_s)
             return _one_at_a_time(arrival_s, size_s, lambda job, _left_s: tags[job])
         case _:
             assert_never(order)
 
 
-class _Virtual:
-    """Processor sharing in its virtual time, in which each job's end is known when it comes."""
+def _processor_sharing(arrival_s: FloatVector, size_s: FloatVector) -> tuple[FloatVector, list[float]]:
+    """Return when each job ends, and its end in virtual time: fixed at arrival, so that it serves as a priority."""
+    ends_s, tags, pending = np.zeros(len(arrival_s)), [], list[tuple[float, int]]()
+    time_s = virtual_s = 0.0
 
-    def __init__(self) -> None:
-        self._time_s = 0.0
-        self._virtual_s = 0.0
-        self._ends: list[tuple[float, int]] = []
+    def run_until(until_s: float) -> None:
+        nonlocal time_s, virtual_s
+        while pending and (end_s := time_s + (pending[0][0] - virtual_s) * len(pending)) < until_s:
+            virtual_s, ended = heapq.heappop(pending)
+            ends_s[ended] = time_s = end_s
 
-    def next_end_s(self) -> float:
-        return self._time_s + (self._ends[0][0] - self._virtual_s) * len(self._ends) if self._ends else math.inf
-
-    def end(self) -> tuple[float, int]:
-        time_s = self.next_end_s()
-        self._virtual_s, job = heapq.heappop(self._ends)
-        self._time_s = time_s
-        return time_s, job
-
-    def arrive(self, job: int, time_s: float, size_s: float) -> float:
-        if self._ends:
-            self._virtual_s += (time_s - self._time_s) / len(self._ends)
-        self._time_s = time_s
-        heapq.heappush(self._ends, (self._virtual_s + size_s, job))
-        return self._virtual_s + size_s
-
-
-def _processor_sharing(arrival_s: FloatVector, size_s: FloatVector) -> FloatVector:
-    virtual, ends = _Virtual(), np.zeros(len(arrival_s))
-    for job, (time_s, size) in enumerate(zip(arrival_s.tolist(), size_s.tolist(), strict=True)):
-        while virtual.next_end_s() < time_s:
-            end_s, ended = virtual.end()
-            ends[ended] = end_s
-        virtual.arrive(job, time_s, size)
-    while virtual.next_end_s() < math.inf:
-        end_s, ended = virtual.end()
-        ends[ended] = end_s
-    return ends
-
-
-def _virtual_finish(arrival_s: FloatVector, size_s: FloatVector) -> list[float]:
-    """Return each job's end in the virtual time of processor sharing: fixed at arrival, so it serves as a priority."""
-    virtual, tags = _Virtual(), []
-    for job, (time_s, size) in enumerate(zip(arrival_s.tolist(), size_s.tolist(), strict=True)):
-        while virtual.next_end_s() < time_s:
-            virtual.end()
-        tags.append(virtual.arrive(job, time_s, size))
-    return tags
+    for job, (arrives_s, size) in enumerate(zip(arrival_s.tolist(), size_s.tolist(), strict=True)):
+        run_until(arrives_s)
+        if pending:
+            virtual_s += (arrives_s - time_s) / len(pending)
+        time_s = arrives_s
+        tags.append(virtual_s + size)
+        heapq.heappush(pending, (virtual_s + size, job))
+    run_until(math.inf)
+    return ends_s, tags
 
 
 def _one_at_a_time(arrival_s: FloatVector, size_s: FloatVector, priority: Callable[[int, float], float]) -> FloatVector:

@@ -21,7 +21,7 @@ class BrokenInvariantError(AssertionError):
 
 
 class Invariants:
-    """Looks at a world after every event.
+    """Looks at a world after every event, and raises BrokenInvariantError.
 
     * Time does not run backwards.
     * No node holds more than it has, in any resource; a node may lack only the room that a growing pod waits for.
@@ -30,9 +30,6 @@ class Invariants:
     * Work is neither lost nor made: what is left of a task shrinks, and not at all while it is suspended.
     * No reducer is past its copy before the last map has ended.
     * The counters of distances add up to the tasks with input in blocks.
-
-    Raises:
-        BrokenInvariantError: From the call that sees it.
     """
 
     def __init__(self) -> None:
@@ -42,7 +39,7 @@ class Invariants:
         self._ended = 0
 
     def __call__(self, world: AnyWorld) -> None:
-        """Look."""
+        """Look at a world after an event."""
         _require(world.clock.now_ms >= self._last_ms, "time runs backwards")
         self._last_ms = world.clock.now_ms
         _require(world.ended_jobs >= self._ended, "a job that ended runs again")
@@ -64,7 +61,11 @@ class Invariants:
                 0 <= taken.cpu_milli <= has.cpu_milli and 0 <= taken.memory_bytes <= has.memory_bytes,
                 f"{node.name} really holds {taken} of {has}",
             )
-        self._progress(world)
+        seen: dict[int, tuple[float, bool, object]] = {}
+        for pod in world.pods.values():
+            _require(pod.id in world.ledger, f"{pod.id} runs and the ledger does not know it")
+            self._of(pod, world, seen)
+        self._left = seen
         for run in world.runs.values():
             if isinstance(run.course, MapReduceCourse):
                 if run.course.gate.open:
@@ -77,13 +78,6 @@ class Invariants:
             sum(world.tally.distances) == world.tally.located,
             f"distances {world.tally.distances} of {world.tally.located} tasks",
         )
-
-    def _progress(self, world: LiveWorld) -> None:
-        seen: dict[int, tuple[float, bool, object]] = {}
-        for pod in world.pods.values():
-            _require(pod.id in world.ledger, f"{pod.id} runs and the ledger does not know it")
-            self._of(pod, world, seen)
-        self._left = seen
 
     def _of(self, pod: Pod, world: LiveWorld, seen: dict[int, tuple[float, bool, object]]) -> None:
         for activity in pod.activities:

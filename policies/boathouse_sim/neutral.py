@@ -12,7 +12,7 @@ from boathouse_sim.topology import Machine
 from boathouse_sim.workload import Cluster, JobSpec, Penalty, PenaltyModel, Phase, Timing, Workload, WorkloadError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
 FORMAT = "neutral-cluster-workload/1"
@@ -23,13 +23,13 @@ _CLUSTER = ("nodes", "node_mem_mb", "node_cores", "racks", *_ELASTIC, "machines"
 _MACHINE = ("name", "cores", "mem_mb", "rack", "site")
 _QUEUE = ("name", "weight", "limits")
 _LIMITS = {"cpu_milli": "cpu", "memory_bytes": "memory", "pods": "pods"}
-_TIMING = (
-    "node_heartbeat_ms",
-    "am_heartbeat_ms",
-    "am_container_mb",
-    "am_container_cores",
-    "allocs_per_node_heartbeat",
-)
+_TIMING = {  # and the least of each
+    "node_heartbeat_ms": 1,
+    "am_heartbeat_ms": 1,
+    "am_container_mb": 0,
+    "am_container_cores": 0,
+    "allocs_per_node_heartbeat": 1,
+}
 _JOB = ("id", "namespace", "queue", "program", "submit_ms", "after", "phases")
 _PHASE = (
     *("kind", "tasks", "duration_ms", "durations_ms", "mem_ideal_mb", "cores", "penalty"),
@@ -44,12 +44,7 @@ _MOST_CORES = 1_000_000
 
 
 def read_neutral(path: Path) -> Workload:
-    """Read a workload.
-
-    Raises:
-        WorkloadError: It is not of this format, or something in it is missing or cannot be; the message says where.
-        OSError: The file cannot be read.
-    """
+    """Read a workload; raise WorkloadError where it is not of this format, or something in it cannot be."""
     try:
         decoded = json.loads(path.read_text())
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
@@ -58,15 +53,7 @@ def read_neutral(path: Path) -> Workload:
 
 
 def decode(decoded: Any, where: str) -> Workload:
-    """Return the workload in a decoded file.
-
-    Args:
-        decoded: What the file holds.
-        where: The file's name, for messages.
-
-    Raises:
-        WorkloadError: As `read_neutral`.
-    """
+    """Return the workload in a decoded file, or raise WorkloadError; `where` is the file's name, for messages."""
     root = _Place(decoded, where)
     if root.text("format", "") != FORMAT:
         raise WorkloadError(f'{where}: "format" must be "{FORMAT}"')
@@ -87,24 +74,21 @@ def decode(decoded: Any, where: str) -> Workload:
 
 
 def encode(workload: Workload, about: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a workload of plain jobs on machines in this format: what `read_neutral` reads.
+    """Return a workload of plain jobs on machines, without masters and probes, in this format.
 
-    Args:
-        workload: The workload; its jobs have no masters and no probes.
-        about: Comments, which no simulation reads.
+    No simulation reads the comments in `about`.
     """
     run_times = workload.conditions.run_times if workload.conditions is not None else RunTimes.EXACT
-    places = [
-        (("name", machine.name), ("cores", machine.cores), ("mem_mb", machine.mem_mb))
-        for machine in workload.cluster.machines
+    machines = [
+        {"name": one.name, "cores": one.cores, "mem_mb": one.mem_mb, **_given(rack=one.rack, site=one.site)}
+        for one in workload.cluster.machines
     ]
-    where = [_given(rack=machine.rack, site=machine.site) for machine in workload.cluster.machines]
     return {
         "format": FORMAT,
         "name": workload.name,
         "about": dict(about),
         "run_times": str(run_times),
-        "cluster": {"machines": [dict(place) | more for place, more in zip(places, where, strict=True)]},
+        "cluster": {"machines": machines},
         "queues": [_encoded_queue(queue) for queue in workload.queues],
         "jobs": [_encoded_job(job) for job in workload.jobs],
     }
@@ -207,14 +191,8 @@ def _timing(root: _Place) -> Timing:
     if "timing" not in root.value:
         return Timing()
     place, plain = root.at("timing"), Timing()
-    place.refuse_unknown(_TIMING, ignored=_TIMING_IGNORED)
-    return Timing(
-        node_heartbeat_ms=place.whole("node_heartbeat_ms", plain.node_heartbeat_ms, least=1),
-        am_heartbeat_ms=place.whole("am_heartbeat_ms", plain.am_heartbeat_ms, least=1),
-        am_container_mb=place.whole("am_container_mb", plain.am_container_mb),
-        am_container_cores=place.whole("am_container_cores", plain.am_container_cores),
-        allocs_per_node_heartbeat=place.whole("allocs_per_node_heartbeat", plain.allocs_per_node_heartbeat, least=1),
-    )
+    place.refuse_unknown(tuple(_TIMING), ignored=_TIMING_IGNORED)
+    return Timing(**{name: place.whole(name, getattr(plain, name), least=least) for name, least in _TIMING.items()})
 
 
 def _job(place: _Place) -> JobSpec:
@@ -248,13 +226,13 @@ def _phase(place: _Place) -> Phase:
         penalty=_penalty(place.at("penalty")) if place.value.get("penalty") is not None else Penalty(),
         when_ended=place.flag("when_ended"),
         input_bytes=place.whole("input_bytes") if "input_bytes" in place.value else None,
-        counters=_counters(place.at("counters")) if "counters" in place.value else (),
+        counters=tuple(_numbers(place.at("counters"))) if "counters" in place.value else (),
         durations_ms=_durations(place, tasks) if "durations_ms" in place.value else (),
     )
 
 
-def _counters(place: _Place) -> tuple[tuple[str, float], ...]:
-    return tuple((name, place.number(name)) for name in sorted(place.value))
+def _numbers(place: _Place) -> Iterator[tuple[str, float]]:
+    return ((name, place.number(name)) for name in sorted(place.value))
 
 
 def _durations(place: _Place, tasks: int) -> tuple[int, ...]:

@@ -39,21 +39,12 @@ def job(spec: JobSpec) -> JobSpec:
 
 
 def probe(
-    measured: Features,
-    times: TotalTimes,
-    *,
-    container: Phase,
-    split_bytes: int,
-    rng: np.random.Generator,
+    measured: Features, times: TotalTimes, *, container: Phase, split_bytes: int, rng: np.random.Generator
 ) -> Phase:
-    """Return the task of a probing job.
+    """Return the task of a probing job, whose splits `rng` chooses: all but the last are of `split_bytes`.
 
-    Args:
-        measured: The whole job's features as a probe would have them, errors and all.
-        times: What the whole job takes.
-        container: Its memory and cores; its `duration_ms` passes before the task does anything.
-        split_bytes: Length of each split but the last.
-        rng: Chooses the splits.
+    It takes the whole job's features as a probe would have them, errors and all, and what the whole job takes. The
+    container's `duration_ms` passes before the task does anything.
     """
     last = round(measured.map_input_bytes) - (measured.maps - 1) * split_bytes
     splits = [split_bytes] * (measured.maps - 1) + [max(1, last)]

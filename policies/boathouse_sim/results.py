@@ -28,7 +28,6 @@ class Tally:
     busy_core_ms: float = 0.0
     distances: list[int] = dataclasses.field(default_factory=lambda: [0, 0, 0, 0])
     suspensions: int = 0
-    resizes: int = 0
     lost: int = 0
     speculative: int = 0
     probes: int = 0
@@ -45,57 +44,32 @@ class Tally:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One simulation.
+    """One simulation. Utilisations are over the makespan and all of the cluster."""
 
-    Attributes:
-        jobs: Jobs that ended: all.
-        tasks: Tasks that ran.
-        job_times_s: From submission to end, in the order of the workload, shape [J].
-        mean_job_time_s: Their mean.
-        median_job_time_s: Their median.
-        p95_job_time_s: Their 95th percentile, a value that occurred.
-        makespan_s: From the first submission to the last end.
-        memory_utilisation: Sum of a task's memory times its run time, over makespan times the cluster's memory; None
-            where there is no memory (one fluid resource).
-        cpu_utilisation: The same of cores.
-        elastic_tasks: Tasks that got less than their ideal memory.
-        node_local_share: Of the tasks with input in blocks, those placed on a node that has it; None without such.
-        distances: Tasks with input in blocks by its distance: node, server, rack, further.
-        suspensions: Times that a task was suspended.
-        lost_tasks: Attempts that were lost with their node, or gave way.
-        speculative_attempts: Second attempts of slow tasks; they do not count as tasks, what they held does.
-        busy_cpu_utilisation: As `cpu_utilisation`, but of what tasks computed, not of what they held; None where tasks
-            only last.
-        gang_wait_s: From the submission of applications that start whole to their start, the mean; None without such.
-        kept_idle_share: CPU that was free on nodes kept for gangs, as a share of the cluster's.
-        events: Events handled, cycles included.
-        probes: Probing jobs that ran; they count as neither jobs nor tasks, and as memory and CPU that was used.
-        probing_share: Their part of the memory-seconds that were used.
-        cpu_s: CPU time of the simulation, measured by whoever ran it; not part of equal bytes.
-    """
-
-    jobs: int
-    tasks: int
-    job_times_s: tuple[float, ...] = dataclasses.field(repr=False)
+    jobs: int  # jobs that ended: all
+    tasks: int  # tasks that ran
+    job_times_s: tuple[float, ...] = dataclasses.field(repr=False)  # submission to end, in the workload's order
     mean_job_time_s: float
     median_job_time_s: float
-    p95_job_time_s: float
-    makespan_s: float
-    memory_utilisation: float | None
+    p95_job_time_s: float  # a value that occurred
+    makespan_s: float  # from the first submission to the last end
+    memory_utilisation: float | None  # None where there is no memory (one fluid resource)
     cpu_utilisation: float
-    elastic_tasks: int
-    events: int
-    probes: int = 0
-    probing_share: float = 0.0
-    cpu_s: float = 0.0
-    node_local_share: float | None = None
-    distances: tuple[int, ...] = ()
+    elastic_tasks: int  # tasks that got less than their ideal memory
+    events: int  # handled, cycles included
+    probes: int = 0  # probing jobs; they count as neither jobs nor tasks, and as memory and CPU that was used
+    probing_share: float = 0.0  # their part of the memory-seconds that were used
+    cpu_s: float = 0.0  # of the simulation, measured by whoever ran it; not part of equal bytes
+    node_local_share: float | None = None  # of tasks with input in blocks; None without such
+    distances: tuple[int, ...] = ()  # tasks with input in blocks by its distance: node, server, rack, further
     suspensions: int = 0
-    lost_tasks: int = 0
-    speculative_attempts: int = 0
-    busy_cpu_utilisation: float | None = None
-    gang_wait_s: float | None = None
-    kept_idle_share: float = 0.0
+    lost_tasks: int = 0  # attempts that were lost with their node, or gave way
+    speculative_attempts: int = 0  # second attempts of slow tasks; they are no tasks, what they held counts
+    busy_cpu_utilisation: float | None = (
+        None  # of what tasks computed, not of what they held; None where they only last
+    )
+    gang_wait_s: float | None = None  # from the submission of applications that start whole to their start, the mean
+    kept_idle_share: float = 0.0  # CPU that was free on nodes kept for gangs, as a share of the cluster's
 
     def as_json(self) -> dict[str, Any]:
         """Return the values by name, without the single job times."""
@@ -106,16 +80,10 @@ class Outcome:
 
 def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cluster: Cluster, events: int) -> Outcome:
     """Turn sums into an outcome."""
-    times = np.array(job_times_ms, np.float64) / 1000
-    whole_ms = max(1, makespan_ms)
-    located = sum(tally.distances)
+    whole_ms, located = max(1, makespan_ms), sum(tally.distances)
     return Outcome(
-        jobs=len(times),
+        **_of_times(np.array(job_times_ms, np.float64) / 1000),
         tasks=tally.tasks,
-        job_times_s=tuple(times.tolist()),
-        mean_job_time_s=float(times.mean()),
-        median_job_time_s=statistics.median(times.tolist()),  # not numpy's, which takes 40 ms to import
-        p95_job_time_s=float(np.percentile(times, PERCENTILE, method="higher")),
         makespan_s=makespan_ms / 1000,
         memory_utilisation=tally.mb_ms / (whole_ms * cluster.total_mem_mb),
         cpu_utilisation=tally.core_ms / (whole_ms * cluster.total_cores),
@@ -134,28 +102,29 @@ def summarise(job_times_ms: Sequence[int], *, makespan_ms: int, tally: Tally, cl
     )
 
 
+def _of_times(times_s: FloatVector) -> dict[str, Any]:
+    return {
+        "jobs": len(times_s),
+        "job_times_s": tuple(times_s.tolist()),
+        "mean_job_time_s": float(times_s.mean()),
+        "median_job_time_s": statistics.median(times_s.tolist()),  # not numpy's, which takes 40 ms to import
+        "p95_job_time_s": float(np.percentile(times_s, PERCENTILE, method="higher")),
+    }
+
+
 def of_fluid(arrival_s: FloatVector, size_s: FloatVector, end_s: FloatVector, *, cpu_s: float) -> Outcome:
     """Return the outcome of one fluid resource: each job is one task, and the resource counts as CPU.
 
-    Args:
-        arrival_s: Shape [J].
-        size_s: Work of each job, shape [J].
-        end_s: Shape [J].
-        cpu_s: CPU time of working it out.
+    Arrivals, sizes (the work of each job) and ends have the shape [J].
     """
-    times = end_s - arrival_s
     makespan_s = float(end_s.max() - arrival_s.min())
     return Outcome(
-        jobs=len(times),
-        tasks=len(times),
-        job_times_s=tuple(times.tolist()),
-        mean_job_time_s=float(times.mean()),
-        median_job_time_s=statistics.median(times.tolist()),  # not numpy's, which takes 40 ms to import
-        p95_job_time_s=float(np.percentile(times, PERCENTILE, method="higher")),
+        **_of_times(end_s - arrival_s),
+        tasks=len(size_s),
         makespan_s=makespan_s,
         memory_utilisation=None,
         cpu_utilisation=float(size_s.sum()) / makespan_s,
         elastic_tasks=0,
-        events=2 * len(times),
+        events=2 * len(size_s),
         cpu_s=cpu_s,
     )

@@ -43,14 +43,9 @@ class SwimJob:
 
 
 def read_swim(path: Path) -> list[SwimJob]:
-    """Read a trace: tab-separated, no header, in order of submission.
+    """Read a trace: tab-separated, no header, in order of submission; raise TraceError where it is none.
 
-    Args:
-        path: Columns are name, submission (s), gap since the one before (s), map input, shuffle, reduce output (bytes).
-
-    Raises:
-        TraceError: A line has other columns or a value that is no number, or time runs backwards.
-        OSError: The file cannot be read.
+    Columns are name, submission (s), gap since the one before (s), map input, shuffle, reduce output (bytes).
     """
     jobs: list[SwimJob] = []
     for number, line in enumerate(path.read_text().splitlines(), start=1):
@@ -77,12 +72,9 @@ def _parse(line: str, where: str) -> SwimJob:
         raise TraceError(f"{where}: {error}") from None
     if submit_s < 0 or min(sizes) < 0:
         raise TraceError(f"{where}: times and sizes are not negative")
+    read, shuffled, written = sizes
     return SwimJob(
-        name=fields[0],
-        submit_s=submit_s,
-        map_input_bytes=sizes[0],
-        shuffle_bytes=sizes[1],
-        reduce_output_bytes=sizes[2],
+        name=fields[0], submit_s=submit_s, map_input_bytes=read, shuffle_bytes=shuffled, reduce_output_bytes=written
     )
 
 
@@ -116,12 +108,7 @@ class SwimModel:
 
     @classmethod
     def load(cls, path: Path | None = None) -> SwimModel:
-        """Read `swim-model.json`, or another file of the same fields.
-
-        Raises:
-            WorkloadError: A field is missing, unknown, or not a positive number.
-            OSError: There is no such file.
-        """
+        """Read `swim-model.json`, or another file of the same fields; raise WorkloadError where one is none."""
         path = path or DEFAULT
         try:
             values = json.loads(path.read_text())
@@ -130,8 +117,7 @@ class SwimModel:
         values.pop("about", None)
         wanted = {field.name for field in dataclasses.fields(cls)}
         if values.keys() != wanted:
-            wrong = ", ".join(sorted(values.keys() ^ wanted))
-            raise WorkloadError(f"{path.name}: missing or not known: {wrong}")
+            raise WorkloadError(f"{path.name}: missing or not known: {', '.join(sorted(values.keys() ^ wanted))}")
         for name, value in values.items():
             if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
                 raise WorkloadError(f"{path.name}: {name} must be a number above 0, not {value!r}")
@@ -152,15 +138,14 @@ def workload(name: str, jobs: Sequence[SwimJob], model: SwimModel) -> Workload:
 
 def _spec(place: int, job: SwimJob, model: SwimModel) -> JobSpec:
     phases, submit_ms = _phases(job, model), round(job.submit_s * 1000)
-    if all(phase.tasks == 1 for phase in phases):
-        return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases)
-    probe = _probe(place, job, phases, model)
-    return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases, probe=probe, stated=False)
+    probe = None if all(phase.tasks == 1 for phase in phases) else _probe(place, job, phases, model)
+    return JobSpec(id=str(place), submit_ms=submit_ms, phases=phases, probe=probe, stated=probe is None)
 
 
 def _probe(place: int, job: SwimJob, phases: tuple[Phase, ...], model: SwimModel) -> Phase:
     totals_s = [phase.tasks * phase.duration_ms / 1000 for phase in phases]
     written = job.shuffle_bytes or job.reduce_output_bytes  # by the maps
+    reduced = job.reduce_output_bytes if job.shuffle_bytes else 0
     measured = Features(
         maps=phases[0].tasks,
         reduces=sum(phase.tasks for phase in phases[1:]),
@@ -168,12 +153,8 @@ def _probe(place: int, job: SwimJob, phases: tuple[Phase, ...], model: SwimModel
         map_function_s=job.map_input_bytes / _BYTES_PER_MB / model.map_mb_per_s,
         map_output_bytes=written,
         map_output_records=written / _RECORD_BYTES,
-        reduce_function_s=(
-            (job.shuffle_bytes + job.reduce_output_bytes) / _BYTES_PER_MB / model.reduce_mb_per_s
-            if job.shuffle_bytes
-            else 0.0
-        ),
-        reduce_output_bytes=job.reduce_output_bytes if job.shuffle_bytes else 0,
+        reduce_function_s=(job.shuffle_bytes + reduced) / _BYTES_PER_MB / model.reduce_mb_per_s,
+        reduce_output_bytes=reduced,
         reduce_input_records=job.shuffle_bytes / _RECORD_BYTES,
     )
     container = Phase(

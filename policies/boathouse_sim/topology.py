@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from boathouse_policies import model
 
@@ -12,73 +12,48 @@ if TYPE_CHECKING:
 
     import numpy as np
 
-
+T = TypeVar("T")
 DISK_MB_PER_S = 100.0  # one hard disk, read or written in order
 GIGABIT_MB_PER_S = 117.0  # what 1 GbE carries of data
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """A physical host: what its virtual machines share.
+    """A physical host: what its virtual machines share."""
 
-    Attributes:
-        name: As in `Machine.server`.
-        cores: What all its virtual machines may compute with together: often fewer than they are promised.
-        disk_mb_per_s: Of all its disks together.
-        network_mb_per_s: Of its network interface.
-    """
-
-    name: str
-    cores: float
+    name: str  # as in `Machine.server`
+    cores: float  # what all its virtual machines may compute with together: often fewer than they are promised
     disk_mb_per_s: float = DISK_MB_PER_S
     network_mb_per_s: float = GIGABIT_MB_PER_S
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """A node: a physical machine, or a virtual one on a host.
-
-    Attributes:
-        name: Unique.
-        cores: What tasks may ask for together, to the millicore.
-        mem_mb: The same of memory.
-        rack: For the distance of data.
-        server: The host of a virtual machine; empty for a physical one, which has disk and network of its own.
-        site: Its zone, as the label `topology.kubernetes.io/zone`.
-        disk_mb_per_s: Of a physical machine.
-        network_mb_per_s: The same.
-        speed: How fast it computes, relative to what run times were measured on.
-        stores: Whether it holds blocks (a DataNode): transient nodes do not.
-        labels: More labels of the node.
-    """
+    """A node: a physical machine, or a virtual one on a host."""
 
     name: str
-    cores: float
+    cores: float  # what tasks may ask for together, to the millicore
     mem_mb: int
     rack: str = "r0"
-    server: str = ""
-    site: str = ""
+    server: str = ""  # the host of a virtual machine; a physical one has disk and network of its own
+    site: str = ""  # its zone, as the label `topology.kubernetes.io/zone`
     disk_mb_per_s: float = DISK_MB_PER_S
     network_mb_per_s: float = GIGABIT_MB_PER_S
-    speed: float = 1.0
-    stores: bool = True
-    labels: tuple[tuple[str, str], ...] = ()
+    speed: float = 1.0  # how fast it computes, relative to what run times were measured on
+    stores: bool = True  # whether it holds blocks (a DataNode): transient nodes do not
+    labels: tuple[tuple[str, str], ...] = ()  # further ones of the node
 
     @property
     def host(self) -> Host:
         """The machine as its own host."""
-        return Host(
-            name=self.name,
-            cores=float(self.cores),
-            disk_mb_per_s=self.disk_mb_per_s,
-            network_mb_per_s=self.network_mb_per_s,
-        )
+        disk, network = self.disk_mb_per_s, self.network_mb_per_s
+        return Host(name=self.name, cores=float(self.cores), disk_mb_per_s=disk, network_mb_per_s=network)
 
 
 def machines(
     count: int,
     *,
-    cores: int,
+    cores: float,
     mem_mb: int,
     racks: int = 1,
     prefix: str = "n",
@@ -113,18 +88,7 @@ def virtual(
     disk_mb_per_s: float = DISK_MB_PER_S,
     network_mb_per_s: float = GIGABIT_MB_PER_S,
 ) -> tuple[list[Machine], list[Host]]:
-    """Return virtual machines on hosts that are dealt to the racks in turn.
-
-    Args:
-        hosts: Their number.
-        machines_per_host: Virtual machines of a host.
-        cores: Of a virtual machine.
-        mem_mb: Of a virtual machine.
-        host_cores: What those of a host share.
-        racks: Number of racks.
-        disk_mb_per_s: Of a host.
-        network_mb_per_s: Of a host.
-    """
+    """Return equal virtual machines on hosts, which share their cores, and which are dealt to the racks in turn."""
     digits, vm_digits = len(str(hosts - 1)), len(str(machines_per_host - 1))
     names = [f"h{i:0{digits}}" for i in range(hosts)]
     shared = [
@@ -153,27 +117,16 @@ def ila_testbed(hosts: int = 12) -> tuple[list[Machine], list[Host]]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """Equal nodes, dealt to the racks in turn; or machines, each with its own shape and place (`Cluster.of`).
-
-    Attributes:
-        nodes: Their number.
-        node_mem_mb: Memory of each; of the largest where there are machines.
-        node_cores: The same of cores.
-        racks: Their number.
-        mem_granularity_mb: Steps of elastic sizes.
-        min_mem_fraction: The least part of its ideal memory that a task is given.
-        machines: The nodes one by one; empty for equal ones.
-        hosts: Physical hosts of virtual machines, by `Machine.server`. A machine that names none is its own.
-    """
+    """Equal nodes, dealt to the racks in turn; or machines, each with its own shape and place (`Cluster.of`)."""
 
     nodes: int
-    node_mem_mb: int = 10_000
+    node_mem_mb: int = 10_000  # of the largest where there are machines
     node_cores: float = 16
     racks: int = 1
-    mem_granularity_mb: int = 100
-    min_mem_fraction: float = 0.1
-    machines: tuple[Machine, ...] = ()
-    hosts: tuple[Host, ...] = ()
+    mem_granularity_mb: int = 100  # steps of elastic sizes
+    min_mem_fraction: float = 0.1  # the least part of its ideal memory that a task is given
+    machines: tuple[Machine, ...] = ()  # the nodes one by one; empty for equal ones
+    hosts: tuple[Host, ...] = ()  # of virtual machines, by `Machine.server`; a machine that names none is its own
 
     @classmethod
     def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> Cluster:
@@ -187,6 +140,12 @@ class Cluster:
             hosts=tuple(hosts),
         )
 
+    def each(self) -> Sequence[Machine]:
+        """Return all nodes as machines."""
+        if self.machines:
+            return self.machines
+        return machines(self.nodes, cores=self.node_cores, mem_mb=self.node_mem_mb, racks=self.racks)
+
     @property
     def total_mem_mb(self) -> int:
         """Memory of all nodes."""
@@ -199,9 +158,9 @@ class Cluster:
 
     def holds(self, mem_mb: int, cores: float) -> bool:
         """Return whether some node, empty, holds a task of this size."""
-        if not self.machines:
-            return mem_mb <= self.node_mem_mb and cores <= self.node_cores
-        return any(mem_mb <= machine.mem_mb and cores <= machine.cores for machine in self.machines)
+        if self.machines:
+            return any(mem_mb <= machine.mem_mb and cores <= machine.cores for machine in self.machines)
+        return mem_mb <= self.node_mem_mb and cores <= self.node_cores
 
 
 REPLICAS = 3
@@ -212,14 +171,7 @@ class Stores:
 
     BlockPlacementPolicyDefault: the first replica on the writer's node, or any; the second in another rack; the third
     in the second's rack on another node; more of them anywhere. Racks are all that it knows: not hosts of virtual
-    machines.
-
-    Args:
-        nodes: In the order of their names; all hold blocks.
-        random: Draws.
-
-    Raises:
-        ValueError: There are no nodes.
+    machines. The nodes are in the order of their names.
     """
 
     def __init__(self, nodes: Sequence[model.Node], random: np.random.Generator) -> None:
@@ -235,17 +187,11 @@ class Stores:
     def file(
         self, blocks: int, replicas: int = REPLICAS, writer: model.NodeName | None = None
     ) -> list[tuple[model.NodeName, ...]]:
-        """Return the nodes of each block of a new file.
-
-        Args:
-            blocks: How many.
-            replicas: Of each; at most the number of nodes.
-            writer: The node that writes it; None for an outside client, whose blocks begin anywhere.
-        """
+        """Return the nodes of each block of a new file; without a writer on a node of these, it begins anywhere."""
         return [self._block(min(replicas, len(self._names)), writer) for _ in range(blocks)]
 
     def _block(self, replicas: int, writer: model.NodeName | None) -> tuple[model.NodeName, ...]:
-        chosen = [writer if writer in self._rack and writer is not None else self._any(self._names)]
+        chosen = [writer if writer is not None and writer in self._rack else self._any(self._names)]
         while len(chosen) < replicas:
             chosen.append(self._next(chosen))
         return tuple(chosen)
@@ -256,17 +202,12 @@ class Stores:
             wanted = [rack for rack in self._racks if rack != racks[0]]
         else:
             wanted = [racks[1]] if len(chosen) == 2 else []  # noqa: PLR2004  the third follows the second
-        for rack in [self._racks[self._pick(wanted)]] if wanted else []:
-            free = [node for node in rack if node not in chosen]
-            if free:
-                return self._any(free)
+        if wanted and (free := [node for node in self._racks[self._any(wanted)] if node not in chosen]):
+            return self._any(free)
         return self._any([node for node in self._names if node not in chosen])
 
-    def _any(self, names: Sequence[model.NodeName]) -> model.NodeName:
+    def _any(self, names: Sequence[T]) -> T:
         return names[int(self._random.integers(len(names)))]
-
-    def _pick(self, racks: Sequence[str]) -> str:
-        return racks[int(self._random.integers(len(racks)))]
 
 
 def distance(here: model.Node, there: model.Node) -> model.Distance:

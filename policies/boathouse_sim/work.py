@@ -9,6 +9,7 @@ rounded on the way.
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 import enum
 import math
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING
 from boathouse_sim.topology import DISK_MB_PER_S, GIGABIT_MB_PER_S
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from boathouse_policies.model import Distance
 
@@ -31,15 +32,10 @@ class PenaltyModel(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Penalty:
-    """The truth of a task's run time.
+    """The truth of a task's run time."""
 
-    Attributes:
-        model: `step` for maps, `sawtooth` for reducers.
-        factor: What a task is slower by when nearly all of its input is spilled; 1 for no penalty.
-    """
-
-    model: PenaltyModel = PenaltyModel.STEP
-    factor: float = 1.0
+    model: PenaltyModel = PenaltyModel.STEP  # `sawtooth` for reducers
+    factor: float = 1.0  # what a task is slower by when nearly all of its input is spilled; 1 for no penalty
 
     def run_time_ms(self, duration_ms: int, given_mb: int, ideal_mb: int) -> int:
         """Run time of a task."""
@@ -54,31 +50,18 @@ class Penalty:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Equal tasks of a job. A phase may start once every task of the one before has been placed, or has ended.
+    """Equal tasks of a job. A phase may start once every task of the one before has been placed, or has ended."""
 
-    Attributes:
-        kind: A stage of the model: `map`, `reduce`, `executor`, `uber`, `probe`, or a name of the workload's own.
-        tasks: How many.
-        duration_ms: Of one task with its ideal memory; their mean, where they differ.
-        mem_ideal_mb: Memory that one task wants.
-        cores: Cores of one task, to the millicore.
-        penalty: What less memory costs.
-        input_bytes: What one task reads; None where the workload does not say.
-        counters: What each task reports at its end.
-        when_ended: Whether it waits for the end of the phase before, rather than for its last task to be placed.
-        durations_ms: Of each task by its index, where they differ: the truth, of which policies know the mean.
-    """
-
-    kind: str
+    kind: str  # a stage of the model: `map`, `reduce`, `executor`, `uber`, `probe`, or a name of the workload's own
     tasks: int
-    duration_ms: int
-    mem_ideal_mb: int
-    cores: float = 1
+    duration_ms: int  # of one task with its ideal memory; their mean, where they differ
+    mem_ideal_mb: int  # of one task
+    cores: float = 1  # of one task, to the millicore
     penalty: Penalty = Penalty()
-    input_bytes: int | None = None
-    counters: tuple[tuple[str, float], ...] = ()
-    when_ended: bool = False
-    durations_ms: tuple[int, ...] = ()
+    input_bytes: int | None = None  # what one task reads; None where the workload does not say
+    counters: tuple[tuple[str, float], ...] = ()  # what each task reports at its end
+    when_ended: bool = False  # whether it waits for the end of the phase before, not for its last task to be placed
+    durations_ms: tuple[int, ...] = ()  # of each task, where they differ: the truth, of which policies know the mean
 
     def task_ms(self, index: int) -> int:
         """Return how long a task runs with its ideal memory."""
@@ -87,46 +70,47 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """What is submitted at a time, or when another job has ended (then `submit_ms` is None).
+    """What is submitted at a time, or when another job has ended (then `submit_ms` is None)."""
 
-    Attributes:
-        id: Unique in the workload.
-        submit_ms: When it is submitted.
-        after: The job after whose end it is submitted.
-        program: What runs: jobs of one program treat their input alike. Empty for nothing in common with others.
-        queue: Its queue.
-        namespace: Whose share of the queue it is charged to; empty where a workload has one tenant.
-    """
-
-    id: str
+    id: str  # unique in the workload
     submit_ms: int | None = 0
-    after: str | None = None
-    program: str = ""
+    after: str | None = None  # the job after whose end it is submitted
+    program: str = ""  # jobs of one program treat their input alike; empty for nothing in common with others
     queue: str = "default"
-    namespace: str = ""
+    namespace: str = ""  # whose share of the queue it is charged to; empty where a workload has one tenant
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec(Submission):
-    """A job of phases.
-
-    Attributes:
-        phases: In the order in which they run.
-        master: A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until
-            the job ends; None for none. The heartbeat protocol has masters of its own (`Timing`).
-        probe: The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed.
-        stated: Whether a policy that predicts run times itself is told them all the same.
-    """
+    """A job of phases, in the order in which they run."""
 
     phases: tuple[Phase, ...]
     master: Phase | None = None
+    """A container that is placed first, asks for the job's tasks after its `duration_ms`, and is held until the job
+    ends; None for none. The heartbeat protocol has masters of its own (`Timing`)."""
     probe: Phase | None = None
-    stated: bool = True
+    """The one task of the job's probing job, for a policy that asks for one; None where nothing can be probed."""
+    stated: bool = True  # whether a policy that predicts run times itself is told them all the same
 
     @property
     def containers(self) -> tuple[Phase, ...]:
         """All that it may ask for."""
         return (*self.phases, *(part for part in (self.master, self.probe) if part is not None))
+
+
+class App(Submission, abc.ABC):
+    """An application with a course of its own, which `boathouse_sim.live.Application` gives it."""
+
+    __slots__ = ()
+
+    @property
+    @abc.abstractmethod
+    def tasks(self) -> int:
+        """Containers that it needs at least."""
+
+    @abc.abstractmethod
+    def containers(self) -> Iterable[tuple[str, Container]]:
+        """Return each kind of container that it asks for, by name."""
 
 
 NO_PENALTY = Penalty()
@@ -138,34 +122,20 @@ class Segment:
 
     The times are those of a task that is alone on its host, on a machine of speed 1, with its ideal memory and CPU and
     its input on its own disk; they add up, as nothing overlaps.
-
-    Attributes:
-        name: As reports call it: map, shuffle, sort, reduce, task.
-        cpu_ms: Computing, with `cores` busy.
-        read_ms: Reading input.
-        write_ms: Writing to the host's disks.
-        copy_ms: Copying over the network.
-        pool_ms: Writing to a shared pool (`Pool`): the disks of other nodes.
-        read_mb: What is read.
-        write_mb: What is written.
-        copy_mb: What is copied.
-        pool_mb: What goes to the pool.
-        cores: CPUs busy while it computes.
-        pool: Name of the pool.
     """
 
-    name: str
-    cpu_ms: int = 0
+    name: str  # as reports call it: map, shuffle, sort, reduce, task
+    cpu_ms: int = 0  # computing, with `cores` busy
     read_ms: int = 0
-    write_ms: int = 0
-    copy_ms: int = 0
-    pool_ms: int = 0
+    write_ms: int = 0  # to the host's disks
+    copy_ms: int = 0  # over the network
+    pool_ms: int = 0  # writing to a shared pool (`Pool`): the disks of other nodes
     read_mb: float = 0.0
     write_mb: float = 0.0
     copy_mb: float = 0.0
     pool_mb: float = 0.0
     cores: float = 1.0
-    pool: str = ""
+    pool: str = ""  # its name
 
     @property
     def work_ms(self) -> int:
@@ -204,19 +174,12 @@ def segment(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Container:
-    """What a task asks for, and what it does.
+    """What a task asks for, and what it does."""
 
-    Attributes:
-        mem_mb: Its ideal memory.
-        cores: CPUs that it asks for, to the millicore.
-        segments: In order; none for what only holds its room (a driver, an executor).
-        penalty: What less memory costs: it is added to the time on disk, and may so be contended.
-    """
-
-    mem_mb: int
-    cores: float = 1
-    segments: tuple[Segment, ...] = ()
-    penalty: Penalty = NO_PENALTY
+    mem_mb: int  # its ideal memory
+    cores: float = 1  # to the millicore
+    segments: tuple[Segment, ...] = ()  # in order; none for what only holds its room (a driver, an executor)
+    penalty: Penalty = NO_PENALTY  # what less memory costs: added to the time on disk, it may so be contended
 
     @property
     def work_ms(self) -> int:
@@ -243,15 +206,9 @@ class Container:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How much longer reading takes when the block is elsewhere; from another host it goes over the network.
+    """How much longer reading takes when the block is elsewhere; from another host it goes over the network."""
 
-    Attributes:
-        server: On another virtual machine of the same host: its disks are the same.
-        rack: In the same rack.
-        anywhere: In another rack.
-    """
-
-    server: float = 1.0
+    server: float = 1.0  # on another virtual machine of the same host: its disks are the same
     rack: float = 1.2
     anywhere: float = 1.5
 

@@ -6,36 +6,29 @@ With `Errors`, the truth strays from what policies are told (the YARN-ME paper's
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse_sim.topology import Cluster
-from boathouse_sim.work import JobSpec, Penalty, PenaltyModel, Phase
+from boathouse_sim.work import App, JobSpec, Penalty, PenaltyModel, Phase
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     import numpy as np
 
     from boathouse_policies import model
     from boathouse_sim.conditions import Conditions
-    from boathouse_sim.work import Container
 
 Span: TypeAlias = tuple[float, float]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
-    """Relative errors, drawn uniformly: the truth is the estimate times 1 + error.
+    """Relative errors, drawn uniformly: the truth is the estimate times 1 + error."""
 
-    Attributes:
-        duration: For each task anew: it ran so much longer or shorter than was estimated.
-        memory: For each job: its true ideal memory; a regular task may then spill too.
-        penalty: For each job: its true penalty factor, at least 1.
-    """
-
-    duration: Span = (0.0, 0.0)
-    memory: Span = (0.0, 0.0)
-    penalty: Span = (0.0, 0.0)
+    duration: Span = (0.0, 0.0)  # for each task anew
+    memory: Span = (0.0, 0.0)  # for each job: of its true ideal memory; a regular task may then spill too
+    penalty: Span = (0.0, 0.0)  # for each job: of its true penalty factor, at least 1
 
 
 class Truth:
@@ -82,7 +75,6 @@ __all__ = [
     "Penalty",
     "PenaltyModel",
     "Phase",
-    "Spec",
     "Timing",
     "Workload",
     "WorkloadError",
@@ -91,53 +83,6 @@ __all__ = [
 
 class WorkloadError(ValueError):
     """A workload cannot be read or simulated; the message names the place and what to do."""
-
-
-class Spec(Protocol):
-    """What is submitted."""
-
-    @property
-    def id(self) -> str:
-        """Unique in its workload."""
-        ...
-
-    @property
-    def submit_ms(self) -> int | None:
-        """When; None for at the end of another."""
-        ...
-
-    @property
-    def after(self) -> str | None:
-        """The job at whose end it is submitted."""
-        ...
-
-    @property
-    def queue(self) -> str:
-        """Where it waits."""
-        ...
-
-    @property
-    def namespace(self) -> str:
-        """Whose share of the queue it is charged to; empty where a workload has one tenant."""
-        ...
-
-    @property
-    def program(self) -> str:
-        """What it runs: jobs of one program are alike."""
-        ...
-
-
-class App(Spec, Protocol):
-    """An application: `boathouse_sim.live` knows what becomes of it."""
-
-    @property
-    def tasks(self) -> int:
-        """Containers that it needs at least."""
-        ...
-
-    def containers(self) -> Iterable[tuple[str, Container]]:
-        """Return each kind of container that it asks for, by name."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,27 +98,17 @@ class Timing:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """All that a simulation starts from.
-
-    Attributes:
-        name: For reports.
-        cluster: The nodes.
-        jobs: In the order in which ties are broken.
-        timing: Used by the heartbeat protocol alone.
-        assumptions: What the trace does not say and was taken from named defaults.
-        apps: Applications with a course of their own (`boathouse_sim.live`): MapReduce jobs, Spark applications.
-        conditions: What holds beside fixed run times; None for nothing.
-        queues: Where jobs wait; one, `default`, where none is named.
-    """
+    """All that a simulation starts from."""
 
     name: str
     cluster: Cluster
-    jobs: tuple[JobSpec, ...] = ()
-    timing: Timing = Timing()
+    jobs: tuple[JobSpec, ...] = ()  # in the order in which ties are broken
+    timing: Timing = Timing()  # used by the heartbeat protocol alone
     assumptions: Mapping[str, float | str] = dataclasses.field(default_factory=dict)
-    apps: tuple[App, ...] = ()
-    conditions: Conditions | None = None
-    queues: tuple[model.Queue, ...] = ()
+    """What the trace does not say and was taken from named defaults."""
+    apps: tuple[App, ...] = ()  # with a course of their own (`live`): MapReduce jobs, Spark applications
+    conditions: Conditions | None = None  # what holds beside fixed run times; None for nothing
+    queues: tuple[model.Queue, ...] = ()  # one, `default`, where none is named
 
     @property
     def live(self) -> bool:
@@ -186,11 +121,7 @@ class Workload:
         return sum(phase.tasks for job in self.jobs for phase in job.phases) + sum(app.tasks for app in self.apps)
 
     def on(self, nodes: int) -> Workload:
-        """Return the same jobs on another number of nodes.
-
-        Raises:
-            WorkloadError: There would be no node.
-        """
+        """Return the same jobs on another number of equal nodes; raise WorkloadError if that cannot be."""
         if nodes < 1:
             raise WorkloadError(f"a cluster has at least 1 node, not {nodes}")
         if self.cluster.machines:
@@ -198,11 +129,7 @@ class Workload:
         return dataclasses.replace(self, cluster=dataclasses.replace(self.cluster, nodes=nodes))
 
     def check(self) -> None:
-        """Refuse what would never end.
-
-        Raises:
-            WorkloadError: A task is larger than a node, or a job waits for one that never ends before it.
-        """
+        """Raise WorkloadError for what would never end: a task larger than a node, jobs that wait for one another."""
         specs: tuple[JobSpec | App, ...] = (*self.jobs, *self.apps)
         if not specs:
             raise WorkloadError(f"{self.name}: holds no jobs")

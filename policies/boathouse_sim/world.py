@@ -15,7 +15,7 @@ from typing_extensions import override
 from boathouse_policies import model
 from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
-from boathouse_sim.base_world import MB, BaseWorld
+from boathouse_sim.base_world import MB, BaseWorld, Run, size, tasks_of
 from boathouse_sim.clock import Priority
 from boathouse_sim.workload import Errors, PenaltyModel, Truth
 
@@ -35,35 +35,19 @@ STAGES = {
 }
 
 
-@dataclasses.dataclass(slots=True, eq=False)
-class JobRun:
-    """A job on its way.
-
-    Attributes:
-        spec: What it is.
-        truth: Its phases as they really are.
-        job: As policies know it.
-        classes: One for each phase.
-        phase: The last phase that was submitted; -1 before the first.
-        unplaced: Tasks of that phase that wait.
-        left: Tasks of all phases that did not end.
-        master: The class of its master's container, if it has one of its own.
-        container: That container, once placed.
-        probe: Its probing job, if the policy asked for one.
-    """
+@dataclasses.dataclass(slots=True, eq=False, kw_only=True)
+class JobRun(Run):
+    """A job of phases on its way."""
 
     spec: JobSpec
-    truth: tuple[Phase, ...]
-    job: model.Job
-    classes: tuple[model.TaskClass, ...]
-    left: int
-    submitted_ms: int
-    phase: int = -1
-    unplaced: int = 0
-    ended_ms: int = -1
-    master: model.TaskClass | None = None
-    container: Running | None = None
-    probe: JobRun | None = None
+    truth: tuple[Phase, ...]  # its phases as they really are
+    classes: tuple[model.TaskClass, ...]  # one for each phase
+    phase: int = -1  # the last one that was submitted
+    unplaced: int = 0  # tasks of that phase that wait
+    left: int  # tasks of all phases that did not end
+    master: model.TaskClass | None = None  # of its master's container, if it has one of its own
+    container: Running | None = None  # that container, once placed
+    probe: JobRun | None = None  # its probing job, if the policy asked for one
 
 
 @dataclasses.dataclass(slots=True, eq=False)
@@ -79,17 +63,22 @@ class Running:
     started_ms: int = -1
     index: int = 0
 
+    def about(self, now_s: float) -> model.About:
+        """Return the fields that every event of a task has."""
+        return {
+            "now_s": now_s,
+            "task": self.id,
+            "task_class": self.task_class,
+            "job": self.run.job.id,
+            "node": self.node,
+        }
+
 
 class World(BaseWorld["JobSpec", JobRun]):
     """One simulation, from the first submission to the last end.
 
-    Args:
-        workload: The cluster and the jobs.
-        profile: The policies.
-        arrived: Called when a job comes.
-        ended: Called with the tasks that end at one time, in the order in which they were started.
-        errors: How the truth strays from the estimates.
-        seed: Of what is drawn for them.
+    `arrived` is called when a job comes, `ended` with the tasks that end at one time, in the order in which they were
+    started. `errors` says how the truth strays from the estimates, `seed` is of what is drawn for that.
     """
 
     def __init__(
@@ -102,7 +91,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         errors: Errors | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(workload, profile, workload.jobs, self._come)
+        super().__init__(workload, profile, workload.jobs)
         self._arrived = arrived
         self._ended = ended
         self.waiting = 0  # tasks in the room
@@ -118,23 +107,15 @@ class World(BaseWorld["JobSpec", JobRun]):
 
     # Jobs
 
-    def _come(self, spec: JobSpec) -> None:
-        run = self._admit(spec, self.job_id(spec))
-        if spec.probe is not None and self._needs_probe is not None and self._needs_probe(run.job.id):
-            run.probe = self._admit(probing.job(spec), model.JobId(f"{run.job.id}-probe"), probe_of=run.job.id)
+    @override
+    def _arrive(self, spec: JobSpec) -> None:
+        run = self._admit(spec, self.new_job(spec))
+        job_id = run.job.id
+        if spec.probe is not None and self._needs_probe is not None and self._needs_probe(job_id):
+            probe = probing.job(spec)
+            run.probe = self._admit(probe, self.new_job(probe, f"{job_id}-probe", probe_of=job_id))
 
-    def _admit(self, spec: JobSpec, job_id: model.JobId, probe_of: model.JobId | None = None) -> JobRun:
-        now_s = self.clock.now_s
-        queue = model.QueueName(spec.queue)
-        job = model.Job(
-            id=job_id,
-            queue=queue,
-            submitted_s=now_s,
-            name=spec.id,
-            namespace=model.NamespaceName(spec.namespace),
-            kind=spec.program,
-            probe_of=probe_of,
-        )
+    def _admit(self, spec: JobSpec, job: model.Job) -> JobRun:
         is_known = spec.stated or self._needs_probe is None
         run = JobRun(
             spec=spec,
@@ -146,57 +127,41 @@ class World(BaseWorld["JobSpec", JobRun]):
             master=None if spec.master is None else self._class(job, len(spec.phases), spec.master, is_known=False),
         )
         self.runs[job.id] = run
-        if self.profile.observers:
-            counts = {task_class.id: phase.tasks for task_class, phase in zip(run.classes, spec.phases, strict=True)}
-            masters = () if run.master is None else (run.master,)
-            counts |= {master.id: 1 for master in masters}
-            self.notify(model.Submitted(now_s=now_s, job=job, classes=(*masters, *run.classes), tasks=counts))
+        classes = [(task_class, phase.tasks) for task_class, phase in zip(run.classes, spec.phases, strict=True)]
+        self.notify_submitted(job, classes if run.master is None else [(run.master, 1), *classes])
         self._arrived(run)
         return run
 
     def _class(self, job: model.Job, step: int, phase: Phase, *, is_known: bool) -> model.TaskClass:
-        resources = model.Resources(cpu_milli=round(phase.cores * 1000), memory_bytes=phase.mem_ideal_mb * MB)
+        known = estimates(phase, self.workload.cluster) if is_known else model.Fixed(read_bytes=phase.input_bytes)
         return model.TaskClass(
             id=model.ClassId(f"{job.id}/{step}/{phase.kind}"),
             job=job.id,
-            resources=resources,
+            resources=size(phase.cores, phase.mem_ideal_mb),
             stage=STAGES.get(phase.kind, model.Stage.OTHER),
             step=step,
-            estimates=estimates(phase, self.workload.cluster)
-            if is_known
-            else model.Fixed(read_bytes=phase.input_bytes),
+            estimates=known,
         )
-
-    def submit_master(self, run: JobRun) -> None:
-        """Submit the job's master."""
-        assert run.master is not None
-        self.submit(run, run.master, [model.Task(id=model.TaskId(f"{run.master.id}-0"), task_class=run.master.id)])
 
     def drop_probe(self, run: JobRun) -> None:
         """Drop the probing job of a finished job if it has not begun."""
         probe = run.probe
-        if probe is None or not probe.unplaced:
-            return
-        self.waiting -= probe.unplaced
-        probe.unplaced = 0
-        self.room.withdraw(probe.job.id)
-        self.notify(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
+        if probe is not None and probe.unplaced:
+            self.waiting -= probe.unplaced
+            probe.unplaced = 0
+            self.room.withdraw(probe.job.id)
+            self.notify(model.Ended(now_s=self.clock.now_s, job=probe.job.id, succeeded=False))
 
     def submit_next_phase(self, run: JobRun) -> None:
         """Submit the tasks of the next phase."""
         run.phase += 1
-        task_class, phase = run.classes[run.phase], run.spec.phases[run.phase]
-        run.unplaced = phase.tasks
-        tasks = [
-            model.Task(id=model.TaskId(f"{task_class.id}-{i}"), task_class=task_class.id, index=i)
-            for i in range(phase.tasks)
-        ]
-        self.submit(run, task_class, tasks)
+        run.unplaced = run.spec.phases[run.phase].tasks
+        self.submit(run, run.classes[run.phase], run.unplaced)
 
-    def submit(self, run: JobRun, task_class: model.TaskClass, tasks: Sequence[model.Task]) -> None:
+    def submit(self, run: JobRun, task_class: model.TaskClass, count: int = 1) -> None:
         """Submit tasks of a job."""
-        self.waiting += len(tasks)
-        self.room.submit(run.job, [task_class], tasks)
+        self.waiting += count
+        self.room.submit(run.job, [task_class], tasks_of(task_class, range(count)))
 
     def place(self, decision: model.Placement) -> Running:
         """Carry a decision out: deduct it, and submit the next phase when this one is placed whole."""
@@ -205,18 +170,15 @@ class World(BaseWorld["JobSpec", JobRun]):
         run, task_class = self.runs[decision.job.id], decision.task_class
         phase = -1 if task_class is run.master else run.phase
         given_mb = decision.resources.memory_bytes // MB
-        task = Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id, index=decision.task.index)
         if self.profile.observers:
             self.notify_placed(decision)
-        return task
+        return Running(decision.task.id, run, phase, decision.node, given_mb, task_class.id, index=decision.task.index)
 
     def placed_whole(self, run: JobRun) -> bool:
         """Record a placed task; start the next phase after the last of its phase. Returns whether it did."""
         run.unplaced -= 1
-        if run.unplaced:
-            return False
         following = run.phase + 1
-        if following == len(run.classes) or run.spec.phases[following].when_ended:
+        if run.unplaced or following == len(run.classes) or run.spec.phases[following].when_ended:
             return False
         self.submit_next_phase(run)
         return True
@@ -241,8 +203,7 @@ class World(BaseWorld["JobSpec", JobRun]):
         else:
             tally.probes += 1
             tally.probe_mb_ms += mb_ms
-        if given_mb < run.spec.phases[task.phase].mem_ideal_mb:
-            tally.elastic += 1
+        tally.elastic += given_mb < run.spec.phases[task.phase].mem_ideal_mb
         tally.mb_ms += mb_ms
         tally.core_ms += phase.cores * run_ms
         together = self._ends.get(end_ms)
@@ -251,10 +212,7 @@ class World(BaseWorld["JobSpec", JobRun]):
             self.clock.at(end_ms, Priority.END, self._end)
         together.append(task)
         if self.profile.observers:
-            job = task.run.job.id
-            self.notify(
-                model.Started(now_s=self.clock.now_s, task=task.id, task_class=task.task_class, job=job, node=task.node)
-            )
+            self.notify(model.Started(**task.about(self.clock.now_s)))
 
     def _end(self) -> None:
         together = self._ends.pop(self.clock.now_ms)
@@ -268,17 +226,9 @@ class World(BaseWorld["JobSpec", JobRun]):
         for node, freed_room in freed.items():
             self.room.capacity_freed(freed_room, ledger.free(node))
         for task in tasks if self.profile.observers else ():
-            self.notify(
-                model.Finished(
-                    now_s=self.clock.now_s,
-                    task=task.id,
-                    task_class=task.task_class,
-                    job=task.run.job.id,
-                    node=task.node,
-                    duration_s=(self.clock.now_ms - task.started_ms) / 1000,
-                    counters=dict(task.run.spec.phases[task.phase].counters) if task.phase >= 0 else {},
-                )
-            )
+            duration_s = (self.clock.now_ms - task.started_ms) / 1000
+            counters = dict(task.run.spec.phases[task.phase].counters) if task.phase >= 0 else {}
+            self.notify(model.Finished(**task.about(self.clock.now_s), duration_s=duration_s, counters=counters))
 
 
 def estimates(phase: Phase, cluster: Cluster) -> penalty.Elastic:
@@ -288,16 +238,9 @@ def estimates(phase: Phase, cluster: Cluster) -> penalty.Elastic:
     if phase.penalty.model is PenaltyModel.STEP:
         run_time = penalty.Mapper(ideal_s=ideal_s, ideal_bytes=ideal, undersized_s=ideal_s * factor, output_bytes=ideal)
     else:
-        shuffled = ideal * penalty.BUFFER_SHARE
-        slower_s = ideal_s * (factor - 1)
-        run_time = penalty.Reducer(
-            ideal_s=ideal_s,
-            input_bytes=shuffled,
-            disk_bytes_per_s=shuffled / slower_s if slower_s > 0 else np.inf,
-        )
+        shuffled, slower_s = ideal * penalty.BUFFER_SHARE, ideal_s * (factor - 1)
+        rate = shuffled / slower_s if slower_s > 0 else np.inf
+        run_time = penalty.Reducer(ideal_s=ideal_s, input_bytes=shuffled, disk_bytes_per_s=rate)
     return penalty.Elastic(
-        run_time,
-        ideal_bytes=ideal,
-        step_bytes=cluster.mem_granularity_mb * MB,
-        least_share=cluster.min_mem_fraction,
+        run_time, ideal_bytes=ideal, step_bytes=cluster.mem_granularity_mb * MB, least_share=cluster.min_mem_fraction
     )

@@ -106,7 +106,8 @@ class PlayedCluster:
         world = simulations.live_world(workload, profile)
         self.job_times_s = world.finished().job_times_s
         self._records = sorted(world.records, key=lambda one: (one.placed_ms, one.job, one.kind, one.index))
-        self._runs = [world.runs[world.job_id(app)] for app in workload.apps]
+        runs = {run.spec.id: run for run in world.runs.values()}
+        self._runs = [runs[app.id] for app in workload.apps]
         self._attempts: dict[tuple[str, str, int], int] = {}
         api.world.date = time(0)
         for one in workload.cluster.machines:

@@ -12,7 +12,8 @@ from boathouse_sim.work import JobSpec
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from boathouse_sim.workload import Cluster, Spec, Workload
+    from boathouse_sim.work import Submission
+    from boathouse_sim.workload import Cluster, Workload
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +85,7 @@ def of(workload: Workload) -> tuple[Demand, ...]:
     )
 
 
-def _phases(spec: Spec) -> tuple[Phase, ...]:
+def _phases(spec: Submission) -> tuple[Phase, ...]:
     match spec:
         case MapReduce():
             found = [(kind, spec.maps if kind == "map" else spec.reduces, one) for kind, one in spec.containers()]

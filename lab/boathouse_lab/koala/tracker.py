@@ -115,7 +115,7 @@ class JobBook:
     def forget(self, index: int, now_ms: int) -> None:
         """Requeue a map whose output is lost."""
         del self.outputs[index]
-        self.gate.less(now_ms)
+        self.gate.more(now_ms, -1)
         self.again(maps=[index])
 
     def needs(self, worker: model.TaskId) -> bool:

@@ -27,12 +27,7 @@ _PAPER = Config()
 
 
 def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
-    """Return the profile `fspy`. Each call builds a policy with a state of its own.
-
-    Args:
-        config: The constants; the paper's by default.
-        score: Ranks nodes: FSPY itself says nothing of nodes.
-    """
+    """Return the profile `fspy`, with a state of its own. The score ranks nodes: FSPY itself says nothing of nodes."""
     order = SizeBased(config)
     reserve = AgeingReserve(order)
     return Profile(

@@ -44,25 +44,15 @@ _ROUNDING = 1e-9
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """Equal tasks of a job.
+    """Equal tasks of a job."""
 
-    Attributes:
-        container: R: what one task holds.
-        tasks: N.
-        task_s: e: the mean run time of a task; None where it is not known yet.
-    """
-
-    container: Amount
+    container: Amount  # R: what one task holds
     tasks: int
-    task_s: float | None = None
+    task_s: float | None = None  # e: the mean run time of a task; None where it is not known yet
 
     @property
     def total_s(self) -> float:
-        """SE = N·e.
-
-        Raises:
-            ValueError: The run time of a task is not known.
-        """
+        """SE = N·e; a ValueError where the run time of a task is not known."""
         if self.task_s is None:
             raise ValueError("the run time of a phase is not known: check is_sized first")
         return self.tasks * self.task_s
@@ -70,17 +60,11 @@ class Phase:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What a job is made of, as far as FSPY looks.
+    """What a job is made of, as far as FSPY looks."""
 
-    Attributes:
-        phases: In the order in which they run.
-        master: R_am: the container of the application master; nothing where there is none.
-        uber: Whether all runs in one container, the master's.
-    """
-
-    phases: tuple[Phase, ...]
-    master: Amount = NOTHING
-    uber: bool = False
+    phases: tuple[Phase, ...]  # in the order in which they run
+    master: Amount = NOTHING  # R_am: the container of the application master; nothing where there is none
+    uber: bool = False  # whether all runs in one container, the master's
 
     @property
     def is_sized(self) -> bool:
@@ -148,27 +132,16 @@ class ClassRecord:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Restored:
-    """What a dump holds of a job.
+    """What a dump holds of a job."""
 
-    Attributes:
-        used: What it used up of its virtual size.
-        totals: The tasks of its classes, by id.
-        features: Its features, if they were known.
-        is_probed: Whether they are its own probe's.
-    """
-
-    used: float = 0.0
-    totals: Mapping[str, int] = dataclasses.field(default_factory=dict)
-    features: Features | None = None
-    is_probed: bool = False
+    used: float = 0.0  # what it used up of its virtual size
+    totals: Mapping[str, int] = dataclasses.field(default_factory=dict)  # the tasks of its classes, by id
+    features: Features | None = None  # its features, if they were known
+    is_probed: bool = False  # whether they are its own probe's
 
     @classmethod
     def load(cls, dumped: Mapping[str, Any]) -> Restored:
-        """Read a dump.
-
-        Raises:
-            ValueError: A number is negative or not finite, or there are too few.
-        """
+        """Read a dump; raise ValueError where a number is negative or not finite, or there are too few."""
         used, features = float(dumped.get("used", 0.0)), dumped.get("features")
         totals = {str(class_id): int(total) for class_id, total in dumped.get("totals", {}).items()}
         if not all(0 <= number < math.inf for number in (used, *totals.values(), *map(float, features or ()))):
@@ -182,25 +155,15 @@ class Restored:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class JobRecord:
-    """A job that is not over.
-
-    Attributes:
-        job: The job.
-        held_s: When a task of it was last seen to start or end; its submission before.
-        restored: What a dump from before a restart holds of it.
-        features: Restored, probed or recalled ones.
-        is_probed: Whether they are its own probe's.
-        source: What its run times are from; None while they are not known.
-        classes: By id, in order.
-    """
+    """A job that is not over."""
 
     job: model.Job
-    held_s: float
-    restored: Restored
-    features: Features | None
-    is_probed: bool = False
-    source: Source | None = None
-    classes: dict[model.ClassId, ClassRecord] = dataclasses.field(default_factory=dict)
+    held_s: float  # when a task of it was last seen to start or end; its submission before
+    restored: Restored  # what a dump from before a restart holds of it
+    features: Features | None  # restored, probed or recalled ones
+    is_probed: bool = False  # whether they are its own probe's
+    source: Source | None = None  # what its run times are from; None while they are not known
+    classes: dict[model.ClassId, ClassRecord] = dataclasses.field(default_factory=dict)  # by id, in order
 
     def dump(self) -> dict[str, Any]:
         """Return what events will not say again, as JSON values."""
@@ -256,21 +219,12 @@ class JobRecord:
     # Sizes
 
     def shape(self, predictor: Predictor, *, use_estimates: bool) -> Shape:
-        """Return what the job is made of, with run times where they are known.
-
-        Args:
-            predictor: The models.
-            use_estimates: Whether stated run times count.
-        """
+        """Return what the job is made of, with run times where they are known: stated ones, too, if they count."""
         masters = [container(record.task_class.resources) for record in self.of(Stage.DRIVER)]
-        times = self._task_times(predictor, use_estimates)
+        times, work = self._task_times(predictor, use_estimates), [(one.task_class, one.total) for one in self._work()]
         phases = tuple(
-            Phase(
-                container=container(record.task_class.resources),
-                tasks=record.total,
-                task_s=times.get(record.task_class.id),
-            )
-            for record in self._work()
+            Phase(container=container(known.resources), tasks=tasks, task_s=times.get(known.id))
+            for known, tasks in work
         )
         return Shape(phases=phases, master=masters[0] if masters else NOTHING, uber=self.is_uber)
 
@@ -351,9 +305,8 @@ class JobRecord:
                 predictor.learn_uber(self.job.kind, record.run_s / record.succeeded)
         run = [record for record in self._work() if record.succeeded]
         if self.is_app and self.job.kind and run:
-            predictor.apps.add(
-                self.job.kind, sum(record.run_s * container(record.task_class.resources)[1] for record in run)
-            )
+            byte_seconds = sum(record.run_s * container(record.task_class.resources)[1] for record in run)
+            predictor.apps.add(self.job.kind, 1, byte_seconds)
         all_known = self.is_map_reduce and all(record.succeeded >= record.total for record in self._work())
         if self.features is not None and all_known:
             map_s, reduce_s = (sum(record.run_s for record in self.of(stage)) for stage in (Stage.MAP, Stage.REDUCE))

@@ -41,19 +41,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import (
-    Assignment,
-    CycleState,
-    Figure,
-    Figures,
-    Hooks,
-    JobOrder,
-    Observer,
-    PendingClass,
-    Reserve,
-    SchedulingQueue,
-    Where,
-)
+from boathouse_policies.framework import Figures, Hooks, JobOrder, Observer, Reserve
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Prediction, Predictor
@@ -62,6 +50,7 @@ from boathouse_policies.fspy.virtual import Worlds
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
+    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.fspy.config import Config
     from boathouse_policies.fspy.virtual import VirtualJob
 
@@ -80,17 +69,11 @@ class Group(enum.IntEnum):
 
 @dataclasses.dataclass(slots=True)
 class SubQueue:
-    """Jobs that go before others while they hold less memory than their share.
-
-    Attributes:
-        jobs: The jobs.
-        share: Their share in bytes.
-        held: Bytes of memory that they hold, tasks of this cycle included.
-    """
+    """Jobs that go before others while they hold less memory than their share."""
 
     jobs: Collection[model.JobId] = ()
-    share: float = 0.0
-    held: int = 0
+    share: float = 0.0  # their share in bytes
+    held: int = 0  # bytes of memory that they hold, tasks of this cycle included
 
     @classmethod
     def of(cls, jobs: Collection[model.JobId], share: float, state: CycleState) -> SubQueue:
@@ -104,13 +87,7 @@ class SubQueue:
 
 
 class SizeBased(JobOrder, Observer, Hooks, Figures):
-    """FSPY's order, and the observer that keeps its fair worlds and its models.
-
-    Attributes:
-        worlds: The fair worlds.
-        predictor: The models.
-        nobody_aged: Whether no job was aged when the cycle began.
-    """
+    """FSPY's order, and the observer that keeps its fair worlds and its models."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -121,7 +98,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         self._probes: set[model.JobId] = set()
         self._fair: dict[model.JobId, SubQueue] = {}  # of jobs of unknown size: one for those of a world
         self._probing = SubQueue()
-        self.nobody_aged = True
+        self.nobody_aged = True  # whether no job was aged when the cycle began
         self._queued = NO_CLASSES
         self._calm_until_s = -math.inf
         self._generation = 0
@@ -361,8 +338,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump: jobs take up their virtual state when they are submitted again.
 
-        Raises:
-            ValueError: It is not a dump of this policy.
+        A ValueError says that it is not a dump of this policy.
         """
         restored = {model.JobId(job): Restored.load(dumped) for job, dumped in state.get("jobs", {}).items()}
         self._calm_until_s = -math.inf
@@ -383,12 +359,7 @@ _SCALES = [2.0 ** (128 * (group - Group.LATE)) for group in Group]
 class AgeingReserve(Reserve, Hooks):
     """Reserve a node for an aged job that fits nowhere, one at a time.
 
-    Args:
-        order: Knows who is aged.
-        apart: Stages whose nodes another policy reserves.
-
-    Attributes:
-        order: As given.
+    Stages `apart` have nodes that another policy reserves.
     """
 
     def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:

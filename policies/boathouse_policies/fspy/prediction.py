@@ -31,8 +31,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from boathouse_policies.framework.programs import Contest, Programs
-from boathouse_policies.fspy.rates import Rates
+from boathouse_policies.framework.programs import Contest
+from boathouse_policies.fspy.sums import Sums
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -44,28 +44,16 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What a probing job reads.
+    """What a probing job reads."""
 
-    Attributes:
-        parts: (place of the split, bytes to read of it), in the order in which they are read.
-        fraction: f_p.
-    """
-
-    parts: tuple[tuple[int, int], ...]
-    fraction: float
+    parts: tuple[tuple[int, int], ...]  # (place of the split, bytes to read of it), in the order in which they are read
+    fraction: float  # f_p
 
 
 def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
-    """Run Algorithm 1.
+    """Run Algorithm 1; raise ValueError if there is no split, or none may be read.
 
-    Args:
-        split_bytes: Length of each of the original job's splits: one for each map task.
-        reducers: Its reduce tasks.
-        most_splits: sampledSplitsUpperBound.
-        rng: Chooses the splits.
-
-    Raises:
-        ValueError: There is no split, or none may be read.
+    The original job has one split for each map task. `most_splits` is sampledSplitsUpperBound.
     """
     mappers = len(split_bytes)
     if mappers < 1 or most_splits < 1:
@@ -94,29 +82,17 @@ class Counter(enum.StrEnum):
 
 
 class Features(NamedTuple):
-    """What the models read of a whole job.
+    """What the models read of a whole job."""
 
-    Attributes:
-        maps: N_m.
-        reduces: N_r; 0 for a job of maps alone.
-        map_input_bytes: MI.
-        map_function_s: MFE, summed over the maps, with all input local.
-        map_output_bytes: MO.
-        map_output_records: MOR.
-        reduce_function_s: RFE, summed over the reduces.
-        reduce_output_bytes: RO.
-        reduce_input_records: RIR.
-    """
-
-    maps: int
-    reduces: int
-    map_input_bytes: float
-    map_function_s: float
-    map_output_bytes: float
-    map_output_records: float
-    reduce_function_s: float
-    reduce_output_bytes: float
-    reduce_input_records: float
+    maps: int  # N_m
+    reduces: int  # N_r; 0 for a job of maps alone
+    map_input_bytes: float  # MI
+    map_function_s: float  # MFE, summed over the maps, with all input local
+    map_output_bytes: float  # MO
+    map_output_records: float  # MOR
+    reduce_function_s: float  # RFE, summed over the reduces
+    reduce_output_bytes: float  # RO
+    reduce_input_records: float  # RIR
 
     def amounts(self) -> model.FloatVector:
         """Return the amounts that grow with the input, MI first, shape [7]."""
@@ -140,8 +116,7 @@ AMOUNTS = tuple(Counter)[1:]
 def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Features | None:
     """Compute eq. 8: the original job's features from its probing job's counters, each over f_p.
 
-    Returns:
-        None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
+    None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
     """
     fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
     if not 0 < fraction <= 1:
@@ -164,29 +139,15 @@ class Source(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction:
-    """The predicted size of a job.
+    """The predicted size of a job."""
 
-    Attributes:
-        seconds: Run time of all tasks together, by stage.
-        byte_seconds: Memory times run time, over all tasks.
-        source: What it is from.
-    """
-
-    seconds: Mapping[Stage, float]
-    byte_seconds: float
+    seconds: Mapping[Stage, float]  # run time of all tasks together, by stage
+    byte_seconds: float  # memory times run time, over all tasks
     source: Source
 
 
 class LinearModel:
-    """A linear model and what it learnt.
-
-    Args:
-        columns: Coefficients, the constant included.
-        forgetting: How much an observation counts after the next one.
-
-    Attributes:
-        seen: Observations so far.
-    """
+    """A linear model and what it learnt. The columns are its coefficients, the constant included."""
 
     def __init__(self, columns: int, forgetting: float = 1.0) -> None:
         self.seen = 0
@@ -207,13 +168,7 @@ class LinearModel:
         return self._coefficients
 
     def update(self, row: model.FloatVector, value: float, variance: float = 1.0) -> None:
-        """Learn one observation.
-
-        Args:
-            row: Shape [columns].
-            value: What was measured.
-            variance: Relative to other observations', above 0.
-        """
+        """Learn one observation of a row, shape [columns]. Its variance, above 0, is relative to that of others."""
         self._squares = self._squares * self._forgetting + np.outer(row, row) / variance
         self._products = self._products * self._forgetting + row * (value / variance)
         self._coefficients = None
@@ -231,8 +186,7 @@ class LinearModel:
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; one of another number of columns is ignored.
 
-        Raises:
-            ValueError: Its numbers are no sums of squares.
+        A ValueError says that its numbers are no sums of squares.
         """
         products = np.array(state.get("products", ()), np.float64)
         upper = np.array(state.get("squares", ()), np.float64)
@@ -255,57 +209,30 @@ class TotalTimes:
     reduce_s: float
 
 
-class Means:
-    """Means by program.
-
-    Args:
-        kept: Programs that are remembered; the one unused for longest is forgotten.
-    """
-
-    def __init__(self, kept: int) -> None:
-        self._sums: Programs[tuple[int, float]] = Programs(kept + 1)  # one for the sum of all, a group of its own
-
-    def add(self, kind: str, amount: float) -> None:
-        """Add an amount."""
-        count, total = self._sums.get(kind, (0, 0.0))
-        self._sums.put(kind, (count + 1, total + amount))
-
-    def mean(self, kind: str) -> float | None:
-        """Return the mean of a program; None if nothing was added for it."""
-        count, total = self._sums.get(kind, (0, 0.0))
-        return total / count if count else None
-
-    def dump(self) -> dict[str, list[float]]:
-        """Return the sums as JSON values."""
-        return {kind: list(known) for kind, known in self._sums.items()}
-
-    def load(self, dumped: Mapping[str, Any]) -> None:
-        """Continue from a dump, without the entries of it that are invalid."""
-        sums = {kind: (int(count), float(total)) for kind, (count, total) in dumped.items()}
-        self._sums.clear()
-        for kind, (count, total) in sums.items():
-            if count > 0 and 0 <= total < np.inf:
-                self._sums.put(kind, (count, total))
-
-
 class Predictor:
-    """The two models, the features of known programs, and means of programs that the models do not know.
+    """The two models, of SE_m and SE_r, the features of known programs, and means of those that the models do not know.
 
-    Attributes:
-        maps: Predicts SE_m.
-        reduces: Predicts SE_r.
-        uber: Run time of an uber task.
-        apps: Memory-seconds of all executors of a Spark application, in bytes.
+    Means are of the run time of an uber task, and of the memory-seconds, in bytes, of a Spark application's executors.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
+        kept = config.kinds_kept
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
-        self._kinds: Programs[model.FloatVector] = Programs(config.kinds_kept)
-        self._rates = Rates(config.kinds_kept)
-        self._contest = Contest(config.kinds_kept, 2)
-        self.uber, self.apps = Means(config.kinds_kept), Means(config.kinds_kept)
+        self._kinds = Sums(kept, len(AMOUNTS))  # of the input and the other amounts of probed jobs
+        self._rates = Sums(kept, 3)  # of the input, and of the times of maps and reduces
+        self._contest = Contest(kept, 2)
+        self.uber, self.apps = Sums(kept + 1, 2), Sums(kept + 1, 2)  # one more for all, a group of its own
+        self._parts: dict[str, LinearModel | Sums | Contest] = {
+            "maps": self.maps,
+            "reduces": self.reduces,
+            "kinds": self._kinds,
+            "uber": self.uber,
+            "apps": self.apps,
+            "rates": self._rates,
+            "contest": self._contest,
+        }
 
     # Normal jobs
 
@@ -326,9 +253,8 @@ class Predictor:
             self._contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
 
     def _rated(self, features: Features, kind: str) -> TotalTimes | None:
-        """Predict by the program's mean times per byte of input."""
-        found = self._rates.predict(kind, features.map_input_bytes)
-        return None if found is None else TotalTimes(map_s=found[0], reduce_s=found[1])
+        found = self._rates.scaled(kind, features.map_input_bytes)
+        return None if found is None else TotalTimes(map_s=found[1], reduce_s=found[2])
 
     def standing(self, kind: str) -> tuple[int, float] | None:
         """Return which model is the best at a program (0: the linear ones), and its mean relative error."""
@@ -341,42 +267,35 @@ class Predictor:
         return self._rated(features, kind) if best else self._linear(features)
 
     def _linear(self, features: Features) -> TotalTimes | None:
-        """Predict by the two models.
-
-        SE_r is predicted from the predicted SE_m: the actual one is not known yet.
-        """
+        """Predict by the two models; SE_r from the predicted SE_m, as the actual one is not known yet."""
         least = self._config.least_jobs
         if (features.maps and self.maps.seen < least) or (features.reduces and self.reduces.seen < least):
             return None
-        map_s = max(self.maps.predict(features.map_row()), features.map_function_s) if features.maps else 0.0
-        reduce_s = (
-            max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
-            if features.reduces
-            else 0.0
-        )
+        map_s = reduce_s = 0.0
+        if features.maps:
+            map_s = max(self.maps.predict(features.map_row()), features.map_function_s)
+        if features.reduces:
+            reduce_s = max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
         return TotalTimes(map_s=map_s, reduce_s=reduce_s)
 
     # Programs
 
     def remember(self, kind: str, features: Features) -> None:
         """Keep what a probe of a program measured."""
-        if not kind or features.map_input_bytes <= 0:
-            return
-        self._kinds.put(kind, self._kinds.get(kind, 0.0) + features.amounts())
+        if kind and features.map_input_bytes > 0:
+            self._kinds.add(kind, *features.amounts().tolist())
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
         """Return the features of a job of a program that was probed before, by its input; None if it was not."""
-        sums = self._kinds.use(kind)
-        if sums is None or input_bytes <= 0:
-            return None
-        return Features(maps, reduces, *(sums * (input_bytes / sums[0])).tolist())
+        amounts = self._kinds.scaled(kind, input_bytes, as_used=True)
+        return None if amounts is None else Features(maps, reduces, *amounts)
 
     # Uber jobs
 
     def learn_uber(self, kind: str, task_s: float) -> None:
         """Learn from an uber task that succeeded."""
         for key in dict.fromkeys((kind, _ALL)):
-            self.uber.add(key, task_s)
+            self.uber.add(key, 1, task_s)
 
     def uber_s(self, kind: str) -> float | None:
         """Return the historic mean: of the program where it is known, else of all; None if there is none."""
@@ -387,34 +306,15 @@ class Predictor:
 
     def dump(self) -> dict[str, Any]:
         """Return its state as JSON values."""
-        return {
-            "maps": self.maps.dump(),
-            "reduces": self.reduces.dump(),
-            "kinds": {kind: sums.tolist() for kind, sums in self._kinds.items()},
-            "uber": self.uber.dump(),
-            "apps": self.apps.dump(),
-            "rates": self._rates.dump(),
-            "contest": self._contest.dump(),
-        }
+        return {name: part.dump() for name, part in self._parts.items()}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; entries that no dump holds are left out.
 
-        Raises:
-            ValueError: The dump of a model is none.
+        A ValueError says that the dump of a model is none.
         """
-        self.maps.load(state.get("maps", {}))
-        self.reduces.load(state.get("reduces", {}))
-        amounts = {kind: np.array(sums, np.float64) for kind, sums in state.get("kinds", {}).items()}
-        known = {kind: sums for kind, sums in amounts.items() if sums.shape == (len(AMOUNTS),)}
-        self._kinds.clear()
-        for kind, sums in known.items():
-            if sums[0] > 0 and np.isfinite(sums).all() and sums.min() >= 0:
-                self._kinds.put(kind, sums)
-        self.uber.load(state.get("uber", {}))
-        self.apps.load(state.get("apps", {}))
-        self._rates.load(state.get("rates"))
-        self._contest.load(state.get("contest"))
+        for name, part in self._parts.items():
+            part.load(state.get(name, {}))
 
 
 def _with_log(x: float) -> tuple[float, float]:

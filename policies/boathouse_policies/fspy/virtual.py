@@ -57,15 +57,9 @@ _ROUNDING = 1e-9
 
 
 def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount) -> list[Amount]:
-    """Run Algorithm 2, VRA: what each job has in the fair world.
+    """Run Algorithm 2, VRA: what each job has in the fair world, by the bounds (APB) in the virtual queue's order.
 
-    Args:
-        bounds: APB of each job, in the order of the virtual queue.
-        weights: Of each job, above 0.
-        cluster: All there is to allocate.
-
-    Returns:
-        For each job at most its bound and at most its fair share of what the ones before it left.
+    Each has at most its bound, and at most its fair share, by weights above 0, of what the ones before it left.
     """
     cpu_left, memory_left = cluster
     rests = [*itertools.accumulate(reversed(weights))][::-1]  # of each job and those after it
@@ -94,68 +88,38 @@ def working_memory(share: Amount, bound: Amount, shape: Shape, least_work_share:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class VirtualJob:
-    """A job in the fair world. Sizes in byte-seconds.
-
-    Attributes:
-        id: The job.
-        world: The fair world that it is in.
-        submitted_s: Breaks ties, then the id.
-        weight: Its part of the fair share.
-        shape: What it is made of.
-        size: S_pred; infinite where it is unknown.
-        used: S - VS at the world's last update.
-        bound: APB.
-        share: The allocated virtual resource.
-        rate: Byte-seconds used up in a second.
-        finish_s: When it finishes virtually if nothing changes; when it did, once it has.
-        finished: Whether it has finished virtually.
-        ended: Whether the real job is over.
-    """
+    """A job in the fair world. Sizes in byte-seconds."""
 
     id: model.JobId
     world: World
-    submitted_s: float
+    submitted_s: float  # breaks ties, then the id
     weight: float
-    shape: Shape
-    size: float
-    used: float = 0.0
-    bound: Amount = jobs.NOTHING
-    share: Amount = jobs.NOTHING
-    rate: float = 0.0
-    finish_s: float = math.inf
+    shape: Shape  # what it is made of
+    size: float  # S_pred; infinite where it is unknown
+    used: float = 0.0  # S - VS at the world's last update
+    bound: Amount = jobs.NOTHING  # APB
+    share: Amount = jobs.NOTHING  # the allocated virtual resource
+    rate: float = 0.0  # byte-seconds used up in a second
+    finish_s: float = math.inf  # when it finishes virtually if nothing changes; when it did, once it has
     finished: bool = False
-    ended: bool = False
+    ended: bool = False  # whether the real job is over
 
 
 class World:
-    """A fair world.
-
-    Args:
-        config: The constants.
-        all_jobs: The jobs of this and of other worlds.
-
-    Attributes:
-        cluster: What there is: as much as the real cluster has, or the part of it that sharing gives this world.
-        now_s: When sizes and shares were last updated.
-        jobs: The jobs that are not gone, those that finished virtually too.
-        queue: The pending virtual jobs, in the virtual queue's order.
-        members: How many of the jobs are in this world.
-    """
+    """A fair world. Its jobs are kept together with those of other worlds."""
 
     def __init__(self, config: Config, all_jobs: dict[model.JobId, VirtualJob] | None = None) -> None:
         self._config = config
-        self.cluster: Amount = jobs.NOTHING
-        self.now_s = 0.0
-        self.jobs = {} if all_jobs is None else all_jobs
-        self.queue: list[VirtualJob] = []
-        self.members = 0
+        self.cluster: Amount = jobs.NOTHING  # all of the real cluster, or the part that sharing gives this world
+        self.now_s = 0.0  # when sizes and shares were last updated
+        self.jobs = {} if all_jobs is None else all_jobs  # that are not gone, those that finished virtually too
+        self.queue: list[VirtualJob] = []  # the pending virtual jobs, in the virtual queue's order
+        self.members = 0  # how many of the jobs are in this world
         self._next_end_s = math.inf
 
     def size_left(self, job: VirtualJob, now_s: float) -> float:
         """Return VS at a time since the last update, before the next virtual end, in byte-seconds; 0 once finished."""
-        if job.finished:
-            return 0.0
-        return max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
+        return 0.0 if job.finished else max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
 
     # Changes
 
@@ -266,14 +230,10 @@ Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
 
 
 class Worlds:
-    """The fair worlds.
-
-    Attributes:
-        jobs: The virtual jobs of all worlds that are not gone, those that finished virtually too.
-    """
+    """The fair worlds."""
 
     def __init__(self, config: Config) -> None:
-        self.jobs: dict[model.JobId, VirtualJob] = {}
+        self.jobs: dict[model.JobId, VirtualJob] = {}  # that are not gone, those that finished virtually too
         self._config = config
         self._worlds: dict[Share, World] = {}
         self._ended: collections.deque[model.JobId] = collections.deque()

@@ -37,16 +37,7 @@ _PAPER = Config()
 
 
 class Parts:
-    """The pieces of one iKayak, for profiles that combine policies. They share the book, and no state with others.
-
-    Attributes:
-        book: Observer, after `RunningTasks`: what runs, the models, and μ.
-        suspension: Controller, Filter and Hooks: reducers, and their CPU that is lent to maps.
-        executors: Reserve and Hooks of executors and drivers.
-        most_free: Score of executors and drivers.
-        shrinking: Sizer, Filter and Hooks of maps.
-        figures: What explains their decisions.
-    """
+    """The pieces of one iKayak, for profiles that combine policies. They share the book, and no state with others."""
 
     def __init__(
         self,
@@ -54,21 +45,19 @@ class Parts:
         config: Config = _PAPER,
         suspension: Callable[[Config, Book], Suspension] = Suspension,
     ) -> None:
-        self.book = Book(config, running)
-        self.suspension = suspension(config, self.book)
-        self.executors = Executors(config, self.book, self.suspension)
-        self.most_free = MostFree(self.suspension)
-        self.shrinking = Shrinking(config, self.book)
+        self.book = Book(config, running)  # Observer, after `RunningTasks`: what runs, the models, and μ
+        self.suspension = suspension(config, self.book)  # Controller, Filter and Hooks of reducers and their lent CPU
+        self.executors = Executors(config, self.book, self.suspension)  # Reserve and Hooks of executors and drivers
+        self.most_free = MostFree(self.suspension)  # Score of executors and drivers
+        self.shrinking = Shrinking(config, self.book)  # Sizer, Filter and Hooks of maps
         self.figures: tuple[Figures, ...] = (self.suspension, self.shrinking, self.executors)
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None) -> Profile:
     """Build the profile `ikayak`, with a state of its own.
 
-    Args:
-        score: Ranks nodes for what iKayak says nothing of.
-        config: The constants, and which mechanisms are on.
-        order: Of jobs; iKayak says nothing of it: dominant-share fairness if None.
+    iKayak says nothing of the order of jobs, which is dominant-share fairness if none is given, and of other tasks'
+    nodes, which the score ranks.
     """
     running = RunningTasks()
     found = Parts(running, config)

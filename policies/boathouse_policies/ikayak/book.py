@@ -31,23 +31,15 @@ SPARK = frozenset({model.Stage.DRIVER, model.Stage.EXECUTOR})
 
 @dataclasses.dataclass(slots=True, eq=False)
 class JobBook:
-    """A job.
-
-    Attributes:
-        job: As it was submitted.
-        classes: By id, in order.
-        left: Its maps that have not ended, by class.
-        maps: How many were left at most.
-        reducers: Its reducers that run, by task.
-        located: Its classes whose input is in blocks, as far as tasks of them were placed.
-    """
+    """A job."""
 
     job: model.Job
-    classes: Mapping[model.ClassId, model.TaskClass]
-    left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)
-    maps: int = 0
-    reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)
+    classes: Mapping[model.ClassId, model.TaskClass]  # by id, in order
+    left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)  # its maps that have not ended, by class
+    maps: int = 0  # how many were left at most
+    reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)  # its reducers that run, by task
     located: set[model.ClassId] = dataclasses.field(default_factory=set)
+    """Its classes whose input is in blocks, as far as tasks of them were placed."""
 
     @property
     def key(self) -> str:
@@ -67,59 +59,35 @@ class JobBook:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Reducer:
-    """What is learned of a reducer that runs.
-
-    Attributes:
-        task: The task.
-        job: Its job.
-        end_s: Its estimated end as long as it made no report.
-        history: Its reports, once it started.
-        past_shuffle: Whether it is known to have all map output.
-        last_s: When it was last suspended, or that was refused.
-    """
+    """What is learned of a reducer that runs."""
 
     task: RunningTask
     job: JobBook
-    end_s: float = math.inf
-    history: History | None = None
-    past_shuffle: bool = False
-    last_s: float = -math.inf
+    end_s: float = math.inf  # its estimated end as long as it made no report
+    history: History | None = None  # its reports, once it started
+    past_shuffle: bool = False  # whether it is known to have all map output
+    last_s: float = -math.inf  # when it was last suspended, or that was refused
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Some tasks, as columns.
+    """Some tasks, as columns."""
 
-    Attributes:
-        node: The place of each task's node, shape [T].
-        held: What each holds, shape [4, T].
-        left_s: How long each will still hold it, shape [T].
-    """
-
-    node: npt.NDArray[np.intp]
-    held: model.IntMatrix
-    left_s: model.FloatVector
+    node: npt.NDArray[np.intp]  # the place of each task's node, shape [T]
+    held: model.IntMatrix  # what each holds, shape [4, T]
+    left_s: model.FloatVector  # how long each will still hold it, shape [T]
 
 
 class Book(Observer, Follower):
-    """Keeps account of jobs, of where maps read and when they should end, and of what reducers report.
-
-    Attributes:
-        bank: What was learned.
-        jobs: By id.
-        reducers: Those that run, by task.
-        local: Maps that were placed on a node with their input.
-        remote: The others whose input is in blocks.
-        report_every_s: For the shell: how often reducers report.
-    """
+    """Keeps account of jobs, of where maps read and when they should end, and of what reducers report."""
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
         self.bank = Bank(config)
         self.jobs: dict[model.JobId, JobBook] = {}
-        self.reducers: dict[model.TaskId, Reducer] = {}
-        self.local = 0
-        self.remote = 0
-        self.report_every_s = config.sample_s
+        self.reducers: dict[model.TaskId, Reducer] = {}  # those that run, by task
+        self.local = 0  # maps that were placed on a node with their input
+        self.remote = 0  # the others whose input is in blocks
+        self.report_every_s = config.sample_s  # for the shell: how often reducers report
         self._least_share = config.least_share
         self._map_ends_s: dict[model.TaskId, float] = {}
         self._running = running
@@ -141,8 +109,7 @@ class Book(Observer, Follower):
     def started(self, task: RunningTask, now_s: float) -> None:
         """Estimate when it ends now that it runs; a reducer will report."""
         self._expect(task, now_s)
-        reducer = self.reducers.get(task.task)
-        if reducer is not None:
+        if (reducer := self.reducers.get(task.task)) is not None:
             reducer.history = History(now_s)
 
     def resumed(self, task: RunningTask, pause: Pause, now_s: float) -> None:
@@ -195,8 +162,8 @@ class Book(Observer, Follower):
             case model.Suspended() if event.task in self.reducers:
                 self.reducers[event.task].last_s = event.now_s
             case model.Refused(decision=model.Suspend(task=task)) if task.id in self.reducers:
-                reducer = self.reducers[task.id]
-                reducer.last_s = event.now_s if reducer.task.pause is None else reducer.last_s
+                if self.reducers[task.id].task.pause is None:
+                    self.reducers[task.id].last_s = event.now_s
             case model.Submitted():
                 self._submitted(event)
             case model.Ended():
@@ -254,14 +221,13 @@ class Book(Observer, Follower):
 
     def columns(self, layout: Layout, now_s: float, paused: Mapping[Reducer, float]) -> tuple[Columns, Columns]:
         """Return the maps that run, and the reducers with their predicted remaining times (eq. 1)."""
-        tasks, ends_s = self._running.tasks, self._map_ends_s
-        maps = [task for task in tasks.values() if task.task in ends_s and task.node in layout.index]
+        ends_s, running = self._map_ends_s, self._running.tasks.values()
+        maps = [task for task in running if task.task in ends_s and task.node in layout.index]
         reducers = [reducer for reducer in self.reducers.values() if reducer.task.node in layout.index]
         left_s = np.maximum(np.array([ends_s[task.task] for task in maps]) - now_s, 0.0)
-        return (
-            _columns(maps, layout, left_s),
-            _columns([reducer.task for reducer in reducers], layout, self.left_s(reducers, now_s, paused)),
-        )
+        reducers_left_s = self.left_s(reducers, now_s, paused)
+        tasks = [reducer.task for reducer in reducers]
+        return _columns(maps, layout, left_s), _columns(tasks, layout, reducers_left_s)
 
     def left_s(self, reducers: Sequence[Reducer], now_s: float, paused: Mapping[Reducer, float]) -> model.FloatVector:
         """Return how long reducers still hold their room: the model's prediction, and the rest of a suspension."""
@@ -280,13 +246,12 @@ class Book(Observer, Follower):
 
 def _columns(tasks: Sequence[RunningTask], layout: Layout, left_s: model.FloatVector) -> Columns:
     node = np.array([layout.index[task.node] for task in tasks], np.intp)
-    sizes = [task.resources for task in tasks]
+    sizes = (task.resources for task in tasks)
     held = [(size.cpu_milli, size.memory_bytes, size.ephemeral_storage_bytes, 1) for size in sizes]
     return Columns(node, np.array(held, np.int64).reshape(len(tasks), ROWS).T, left_s)
 
 
 def _ran_s(task: RunningTask, since_s: float, now_s: float) -> float:
-    """Return how long a task ran since then."""
     return max(0.0, (now_s if task.pause is None else min(now_s, task.pause.since_s)) - since_s)
 
 

@@ -34,26 +34,14 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import fitting
-from boathouse_policies.framework import (
-    Assignment,
-    CycleState,
-    Figure,
-    Figures,
-    Gathering,
-    Hooks,
-    PendingClass,
-    Reserve,
-    ReservedNode,
-    SchedulingQueue,
-    Score,
-    Where,
-)
+from boathouse_policies.framework import Figures, Gathering, Hooks, Reserve, ReservedNode, Score
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Sequence
 
+    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.ikayak.config import Config
     from boathouse_policies.ikayak.suspension import Suspension
 
@@ -70,12 +58,8 @@ def in_order_of_end(reducers: Columns) -> Columns:
 def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
     """Run Algorithm 2, lines 3-9: how long each node's reducers must still end until what is lacking has come free.
 
-    Args:
-        lacking: R_executor - (R_free + R_map), shape [R, N]; at most 0 where nothing is lacking.
-        freed: What comes free as reducers end; see `in_order_of_end`.
-
-    Returns:
-        Shape [N]; 0 where nothing is lacking, infinite where all reducers together do not hold enough.
+    Lacking is R_executor - (R_free + R_map), shape [R, N], at most 0 for nothing; what comes free is `in_order_of_end`.
+    The wait, shape [N], is 0 where nothing is lacking, infinite where all reducers together do not hold enough.
     """
     found = np.where((lacking <= 0).all(axis=0), 0.0, np.inf)
     node = freed.node
@@ -85,27 +69,17 @@ def waits_s(lacking: model.IntMatrix, freed: Columns) -> model.FloatVector:
 
 
 class Prospects:
-    """What the nodes offer to executors, for one choice after the other.
+    """What the nodes offer to executors, for one choice after the other, of those that `may` be chosen.
 
-    Args:
-        free: R_free, shape [R, N]; it is not changed.
-        maps: What runs and soon ends.
-        reducers: What runs beyond.
-        may: Nodes that may be chosen, shape [N].
-
-    Attributes:
-        free: What is left of R_free, shape [R, N].
-        soon: What is left of R_free + R_map, shape [R, N].
-        may: As given.
-        chosen_s: Wait^n of the nodes that were chosen, by place.
+    Maps run and soon end, reducers run beyond. R_free, shape [R, N], is not changed.
     """
 
     def __init__(self, free: model.IntMatrix, maps: Columns, reducers: Columns, may: model.BoolVector) -> None:
-        self.free = free.copy()
-        self.soon = free.copy()
+        self.free = free.copy()  # what is left of R_free, shape [R, N]
+        self.soon = free.copy()  # what is left of R_free + R_map, shape [R, N]
         np.add.at(self.soon[:ROWS].T, maps.node, maps.held.T)
         self.may = may
-        self.chosen_s: dict[int, float] = {}
+        self.chosen_s: dict[int, float] = {}  # Wait^n of the nodes that were chosen, by place
         self._maps_s = np.zeros(free.shape[1])  # how long the last map of each node will still run
         np.maximum.at(self._maps_s, maps.node, maps.left_s)
         self._freed = in_order_of_end(reducers)
@@ -113,9 +87,8 @@ class Prospects:
     def best(self, need: model.IntVector, liked: model.FloatVector) -> int | None:
         """Run Algorithm 1 for one executor: return the place of its node; None if no node will do.
 
-        Args:
-            need: R_executor, shape [R].
-            liked: What a wait there is multiplied by, at most 1 for nodes that are kept already, shape [N].
+        It needs R_executor, shape [R]. A wait is multiplied by `liked`, at most 1 for nodes that are kept already,
+        shape [N].
         """
         for room in (self.free, self.soon):
             count = np.where(self.may, fitting(room, need), -np.inf)
@@ -141,11 +114,7 @@ class Prospects:
 
 
 class MostFree(Score):
-    """Tier 1: the node with most free resource, by the scarcest one (Algorithm 1, line 5).
-
-    Args:
-        suspension: CPU that is only lent is not free for executors.
-    """
+    """Tier 1: the node with most free resource, by the scarcest one (Algorithm 1, line 5). Lent CPU is not."""
 
     def __init__(self, suspension: Suspension) -> None:
         self._suspension = suspension
@@ -162,10 +131,7 @@ class MostFree(Score):
 class Executors(Reserve, Hooks, Figures):
     """Reserve nodes for executors and drivers, and release them once an executor went elsewhere.
 
-    Args:
-        config: The constants.
-        book: What runs where.
-        suspension: CPU that is only lent is not free for executors.
+    CPU that is only lent is not free for executors.
     """
 
     reserves_for_gangs = True
@@ -192,16 +158,16 @@ class Executors(Reserve, Hooks, Figures):
         jobs = {job for owner in state.reserved.values() if (job := self._job_of(owner)) is not None}
         self._since_s = {job: self._since_s.get(job, self._last_s) for job in jobs}
         self._last_s = state.view.now_s
-        self._reserved = tuple(self._in_force(state))
+        names = state.view.layout.names
+        in_force = [(names[place], owner, self._job_of(owner)) for place, owner in state.reserved.items()]
+        self._reserved = tuple(
+            ReservedNode(
+                node=node, task_class=owner, since_s=self._since_s[job], wait_s=self._wait_s.get((job, node), 0.0)
+            )
+            for node, owner, job in in_force
+            if job is not None
+        )
         self._wait_s = {key: wait_s for key, wait_s in self._wait_s.items() if key[0] in jobs}
-
-    def _in_force(self, state: CycleState) -> Iterator[ReservedNode]:
-        """Yield the reservations that the cycle begins with."""
-        for place, owner in state.reserved.items():
-            job, node = self._job_of(owner), state.view.layout.names[place]
-            if job is not None:
-                wait_s = self._wait_s.get((job, node), 0.0)
-                yield ReservedNode(node=node, task_class=owner, since_s=self._since_s[job], wait_s=wait_s)
 
     def reservations(self) -> Sequence[ReservedNode]:
         """Return the nodes that were reserved for executors and drivers when the last cycle began."""
@@ -227,10 +193,10 @@ class Executors(Reserve, Hooks, Figures):
         if pending.task_class.stage not in SPARK or not self._reserved:
             return ()
         job, node, now_s = pending.job.id, state.view.layout.names[assignment.node], state.view.now_s
-        own = (kept for kept in self._reserved if kept.node == node and self._job_of(kept.task_class) == job)
-        return next(
-            ((("reservedForSeconds", now_s - kept.since_s), ("predictedWaitSeconds", kept.wait_s)) for kept in own), ()
-        )
+        for kept in self._reserved:
+            if kept.node == node and self._job_of(kept.task_class) == job:
+                return ("reservedForSeconds", now_s - kept.since_s), ("predictedWaitSeconds", kept.wait_s)
+        return ()
 
     def placed(self, assignment: Assignment, state: CycleState) -> None:
         """Release the nodes, the last chosen first, that an executor needs no more that was placed elsewhere."""
@@ -303,17 +269,13 @@ class Executors(Reserve, Hooks, Figures):
 
     def _reservation(self, pending: PendingClass, node: int, state: CycleState) -> model.Reservation:
         now_s, name = state.view.now_s, state.view.layout.names[node]
-        message = f"{name} is reserved for it until there is room"
-        code = model.Code.GANG if pending.task_class.gang_min else model.Code.UNSCHEDULABLE
-        ends_s = self._gathering.until_s(pending.job.id, now_s) if pending.task_class.gang_min else math.inf
-        until_s = now_s + self._config.review_s
-        until_s = min(until_s, ends_s) if now_s < ends_s else until_s
+        code, until_s = model.Code.UNSCHEDULABLE, now_s + self._config.review_s
+        if pending.task_class.gang_min:
+            code, ends_s = model.Code.GANG, self._gathering.until_s(pending.job.id, now_s)
+            until_s = min(until_s, ends_s) if now_s < ends_s else until_s
+        verdict = model.Verdict(code=code, message=f"{name} is reserved for it until there is room")
         return model.Reservation(
-            task_class=pending.task_class,
-            job=pending.job,
-            verdict=model.Verdict(code=code, message=message),
-            node=name,
-            until_s=until_s,
+            task_class=pending.task_class, job=pending.job, verdict=verdict, node=name, until_s=until_s
         )
 
     def _requested(self, pending: PendingClass, state: CycleState) -> list[tuple[model.IntVector, int]]:
@@ -337,7 +299,6 @@ class Executors(Reserve, Hooks, Figures):
     # Algorithms 1 and 2
 
     def _choose(self, pending: PendingClass, before: list[int], state: CycleState) -> list[int]:
-        """Choose the nodes to reserve, one executor after the other."""
         nodes = len(state.offered)
         if pending.task_class.gang_min and self._is_oldest(pending.job.id, state):
             may, most = np.ones(nodes, np.bool_), nodes  # or two minimums could wait for each other for ever
@@ -361,10 +322,8 @@ class Executors(Reserve, Hooks, Figures):
 
     def _is_oldest(self, job: model.JobId, state: CycleState) -> bool:
         """Return whether nodes have been reserved for no other application for longer; ties by id."""
-        jobs = {owner_job for owner in state.reserved.values() if (owner_job := self._job_of(owner)) is not None} | {
-            job
-        }
-        return job == min(jobs, key=lambda candidate: (self._since_s.get(candidate, state.view.now_s), candidate))
+        others = {other for owner in state.reserved.values() if (other := self._job_of(owner)) is not None}
+        return job == min(others | {job}, key=lambda other: (self._since_s.get(other, state.view.now_s), other))
 
     def _prospects(self, pending: PendingClass, state: CycleState, may: model.BoolVector) -> Prospects:
         view, suspension = state.view, self._suspension

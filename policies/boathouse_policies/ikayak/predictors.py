@@ -63,13 +63,9 @@ _CENTRES: FloatVector = np.array([[5.0], [3.0], [1.0]]) / 6.0
 
 
 def firing(premise: FloatVector) -> FloatVector:
-    """Return σ: how much each rule fires, by what is left of the work at the two lags.
+    """Return σ: how much each rule fires, by what is left of the work at the two lags, shape [..., 2].
 
-    Args:
-        premise: Shape [..., 2].
-
-    Returns:
-        Shape [..., J], at least 0, adding up to 1.
+    Its shape is [..., J], at least 0, adding up to 1.
     """
     exponents = -0.5 * (((premise[..., None, :] - _CENTRES) / _PHASE_WIDTH) ** 2).sum(axis=-1)
     fired = np.exp(exponents - exponents.max(axis=-1, keepdims=True))  # far from all rules the nearest still fires
@@ -77,18 +73,11 @@ def firing(premise: FloatVector) -> FloatVector:
 
 
 class Fuzzy:
-    """One model, of one class of jobs.
-
-    Args:
-        config: λ_f, from reducer to reducer; τ; and the variance of the prior rules' parameters.
-
-    Attributes:
-        parameters: φ, shape [J·6].
-    """
+    """One model, of one class of jobs."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.parameters: FloatVector = prior()
+        self.parameters: FloatVector = prior()  # φ, shape [J·6]
         self._p: FloatVector = np.eye(len(self.parameters)) * config.trust
 
     def rows(self, samples: Sequence[Sample]) -> FloatVector:
@@ -117,13 +106,7 @@ class Fuzzy:
         )
 
     def _learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
-        """Update K, φ and P of the module's docstring, for any number of rows at once.
-
-        Args:
-            rows: Χ, shape [M, J·6].
-            labels: Y, shape [M].
-            forgetting: λ_f.
-        """
+        """Update K, φ and P of the module's docstring, for any number of rows: Χ, shape [M, J·6], and Y, shape [M]."""
         # P's inverse is λ_f of the old one plus ΧᵀΧ, so parts of Χ may follow each other. A small system is solved by
         # one thread; a large one wakes all of the linear algebra library's, which cost 40 times their work.
         for first in range(0, len(rows), _AT_ONCE):
@@ -178,40 +161,22 @@ def _unpacked(text: str) -> FloatVector:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Phases:
-    """The means of the reducers of a program that ended.
-
-    Attributes:
-        count: How many.
-        lengths_s: Of each phase.
-        input_bytes: Of a reducer.
-    """
+    """The means of the reducers of a program that ended."""
 
     count: int = 0
-    lengths_s: tuple[float, ...] = (0.0,) * RULES
-    input_bytes: float = 0.0
+    lengths_s: tuple[float, ...] = (0.0,) * RULES  # of each phase
+    input_bytes: float = 0.0  # of a reducer
 
     def after(self, lengths_s: Sequence[float], input_bytes: float) -> Phases:
         """Return the means with one reducer more; beyond `_MOST` of them the older ones count less."""
         count = self.count + 1
         share = 1.0 / min(count, _MOST)
-        pairs = zip(self.lengths_s, lengths_s, strict=True)
-        return Phases(
-            count=count,
-            lengths_s=tuple(mean + share * (new - mean) for mean, new in pairs),
-            input_bytes=self.input_bytes + share * (input_bytes - self.input_bytes),
-        )
+        means_s = (mean + share * (new - mean) for mean, new in zip(self.lengths_s, lengths_s, strict=True))
+        mean_bytes = self.input_bytes + share * (input_bytes - self.input_bytes)
+        return Phases(count=count, lengths_s=tuple(means_s), input_bytes=mean_bytes)
 
     def left(self, samples: FloatVector, unit_s: float, unit_bytes: float) -> FloatVector:
-        """Return how long reducers still run.
-
-        Args:
-            samples: Shape [M, 10], in these units of time and of input.
-            unit_s: In seconds.
-            unit_bytes: In bytes.
-
-        Returns:
-            Shape [M], in the unit.
-        """
+        """Return how long reducers still run, shape [M], from samples, shape [M, 10], in units of time and input."""
         done = (1.0 - samples[:, REST]) * RULES
         phase = np.clip((done + _ROUNDING).astype(np.intp), 0, RULES - 1)
         done = np.clip(done - phase, 0.0, 1.0)

@@ -50,44 +50,27 @@ MOST_SAMPLES = 128
 
 @dataclasses.dataclass(slots=True, eq=False)
 class History:
-    """The reports of one reducer.
+    """The reports of one reducer."""
 
-    Attributes:
-        since_s: When the present phase began, in running time; its start at first.
-        at_s: The time of the newest sample.
-        now: The newest sample; None before there is one.
-        times_s: Running time, without suspensions, at each kept sample.
-        samples: The kept samples.
-        away_s: How long it was suspended so far.
-        began_s: When it started.
-        lengths_s: Of its phases that are over, in running time.
-    """
-
-    since_s: float
-    at_s: float = -math.inf
-    now: Sample | None = None
+    since_s: float  # when the present phase began, in running time; its start at first
+    at_s: float = -math.inf  # the time of the newest sample
+    now: Sample | None = None  # the newest sample; None before there is one
     times_s: list[float] = dataclasses.field(default_factory=list)
-    samples: list[Sample] = dataclasses.field(default_factory=list)
-    away_s: float = 0.0
+    """Running time, without suspensions, at each kept sample."""
+    samples: list[Sample] = dataclasses.field(default_factory=list)  # the kept samples
+    away_s: float = 0.0  # how long it was suspended so far
     began_s: float = dataclasses.field(init=False)
     lengths_s: list[float] = dataclasses.field(default_factory=lambda: [0.0] * RULES)
+    """Of its phases that are over, in running time."""
     _phase: int = 0
     _taken: int = 0
     _skip: int = 1
 
     def __post_init__(self) -> None:
-        """Begin with the first phase."""
         self.began_s = self.since_s
 
     def report(self, now_s: float, fraction: float, cpu: float, input_bytes: float) -> None:
-        """Take a report of its progress.
-
-        Args:
-            now_s: When.
-            fraction: 0..1.
-            cpu: CPU that it has, as a share of what it requested.
-            input_bytes: Of the reducer.
-        """
+        """Take a report of its progress, 0..1, with the CPU that it has, as a share of what it requested."""
         running_s = now_s - self.away_s
         phase = min(int(fraction * RULES + _ROUNDING), RULES - 1)
         if phase != self._phase:
@@ -268,15 +251,12 @@ class Bank:
 
     def dump(self) -> Mapping[str, Any]:
         """Return all models and means, as JSON values."""
-        means = [
-            [key, stage, mean.count, mean.seconds]
-            for key, known in self._means.items()
-            for stage, mean in known.items()
-        ]
+        stages = [(key, stage, mean) for key, known in self._means.items() for stage, mean in known.items()]
+        means = [[key, stage, mean.count, mean.seconds] for key, stage, mean in stages]
         models = {key: model.dump() for key, model in self._models.items()}
         phases = {key: usual.dump() for key, usual in self._phases.items()}
-        known = {"models": models, "means": means, "phases": phases, "contest": self._contest.dump()}
-        return {**known, "maps": [self._maps.count, self._maps.seconds]}
+        maps = [self._maps.count, self._maps.seconds]
+        return {"models": models, "means": means, "phases": phases, "contest": self._contest.dump(), "maps": maps}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; what is not understood is left out."""

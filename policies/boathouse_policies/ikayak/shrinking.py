@@ -19,24 +19,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import (
-    Assignment,
-    CycleState,
-    Figure,
-    Figures,
-    Filter,
-    Hooks,
-    PendingClass,
-    Score,
-    Sized,
-    Sizer,
-    Where,
-)
+from boathouse_policies.framework import Figures, Filter, Hooks, Score, Sized, Sizer
 from boathouse_policies.ikayak.config import Config, Shrink
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
+    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, Where
     from boathouse_policies.ikayak.book import Book
 
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
@@ -144,16 +133,13 @@ class Shrinking(Sizer, Filter, Hooks, Figures):
         return fits_at(state, where, math.ceil(demand.cpu_milli * self._whole_share), demand.memory_bytes)
 
     def _fits_shrunk(self, pending: PendingClass, state: CycleState, where: int | Where) -> Any:
-        """Return where one map of μ·R_demand fits."""
         return fits_at(state, where, *self._part(pending.task_class.resources, self._book.local_share()))
 
 
 class LocalFirst(Score):
     """A score for maps: local and whole, local and shrunk, remote (Figure 6); then the rank of other tasks.
 
-    Args:
-        shrinking: Knows where a map is whole.
-        base: The rank of other tasks, within 0..1 or -1..0.
+    That rank is within 0..1 or -1..0.
     """
 
     def __init__(self, shrinking: Shrinking, base: Score) -> None:

@@ -20,6 +20,7 @@ Beyond the paper (ours):
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from typing import TYPE_CHECKING
 
@@ -64,17 +65,14 @@ def is_in(profile: Profile) -> bool:
 
 
 class Suspension(Controller, Filter, Hooks, Figures):
-    """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps.
-
-    Attributes:
-        paused: Until when who is suspended in this cycle, the controller's decisions included.
-    """
+    """The controller of reducers' suspensions, and the filter that keeps lent CPU for maps."""
 
     reason = "node(s) whose free CPU is lent to maps by a suspended reducer"
 
     def __init__(self, config: Config, book: Book) -> None:
         self._config = config
         self._book = book
+        # Until when who is suspended in this cycle, the controller's decisions included
         self.paused: Mapping[Reducer, float] = {}
         self._hungry: Collection[model.JobId] = ()  # jobs whose maps are pending
         self._lent: model.IntVector | None = None
@@ -153,16 +151,9 @@ class Suspension(Controller, Filter, Hooks, Figures):
         return spark / sum(cpu for _, cpu in held) if spark else 0.0
 
     def _suspend(self, reducer: Reducer, until_s: float) -> model.Suspend:
-        task, holds = reducer.task, reducer.task.resources
-        size = model.Resources(
-            cpu_milli=min(self._config.shrunk_milli, holds.cpu_milli),
-            memory_bytes=holds.memory_bytes,
-            ephemeral_storage_bytes=holds.ephemeral_storage_bytes,
-            extended=holds.extended,
-        )
-        return model.Suspend(
-            task=_task(reducer), node=task.node, resources=size, until_s=until_s, reason=self.reason_for(reducer)
-        )
+        node, holds, reason = reducer.task.node, reducer.task.resources, self.reason_for(reducer)
+        size = dataclasses.replace(holds, cpu_milli=min(self._config.shrunk_milli, holds.cpu_milli))
+        return model.Suspend(task=_task(reducer), node=node, resources=size, until_s=until_s, reason=reason)
 
     # Lent CPU
 
@@ -212,9 +203,8 @@ class Suspension(Controller, Filter, Hooks, Figures):
             lent = self._sum(others, state)
         if lent is None or not lent.any():
             return None
-        passed: model.BoolVector = (lent[where] == 0) | (
-            (state.free[model.CPU] - lent)[where] >= pending.least[model.CPU]
-        )
+        left = (state.free[model.CPU] - lent)[where]
+        passed: model.BoolVector = (lent[where] == 0) | (left >= pending.least[model.CPU])
         return passed
 
 

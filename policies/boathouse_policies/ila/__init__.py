@@ -51,19 +51,11 @@ _PAPER = Config()
 
 
 def build(
-    score: Score = LEAST_LOADED,
-    config: Config = _PAPER,
-    *,
-    name: str = "ila",
-    order: JobOrder | None = None,
+    score: Score = LEAST_LOADED, config: Config = _PAPER, *, name: str = "ila", order: JobOrder | None = None
 ) -> Profile:
-    """Return the profile `ila`. Each call builds a policy with a state of its own.
+    """Return the profile `ila`, with a state of its own; jobs are in the order of fair sharing if none is given.
 
-    Args:
-        score: Ranks nodes for stages other than maps and reducers and where interference does not matter.
-        config: The constants; the paper's by default.
-        name: Of the profile.
-        order: Of jobs; fair sharing by default, as in the paper.
+    The score ranks nodes for stages other than maps and reducers, and where interference does not matter.
     """
     interference = None if config.threshold is None else Interference(config)
     delay = AdaptiveDelay(config) if config.locality else None

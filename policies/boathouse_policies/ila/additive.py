@@ -28,17 +28,11 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Additive:
-    """The fitted model.
+    """The fitted model."""
 
-    Attributes:
-        computing: a_k, shape [C].
-        waiting: b_k, shape [D].
-        moving: e_k, shape [D].
-    """
-
-    computing: FloatVector
-    waiting: FloatVector
-    moving: FloatVector
+    computing: FloatVector  # a_k, shape [C]
+    waiting: FloatVector  # b_k, shape [D]
+    moving: FloatVector  # e_k, shape [D]
 
     def parts(self, system: FloatVector) -> FloatVector:
         """Return how far the use is above each knot, shape [8, N] to [C + D, N]."""

@@ -25,17 +25,11 @@ if TYPE_CHECKING:
 
 
 class Weights(NamedTuple):
-    """What a task makes of the system's parts.
+    """What a task makes of the system's parts."""
 
-    Attributes:
-        constant: Added to all.
-        factors: Of each part, length K.
-        caps: The most that counts of each part, length K; infinity for all of it.
-    """
-
-    constant: float
-    factors: tuple[float, ...]
-    caps: tuple[float, ...]
+    constant: float  # added to all
+    factors: tuple[float, ...]  # of each part, length K
+    caps: tuple[float, ...]  # the most that counts of each part, length K; infinity for all of it
 
     def predict(self, parts: FloatVector) -> FloatVector:
         """Predict the slowdown on each node from `Exponential.parts`, shape [N], at least 1."""
@@ -58,19 +52,12 @@ class Weights(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """scale * exp(gamma . (x - mean)), the exponent clipped to `most`: eq. 1 or 2 without its constant.
+    """scale * exp(gamma . (x - mean)), the exponent clipped to `most`: eq. 1 or 2 without its constant."""
 
-    Attributes:
-        scale: alpha_cpu or beta_io (and alpha or beta of eq. 3, which are not told apart from them).
-        gamma: Of each metric, 0 for those that were not selected, shape [11].
-        mean: Of each metric, shape [11].
-        most: The largest exponent.
-    """
-
-    scale: float
-    gamma: FloatVector
-    mean: FloatVector
-    most: float
+    scale: float  # alpha_cpu or beta_io (and alpha or beta of eq. 3, which are not told apart from them)
+    gamma: FloatVector  # of each metric, 0 for those that were not selected, shape [11]
+    mean: FloatVector  # of each metric, shape [11]
+    most: float  # the largest exponent
 
     def of(self, rows: FloatVector) -> FloatVector:
         """Return the term of samples, shape [11, n] to [n]."""
@@ -130,9 +117,9 @@ class Exponential:
 
     def weights(self, task: profiling.Demand) -> Weights:
         """Return the exponentials of the task's part, and the rest of the largest exponent."""
-        own = [min(max(term.of_task(task), -_STEEP), _STEEP) for term in self.terms]
-        factors = tuple(term.scale * math.exp(by) for term, by in zip(self.terms, own, strict=True))
-        caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in zip(self.terms, own, strict=True))
+        own = [(term, min(max(term.of_task(task), -_STEEP), _STEEP)) for term in self.terms]
+        factors = tuple(term.scale * math.exp(by) for term, by in own)
+        caps = tuple(math.exp(min(term.most - by, _STEEP)) for term, by in own)
         return Weights(self.constant, factors, caps)
 
     def predict(self, rows: FloatVector) -> FloatVector:
@@ -141,8 +128,7 @@ class Exponential:
 
     def dump(self) -> Mapping[str, Any]:
         """Return the state as JSON values."""
-        terms = {"cpu": self.cpu.dump(), "io": self.io.dump()}
-        return {"family": FAMILY, **terms, "constant": self.constant}
+        return {"family": FAMILY, "cpu": self.cpu.dump(), "io": self.io.dump(), "constant": self.constant}
 
     @classmethod
     def load(cls, state: Mapping[str, Any]) -> Exponential:

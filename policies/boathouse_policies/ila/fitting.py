@@ -46,19 +46,12 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
 class Samples:
-    """What was observed of tasks that ended.
+    """What was observed of tasks that ended."""
 
-    Attributes:
-        rows: Table 2's metrics, shape [11, n].
-        slowdown: S, the run time over that without neighbours, shape [n].
-        counted: How much each counts, shape [n]; None for 1.
-        relative: Whether a fit is to make errors in relation to S small; if not, as they are.
-    """
-
-    rows: FloatVector
-    slowdown: FloatVector
-    counted: FloatVector | None = None
-    relative: bool = True
+    rows: FloatVector  # table 2's metrics, shape [11, n]
+    slowdown: FloatVector  # S, the run time over that without neighbours, shape [n]
+    counted: FloatVector | None = None  # how much each counts, shape [n]; None for 1
+    relative: bool = True  # whether a fit is to make errors in relation to S small; if not, as they are
 
     @classmethod
     def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
@@ -99,15 +92,10 @@ class Samples:
 
 
 def fit(samples: Samples, *, before: Exponential | None = None, start: Exponential | None = None) -> Exponential | None:
-    """Fit a model.
+    """Fit a model; None where the samples are too few, or all the same. Samples of both kinds make it good for both.
 
-    Args:
-        samples: Of both kinds, if it is to be good for both.
-        before: A fitted model whose variables are kept: quick. None selects the variables.
-        start: A model from whose parameters such a fit begins too; the better of the two is taken.
-
-    Returns:
-        The model; None where the samples are too few, or all the same.
+    The variables of a model `before` are kept, which is quick; with None they are selected. Such a fit begins from the
+    parameters of `start` too, and the better of the two is taken.
     """
     if not samples.are_enough:
         return None
@@ -248,17 +236,11 @@ class _Joint:
 
 
 class Choice(NamedTuple):
-    """Variables, and what the fit with them gave.
+    """Variables, and what the fit with them gave."""
 
-    Attributes:
-        chosen: Places of the variables, in order of their choice.
-        parameters: Of the fit.
-        cost: By the criterion.
-    """
-
-    chosen: tuple[int, ...]
+    chosen: tuple[int, ...]  # places of the variables, in order of their choice
     parameters: FloatVector
-    cost: float
+    cost: float  # by the criterion
 
     @classmethod
     def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> Choice:
@@ -294,16 +276,9 @@ def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[in
 
 
 def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
-    """Minimize the sum of squared errors from `start`; return the parameters and the sum.
+    """Minimize the sum of squared errors of a curve from `start`, shape [p], to what was observed, shape [n].
 
-    Args:
-        curve: The model.
-        start: Where to begin, shape [p].
-        y: What was observed, shape [n].
-        steps: How many to try at most.
-
-    Returns:
-        The parameters, and the sum of squared errors, never more than at the start.
+    Return the parameters after at most so many steps, and the sum, never more than at the start.
     """
     best, damping = start.copy(), 1e-2
     predicted, slopes = curve(best)
@@ -330,15 +305,11 @@ def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) 
 
 
 def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: float = 0.0) -> Curve:
-    """Compute S = sum over terms of exp(a + gamma . z) + C, times a weight.
+    """Compute S = sum over terms of exp(a + gamma . z) + C, times a weight of each observation, shape [n].
 
-    Args:
-        inputs: The standardised variables z of each term, shape [n, v].
-        weight: Of each observation, shape [n].
-        ridge: The weight of one more observation for each gamma, that it is 0: what nothing tells stays small.
-
-    Returns:
-        The curve of parameters (a, gamma) of each term in turn, then C.
+    The inputs are the standardised variables z of each term, shape [n, v]; the curve's parameters are (a, gamma) of
+    each term in turn, then C. `ridge` is the weight of one more observation for each gamma, that it is 0: what nothing
+    tells stays small.
     """
     is_gamma = [i > 0 for z in inputs for i in range(1 + z.shape[1])]
     count, extra = len(weight), ridge * np.eye(len(is_gamma) + 1)[[*is_gamma, False]] if ridge else _NO_ROWS
@@ -369,14 +340,10 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
 def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
     """Return the start with one exponential: the line through the logarithms of what is above a floor.
 
-    Args:
-        z: Standardised variables, shape [n, v].
-        y: What was observed, shape [n].
+    Standardised variables have the shape [n, v], what was observed [n].
     """
-    spread = max(float(y.max() - y.min()), 1e-3)
-    floor = float(y.min()) - 0.1 * spread
-    ones = np.column_stack([np.ones(len(y)), z])
-    line = np.linalg.lstsq(ones, np.log(y - floor), rcond=None)[0]
+    floor = float(y.min()) - 0.1 * max(float(y.max() - y.min()), 1e-3)
+    line = np.linalg.lstsq(np.column_stack([np.ones(len(y)), z]), np.log(y - floor), rcond=None)[0]
     return np.concatenate([line, [floor]])
 
 

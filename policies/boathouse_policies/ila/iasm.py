@@ -45,13 +45,7 @@ class Thresholds:
         self._idle_since_s = np.zeros(0)
 
     def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
-        """Return the thresholds in force as a cycle begins.
-
-        Args:
-            now_s: The cycle's time.
-            monitor: What runs, and when the last task of each host ended.
-            idle: Z_I, idle slots of each host, shape [H].
-        """
+        """Return the thresholds in force as a cycle begins with Z_I, the idle slots of each host, shape [H]."""
         if self._names is not monitor.hosts.names:
             self._rename(monitor.hosts.names)
         several = idle > 1
@@ -88,23 +82,14 @@ class Thresholds:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class HostThresholds:
-    """Algorithm 1 for all hosts, as one cycle goes on: the columns change as tasks are placed.
+    """Algorithm 1 for all hosts, as one cycle goes on: the columns change as tasks are placed."""
 
-    Attributes:
-        first: H.
-        is_due: Hosts on which more than one slot has been idle for long enough, shape [H].
-        reached: H_d of each host, shape [H].
-        running: Z_R, shape [H].
-        idle: Z_I, shape [H].
-        long_idle_s: When the next host will have had idle slots for long enough.
-    """
-
-    first: float
-    is_due: BoolVector
-    reached: FloatVector
-    running: IntVector
-    idle: IntVector
-    long_idle_s: float = math.inf
+    first: float  # H
+    is_due: BoolVector  # hosts on which more than one slot has been idle for long enough, shape [H]
+    reached: FloatVector  # H_d of each host, shape [H]
+    running: IntVector  # Z_R, shape [H]
+    idle: IntVector  # Z_I, shape [H]
+    long_idle_s: float = math.inf  # when the next host will have had idle slots for long enough
 
     def limits(self, margin: float) -> FloatVector:
         """Return the largest slowdown accepted on each host, with a margin for the model's error, shape [H]."""
@@ -139,11 +124,6 @@ class HostThresholds:
         else:
             self.reached[host] = min(reached, max(self.first, reached - 1.0, slowdown))
 
-    def count(self, host: int, tasks: int, slots: int) -> None:
-        """Count tasks more that run on a host, and idle slots that they take: Z_R and Z_I."""
-        self.running[host] += tasks
-        self.idle[host] -= slots
-
 
 class Model(Protocol):
     """A model of interference: what depends on the system alone, and what a task makes of that."""
@@ -162,46 +142,15 @@ class Model(Protocol):
 
 
 class Judged(NamedTuple):
-    """A task of which slowdowns are predicted, and by whom.
+    """A task of which slowdowns are predicted, and by whom."""
 
-    Attributes:
-        demand: What it uses.
-        model: The model of its namespace.
-        margin: By how much more than a threshold that model's error lets pass.
-    """
-
-    demand: Demand
-    model: Model
-    margin: float
-
-
-class _Used(NamedTuple):
-    """What is used as a cycle begins.
-
-    Attributes:
-        measured: Of each node, as the monitor counts it, shape [3, N].
-        others: Millicores that others' pods request on nodes without instruments, shape [N].
-        beyond: CPUs of each node's system, shape [N].
-    """
-
-    measured: FloatVector
-    others: IntVector
-    beyond: FloatVector
+    demand: Demand  # what it uses
+    model: Model  # the model of its namespace
+    margin: float  # by how much more than a threshold that model's error lets pass
 
 
 class Slowdowns:
-    """What the models predict in one cycle.
-
-    Args:
-        state: The state of the cycle.
-        monitor: What is used.
-        thresholds: H_d of each host.
-        weights: What a model makes of a demand.
-        config: The constants.
-
-    Attributes:
-        thresholds: Algorithm 1's state of this cycle.
-    """
+    """What the models predict in one cycle. `weights` says what a model makes of a demand."""
 
     def __init__(
         self,
@@ -215,11 +164,12 @@ class Slowdowns:
         self._weights = weights
         self._hosts, self._unit = monitor.hosts, monitor.unit
         others = np.maximum(state.view.requested[model.CPU] - monitor.requested, 0)
-        self._used = _Used(monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy())
+        # What is used as the cycle begins: as the monitor counts it, shape [3, N]; millicores that others' pods request
+        # on nodes without instruments; CPUs of each node's system.
+        self._used = monitor.use(), np.where(monitor.instrumented, 0, others), monitor.beyond.copy()
         cpu, memory = state.free[model.CPU], state.free[model.MEMORY]
         self._slots = np.maximum(np.minimum(cpu // config.slot_cpu_milli, memory // config.slot_memory_bytes), 0)
-        idle = self._of_hosts(self._slots).astype(np.int64)
-        self.thresholds = thresholds.begin(state.view.now_s, monitor, idle)
+        self.thresholds = thresholds.begin(state.view.now_s, monitor, self._of_hosts(self._slots).astype(np.int64))
         self._at_least = np.where(monitor.instrumented, 0.0, math.inf)
         self._limits: dict[float, FloatVector] = {}
         self._parts: dict[Model, tuple[int, FloatVector]] = {}
@@ -259,11 +209,9 @@ class Slowdowns:
 
     def limits(self, margin: float) -> FloatVector:
         """Return the largest slowdown accepted on each node with a margin, shape [N]: read-only."""
-        known = self._limits.get(margin)
-        if known is None:
-            known = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
-            self._limits[margin] = known
-        return known
+        if margin not in self._limits:
+            self._limits[margin] = np.maximum(self.thresholds.limits(margin)[self._hosts.of], self._at_least)
+        return self._limits[margin]
 
     def _of_hosts(self, column: FloatVector | IntVector) -> FloatVector:
         """Return the sum over the nodes of each host, shape [H]."""
@@ -302,15 +250,13 @@ class Slowdowns:
 
     def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
         """Return whether a node that had room for a class and accepted it still has and does."""
-        if not self._state.is_offered(node) or not fits_in(pending.shape, self._state.free_on(node)):
-            return False
-        return self.accepts(task, node)
+        has_room = self._state.is_offered(node) and fits_in(pending.shape, self._state.free_on(node))
+        return has_room and self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
         """Record a placed task: its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
 
-        Returns:
-            The predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
+        Return the predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
         """
         host, thresholds, accepted = self._hosts.places[node], self.thresholds, None
         self._before.append(thresholds.reached.item(host))
@@ -331,23 +277,18 @@ class Slowdowns:
         nodes = self._hosts.spans[host]
         if any(demand):
             self._moved.append((node, demand, step))
-        free = self._state.free_on(node)
-        slots = min(
-            free[model.CPU] // self._config.slot_cpu_milli, free[model.MEMORY] // self._config.slot_memory_bytes
-        )
+        free, config = self._state.free_on(node), self._config
+        slots = min(free[model.CPU] // config.slot_cpu_milli, free[model.MEMORY] // config.slot_memory_bytes)
         slots = max(slots, 0)
-        self.thresholds.count(host, step, self._slots.item(node) - slots)
+        self.thresholds.running[host] += step
+        self.thresholds.idle[host] += slots - self._slots.item(node)
         self._slots[node] = slots
         for margin, limits in self._limits.items():
             limits[nodes] = np.maximum(self.thresholds.limit(host, margin), self._at_least[nodes])
         self._state.touch(*self._hosts.members[host].tolist())
 
     def _add(self, system: FloatVector, node: int, demand: Demand, step: int) -> slice | IntVector:
-        """Add a demand to what is used on a node, for it and those that share its host, or take it away.
-
-        Returns:
-            The nodes of the host.
-        """
+        """Add a demand on a node for it and those that share its host, or take it away; return the host's nodes."""
         nodes = self._hosts.spans[self._hosts.places[node]]
         unit = self._unit[:, node].tolist()
         for own, others, use, scale in zip(_OWN, _OTHERS, demand, unit, strict=True):

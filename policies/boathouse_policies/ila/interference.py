@@ -14,21 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import (
-    CycleState,
-    Figure,
-    Figures,
-    Filter,
-    Hooks,
-    Observer,
-    PendingClass,
-    Reserve,
-    SchedulingQueue,
-    Score,
-    Where,
-)
+from boathouse_policies.framework import Figures, Filter, Hooks, Observer, Reserve, Score
 from boathouse_policies.framework.programs import Contest
-from boathouse_policies.ila.iasm import Judged, Model, Slowdowns, Thresholds
+from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.monitoring import Monitor, Running
 from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profiles, measured
@@ -36,23 +24,13 @@ from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profi
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
+    from boathouse_policies.framework import CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.exponential import Weights
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):
-    """Predicts, judges and learns.
-
-    Attributes:
-        profiles: What tasks use.
-        learners: The model of each namespace.
-        monitor: What runs.
-        thresholds: H_d of each host.
-        config: The constants.
-        accepted: What is said of the tasks that were placed in this cycle.
-        measure_every_s: Instruments of nodes are used; reports of running tasks are not.
-    """
+    """Predicts, judges and learns."""
 
     by_node = True
     reason = "would slow tasks of their host down"
@@ -60,31 +38,32 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        self.measure_every_s = config.measure_every_s
+        self.measure_every_s = config.measure_every_s  # instruments of nodes are used; reports of running tasks are not
         self.profiles = Profiles(config)
         self.learners = Learners(config)
         self.monitor = Monitor(config.disk_mb_per_s)
-        self.thresholds = Thresholds(config)
+        self.thresholds = Thresholds(config)  # H_d of each host
         self._contest = Contest(config.programs_kept, _MODELS)
         self._limits: model.FloatVector = np.zeros(0)  # as of the last cycle
         self._reached: dict[model.TaskId, float] = {}  # H_d as their acceptance made it, until they are placed
-        self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}
-
-        self._weights = functools.lru_cache(_DEMANDS_KEPT)(_weights)
+        self.accepted: dict[model.TaskId, tuple[Figure, ...]] = {}  # what is said of the tasks placed in this cycle
+        self._weights = functools.lru_cache(_DEMANDS_KEPT)(lambda of, demand: of.weights(demand))
 
     def _judged(self, pending: PendingClass) -> Judged:
         """Return what a class is judged by: its demand, and the model of its namespace that is best at its program."""
-        learner, program = self.learners.of(pending.job.namespace), self._program(pending.task_class.id)
+        learner, best = self.learners.of(pending.job.namespace), self._best(pending.task_class.id)
         demand = self.profiles.demand(pending.task_class)
-        error = None if program is None else self._contest.error(program)
-        if program is None or error is None:
+        if best is None:
             return Judged(demand, learner.model, learner.margin)
-        return Judged(demand, learner.models[self._contest.best(program)], min(error, self.config.largest_error))
+        place, error = best
+        return Judged(demand, learner.models[place], min(error, self.config.largest_error))
 
-    def _program(self, task_class: model.ClassId) -> str | None:
-        """Return the program for which models are compared; None where the paper's predicts."""
-        known = self.profiles.get(task_class)
-        return None if known is None or not self.config.best_model else known.program
+    def _best(self, task_class: model.ClassId) -> tuple[int, float] | None:
+        """Return the best model of a class' program and its mean relative error; None where the paper's predicts."""
+        known = self.profiles.get(task_class) if self.config.best_model else None
+        program = None if known is None else known.program
+        error = None if program is None else self._contest.error(program)
+        return None if program is None or error is None else (self._contest.best(program), error)
 
     # Questions
 
@@ -148,13 +127,13 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         known = self.profiles.get(task_class.id)
         if known is not None:
             known.refused_s = math.inf
-        slowdowns = self.slowdowns
-        is_judged, task = task_class.stage in STAGES, assignment.pick.task.id
-        accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=is_judged)
+        slowdowns, task = self.slowdowns, assignment.pick.task.id
+        accepted = slowdowns.place(node, self._judged(assignment.pending), is_judged=task_class.stage in STAGES)
         if accepted is not None:
-            self.accepted[task] = (*_figures(*accepted), *self._standing(task_class.id))
-        host = self.monitor.hosts.places[node]
-        self._reached[task] = float(slowdowns.thresholds.reached[host])
+            best = self._best(task_class.id)
+            standing = () if best is None else (("slowdownModel", float(best[0])), ("slowdownError", best[1]))
+            self.accepted[task] = (*_figures(*accepted), *standing)
+        self._reached[task] = float(slowdowns.thresholds.reached[self.monitor.hosts.places[node]])
 
     def undone(self, assignment: Assignment, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Remove a placement from the predictions for the rest of the cycle."""
@@ -180,18 +159,10 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         places = (state.room(pending) & pending.eligibility.mask).nonzero()[0]
         if not len(places):
             return ()
-        slowdowns = self.slowdowns.on_all(self._judged(pending))[places]
+        task = self._judged(pending)
+        slowdowns, limits = self.slowdowns.on_all(task)[places], self.slowdowns.limits(task.margin)
         best = int(slowdowns.argmin())
-        limits = self.slowdowns.limits(self._judged(pending).margin)
         return _figures(float(slowdowns[best]), float(limits[places[best]]))
-
-    def _standing(self, task_class: model.ClassId) -> tuple[Figure, ...]:
-        """Return which model predicts the tasks of a class, and its mean relative error on the program."""
-        program = self._program(task_class)
-        error = None if program is None else self._contest.error(program)
-        if program is None or error is None:
-            return ()
-        return ("slowdownModel", float(self._contest.best(program))), ("slowdownError", error)
 
     def of_policy(self) -> Mapping[str, Sequence[float]]:
         """Return the models' error, and the slowdown that is allowed on each node that does not allow any."""
@@ -257,8 +228,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         self.monitor.rate(event.task_class, known.demand, event.now_s)
         if event.counters.get("remote_bytes", 0.0):
             remote = measured(event.counters, event.duration_s, disk_mb_per_s, without_remote=True)
-            remote = remote.bounded(most_cpus)
-            known.remote_demand = self.profiles.smooth(known.remote_demand, remote)
+            known.remote_demand = self.profiles.smooth(known.remote_demand, remote.bounded(most_cpus))
         elif known.is_map and used is not None:
             # A reducer waits for maps, and a remote map for the network: neither tells of neighbours.
             system = self.monitor.around(*used, own)
@@ -291,10 +261,8 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
         A reducer waits for maps: what it uses on average is by its real run time.
         """
-        alone_s, most = (
-            (known.is_map and (stated_s or known.alone_s)) or event.duration_s,
-            self.config.largest_slowdown,
-        )
+        alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
+        most = self.config.largest_slowdown
         computes_s = min(event.counters.get("cpu_s", 0.0) / known.most_cpus, event.duration_s)
         return min(max(alone_s, computes_s, event.duration_s / most), event.duration_s * most)
 
@@ -314,9 +282,6 @@ class Retry(Reserve):
     """A Reserve that keeps no node: what interference refused everywhere is retried after a while.
 
     No event tells that a host has had idle slots for long enough.
-
-    Args:
-        interference: Knows when that is.
     """
 
     def __init__(self, interference: Interference) -> None:
@@ -332,9 +297,7 @@ class Retry(Reserve):
         return () if wait is None else (wait,)
 
     def refused(
-        self,
-        pending_classes: Iterable[PendingClass],
-        state: CycleState,
+        self, pending_classes: Iterable[PendingClass], state: CycleState
     ) -> Iterator[tuple[PendingClass, model.Verdict, model.Wait | None]]:
         """Return, of these, the maps and reducers for which no node has room, or none of those that have."""
         for pending in pending_classes:
@@ -345,10 +308,6 @@ class Retry(Reserve):
                 yield pending, _NO_ROOM if state.view.layout.large_enough(pending.least).any() else _NEVER, None
             elif wait is not None:
                 yield pending, SLOWED, wait
-
-
-def _weights(of: Model, demand: Demand) -> Weights:
-    return of.weights(demand)
 
 
 def _figures(slowdown: float, threshold: float) -> tuple[Figure, ...]:

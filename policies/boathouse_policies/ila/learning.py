@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ila import additive, fitting, profiling
 from boathouse_policies.ila.exponential import FAMILY, Exponential
 
@@ -39,25 +40,21 @@ if TYPE_CHECKING:
 
 
 class Learner:
-    """The model, and what it learns from.
-
-    Attributes:
-        model: The current one.
-        additive: The current one of another form, fitted to the same observations.
-        error: The mean of |S - predicted| / S, of observations that it was not fitted to (5.4).
-    """
+    """The model, and what it learns from."""
 
     def __init__(self, config: Config) -> None:
         self._config = config
-        self.model: Exponential = first_model()
-        self.additive: Additive = first_additive()
         self._first, self._offline = (first_model(), first_additive()), first_samples()
-        self.error = config.first_error
         self._fresh: tuple[list[float], ...] = ()
-        self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Forget what was observed, and the model with it."""
+        self.model, self.additive = self._first
+        self.error = self._config.first_error  # mean of |S - predicted| / S, where it was not fitted to S (5.4)
         self._is_fitted = False
-        self._patience = _FIRST_PATIENCE
-        self._since_selection = 0
+        self._newest = [fitting.Samples.of_rows([])] * 2  # CPU- and I/O-bound
+        self._patience, self._since_selection = _FIRST_PATIENCE, 0
 
     @property
     def margin(self) -> float:
@@ -71,8 +68,7 @@ class Learner:
     def train(self, samples: fitting.Samples) -> None:
         """Train offline (4.1) on this cluster: these samples stay in every fit, instead of what stands for them.
 
-        Args:
-            samples: Of both kinds and of any load. Too few change nothing.
+        They are of both kinds and of any load. Too few change nothing.
         """
         found = fitting.fit(samples)
         if found is None:
@@ -89,25 +85,11 @@ class Learner:
         return self.model, self.additive, additive.NOBODY
 
     def predict(self, system: list[float], task: profiling.Demand) -> float:
-        """Return the slowdown that the current model predicts.
-
-        Args:
-            system: The system's metrics, length 8.
-            task: The task's demand.
-        """
+        """Return the slowdown that the current model predicts for a task and the system's metrics, length 8."""
         return float(self.model.predict(np.array([*system, *task])[:, None])[0])
 
     def observe(self, system: list[float], task: profiling.Demand, slowdown: float) -> bool:
-        """Observe the end of a task.
-
-        Args:
-            system: The system's metrics while it ran, length 8.
-            task: Its demand.
-            slowdown: S.
-
-        Returns:
-            Whether the model is another one now.
-        """
+        """Observe S of a task that ended, with the system's metrics meanwhile; return whether the model has changed."""
         self._fresh = (*self._fresh, [*system, *task, slowdown])
         return len(self._fresh) >= self._config.refit_every and self._update()
 
@@ -138,13 +120,6 @@ class Learner:
         self.model, self._is_fitted = found, True
         return True
 
-    def _begin_anew(self) -> None:
-        """Forget what was observed, and the model with it."""
-        self.model, self.additive = self._first
-        self.error, self._is_fitted = self._config.first_error, False
-        self._newest = [fitting.Samples.of_rows([])] * 2
-        self._patience, self._since_selection = _FIRST_PATIENCE, 0
-
     def dump(self) -> Mapping[str, Any]:
         """Return the model and its error; the samples of the fit are observed anew."""
         models = {"model": self.model.dump(), "additive": self.additive.dump()}
@@ -163,16 +138,11 @@ class Learner:
 
 
 class Learners:
-    """A learner for each namespace whose maps have ended: what those of one report never reaches another's.
-
-    Attributes:
-        first: What each begins as. It observes nothing.
-    """
+    """A learner for each namespace whose maps have ended: what those of one report never reaches another's."""
 
     def __init__(self, config: Config) -> None:
-        self._config = config
-        self.first = Learner(config)
-        self._of: dict[NamespaceName, Learner] = {}  # who learnt last is last
+        self.first = Learner(config)  # what each begins as; it observes nothing
+        self._of: Programs[Learner] = Programs(config.learners_kept)  # by namespace; who learnt last is last
 
     def __iter__(self) -> Iterator[Learner]:
         return iter(self._of.values())
@@ -183,14 +153,9 @@ class Learners:
 
     def observe(self, namespace: NamespaceName, system: list[float], task: profiling.Demand, slowdown: float) -> None:
         """Observe the end of a namespace's task (`Learner.observe`). The namespace becomes the last to be forgotten."""
-        learner = self._of.pop(namespace, None) or self.first.fork()
-        self._keep(namespace, learner)
+        learner = self._of.get(namespace) or self.first.fork()
+        self._of.put(namespace, learner)
         learner.observe(system, task, slowdown)
-
-    def _keep(self, namespace: NamespaceName, learner: Learner) -> None:
-        self._of[namespace] = learner
-        if len(self._of) > self._config.learners_kept:
-            del self._of[next(iter(self._of))]
 
     def dump(self) -> Mapping[str, Any]:
         """Return the learners that differ from the first one, by namespace."""
@@ -201,7 +166,7 @@ class Learners:
         for namespace, dumped in state.items():
             learner = self.first.fork()
             learner.load(dumped)
-            self._keep(namespace, learner)
+            self._of.put(namespace, learner)
 
 
 @functools.cache

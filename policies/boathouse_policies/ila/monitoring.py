@@ -31,25 +31,15 @@ Total: TypeAlias = tuple[float, float, float]
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Meter:
-    """Adds up what is used over time, in plain numbers, for it changes with every event.
+    """Adds up what is used over time, in plain numbers, for it changes with every event."""
 
-    Attributes:
-        since_s: Up to when the totals are added up.
-        cpu: CPUs in use.
-        read: Share of the host's disks in use, reading.
-        write: The same, writing.
-        cpu_s: CPU seconds that were used.
-        read_s: Seconds of the host's disks that were used, reading.
-        write_s: The same, writing.
-    """
-
-    since_s: float
-    cpu: float = 0.0
-    read: float = 0.0
-    write: float = 0.0
-    cpu_s: float = 0.0
-    read_s: float = 0.0
-    write_s: float = 0.0
+    since_s: float  # up to when the totals are added up
+    cpu: float = 0.0  # CPUs in use
+    read: float = 0.0  # share of the host's disks in use, reading
+    write: float = 0.0  # the same, writing
+    cpu_s: float = 0.0  # CPU seconds that were used
+    read_s: float = 0.0  # seconds of the host's disks that were used, reading
+    write_s: float = 0.0  # the same, writing
 
     def change(self, by: Demand, step: int, now_s: float) -> None:
         """Use so much more (or less) from now on."""
@@ -72,51 +62,23 @@ class Meter:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Running:
-    """A task that was placed.
-
-    Attributes:
-        task_class: Its class.
-        node: Where.
-        resources: What it was given.
-        demand: By what it is counted.
-        is_remote: Whether its input is on another host.
-        is_guess: Whether that is its class' first, high demand, or is left to its node's instruments.
-        idles: Whether it may be idle for long: no map.
-        since_s: When it was placed; later, when it started.
-        place: The place of its node; None for a node that is not known.
-        totals: What its node and its host had used by then.
-        is_shown: Whether it is in what the instruments show beyond the demands.
-    """
+    """A task that was placed."""
 
     task_class: model.ClassId
     node: model.NodeName
-    resources: model.Resources
-    demand: Demand
-    is_remote: bool
-    is_guess: bool
-    idles: bool
-    since_s: float
-    place: int | None = None
-    totals: tuple[Total, Total] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))
-    is_shown: bool = False
+    resources: model.Resources  # what it was given
+    demand: Demand  # by what it is counted
+    is_remote: bool  # whether its input is on another host
+    is_guess: bool  # whether that is its class' first, high demand, or is left to its node's instruments
+    idles: bool  # whether it may be idle for long: no map
+    since_s: float  # when it was placed; later, when it started
+    place: int | None = None  # the place of its node; None for a node that is not known
+    totals: tuple[Total, Total] = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.0))  # what its node and its host had used by then
+    is_shown: bool = False  # whether it is in what the instruments show beyond the demands
 
 
 class Monitor:
-    """Columns over the nodes of a layout, and over their hosts.
-
-    Args:
-        disk_mb_per_s: What the disks of a host carry.
-
-    Attributes:
-        hosts: Which node is on which host.
-        most_cpus: Of the largest host.
-        unit: What makes shares of a host of CPUs and of shares of its disks, shape [3, N].
-        beyond: CPUs of a node's system beside its pods, where instruments tell, shape [N].
-        instrumented: Nodes whose instruments have reported, shape [N].
-        requested: Millicores that what runs requests, shape [N].
-        running: Tasks on each host, shape [H].
-        ended_s: When a task last ended on each host, shape [H].
-    """
+    """Columns over the nodes of a layout, and over their hosts. A host's disks carry so many MB/s."""
 
     def __init__(self, disk_mb_per_s: float) -> None:
         self._disk_bytes_per_s = disk_mb_per_s * 1e6
@@ -129,20 +91,20 @@ class Monitor:
         self._resize(0, Groups((), ()))
 
     def _resize(self, nodes: int, hosts: Groups) -> None:
-        self.hosts = hosts
-        self.most_cpus = math.inf
-        self.unit = np.ones((3, nodes))
+        self.hosts = hosts  # which node is on which host
+        self.most_cpus = math.inf  # of the largest host
+        self.unit = np.ones((3, nodes))  # what makes shares of a host of CPUs and of shares of its disks, shape [3, N]
         self._meters, self._host_meters = ([Meter(self._now_s) for _ in range(n)] for n in (nodes, len(hosts)))
         self._use = np.zeros((3, nodes))
         self._changed: set[int] = set()
         self._excess = [IDLE] * nodes
         self._guesses = [0] * len(hosts)
         self._guessed_until_s = [-math.inf] * len(hosts)
-        self.beyond = np.zeros(nodes)
-        self.instrumented = np.zeros(nodes, np.bool_)
-        self.requested = np.zeros(nodes, np.int64)
-        self.running = np.zeros(len(hosts), np.int64)
-        self.ended_s = np.full(len(hosts), -math.inf)
+        self.beyond = np.zeros(nodes)  # CPUs of a node's system beside its pods, where instruments tell, shape [N]
+        self.instrumented = np.zeros(nodes, np.bool_)  # nodes whose instruments have reported, shape [N]
+        self.requested = np.zeros(nodes, np.int64)  # millicores that what runs requests, shape [N]
+        self.running = np.zeros(len(hosts), np.int64)  # tasks on each host, shape [H]
+        self.ended_s = np.full(len(hosts), -math.inf)  # when a task last ended on each host, shape [H]
 
     def adopt(self, layout: Layout) -> None:
         """Set the columns to these nodes: what runs is summed again where they changed."""
@@ -205,22 +167,22 @@ class Monitor:
             self._begin(task, task.place, now_s)
 
     def gone(self, task_id: model.TaskId, now_s: float) -> tuple[int, Demand, Demand] | None:
-        """Remove a task that ended.
+        """Remove a task that ended; return its node's place, and the mean use meanwhile of its node and its host.
 
-        Returns:
-            Its node's place, and what was used on its node and its host while it ran, on average, itself included; None
-            where that is not known: nor if a map there counted by a guess meanwhile.
+        The task itself is included. None where that is not known: nor if a map there counted by a guess meanwhile.
         """
         task = self._tasks.pop(task_id, None)
         if task is None:
             return None
         self._now_s = now_s
-        of_class = self._by_class[task.task_class]
-        del of_class[task_id]
-        if not of_class:
+        del self._by_class[task.task_class][task_id]
+        if not self._by_class[task.task_class]:
             del self._by_class[task.task_class]
-        if task.idles:
-            self._forget_idle(task_id, task.node)
+        if task.idles and task.node in self._left_to_instruments:
+            idle = self._left_to_instruments[task.node]
+            idle.pop(task_id, None)
+            if not idle:
+                del self._left_to_instruments[task.node]
         if task.place is None:
             return None
         host, ran_s = self.hosts.places[task.place], now_s - task.since_s
@@ -232,11 +194,6 @@ class Monitor:
             return None
         return task.place, _mean(node_before, node_now, ran_s), _mean(host_before, host_now, ran_s)
 
-    def _forget_idle(self, task_id: model.TaskId, node: model.NodeName) -> None:
-        idle = self._left_to_instruments.get(node)
-        if idle is not None and idle.pop(task_id, None) is not None and not idle:
-            del self._left_to_instruments[node]
-
     def _begin(self, task: Running, place: int, now_s: float) -> None:
         task.since_s, task.totals = now_s, self._totals(place, now_s)
 
@@ -244,7 +201,6 @@ class Monitor:
         return self._meters[place].total(now_s), self._host_meters[self.hosts.places[place]].total(now_s)
 
     def _count(self, task: Running, place: int, step: int, now_s: float) -> None:
-        """Count one task more, or less, on its node."""
         self._change(place, task.demand, step, now_s)
         self.requested[place] += step * task.resources.cpu_milli
         self.running[self.hosts.places[place]] += step
@@ -252,7 +208,6 @@ class Monitor:
             self._guess(place, step, now_s)
 
     def _guess(self, place: int, step: int, now_s: float) -> None:
-        """Guess the effect of one map more, or less."""
         host = self.hosts.places[place]
         self._guesses[host] += step
         self._guessed_until_s[host] = now_s
@@ -279,23 +234,15 @@ class Monitor:
                 task.is_shown = False
 
     def _recount(self, task: Running, demand: Demand, now_s: float) -> None:
-        """Count a task by another demand."""
         if task.place is not None:
             self._change(task.place, task.demand, -1, now_s)
             self._change(task.place, demand, +1, now_s)
         task.demand = demand
 
     def around(self, place: int, node: Demand, host: Demand, own: Demand) -> list[float]:
-        """Return the system's metrics while a task ran, without the task itself.
+        """Return the system's metrics, length 8, while a task ran, without what it used itself.
 
-        Args:
-            place: Its node's place.
-            node: What was used there, from `gone`.
-            host: What was used on its host.
-            own: What it used itself.
-
-        Returns:
-            Length 8.
+        Of the node at this place, and its host, `gone` says what was used.
         """
         per_core = float(self.unit[0, place])
         here, host = _less(node, own), _less(host, own)
@@ -309,7 +256,9 @@ class Monitor:
 
     def measured(self, node: model.NodeName, usage: Mapping[str, float], now_s: float) -> None:
         """Record a node's measurements: use beyond what its tasks should use is counted too."""
-        cores, busy = usage.get("cpu_cores"), self._busy(usage)
+        cores, busy, disk = usage.get("cpu_cores"), usage.get("io_pressure"), usage.get("disk_bytes_per_s")
+        if disk is not None:
+            busy = disk / self._disk_bytes_per_s
         if cores is not None:
             self._reporting.add(node)  # a node may report before the first cycle that knows it
         elif not usage:
@@ -331,11 +280,6 @@ class Monitor:
         if busy is not None:
             read = write = max(0.0, busy - (meter.read - read) - (meter.write - write)) / 2  # not told apart
         self._exceed(place, Demand(cpu, read, write), now_s)
-
-    def _busy(self, usage: Mapping[str, float]) -> float | None:
-        """Return the share of a host's disks that a node uses; None where nothing reports it."""
-        disk = usage.get("disk_bytes_per_s")
-        return usage.get("io_pressure") if disk is None else disk / self._disk_bytes_per_s
 
     def _show_idle(self, node: model.NodeName, now_s: float) -> None:
         """Reset the idle use to what the node's instruments measured."""
@@ -363,13 +307,11 @@ class Monitor:
 
 
 def _mean(before: Total, after: Total, seconds: float) -> Demand:
-    """Return the mean use between two times."""
     cpu, read, write = before
     return Demand((after[0] - cpu) / seconds, (after[1] - read) / seconds, (after[2] - write) / seconds)
 
 
 def _less(whole: Demand, part: Demand) -> Demand:
-    """Subtract a demand."""
     return Demand(max(whole.cpu - part.cpu, 0.0), max(whole.read - part.read, 0.0), max(whole.write - part.write, 0.0))
 
 

@@ -51,41 +51,24 @@ IO_ROWS = (T_R, T_W, R_U, W_U, R_A, W_A, IO_U, C_0)
 
 
 class Demand(NamedTuple):
-    """What a task uses while it is alone: t_c, t_r and t_w.
-
-    Attributes:
-        cpu: CPUs.
-        read: Share of a host's disks.
-        write: The same.
-    """
+    """What a task uses while it is alone: t_c, t_r and t_w."""
 
     cpu: float
-    read: float
+    read: float  # share of a host's disks
     write: float
 
     def bounded(self, cpus: float) -> Demand:
         """Return no more than a host has, with so many CPUs: what a task reports may be more than any can use."""
         return Demand(min(self.cpu, cpus), min(self.read, 1.0), min(self.write, 1.0))
 
-    @property
-    def io_bound(self) -> bool:
-        """Whether it is rather I/O- than CPU-bound."""
-        return self.read + self.write > self.cpu
-
 
 IDLE = Demand(0.0, 0.0, 0.0)
 
 
 def system(node: FloatVector, host: FloatVector, beyond: FloatVector) -> FloatVector:
-    """Return the system's metrics from the use.
+    """Return the system's metrics, shape [8, N], by the use of CPU, reads and writes as parts of a host, shape [3, N].
 
-    Args:
-        node: CPU, reads and writes of each virtual machine as shares of its host, shape [3, N].
-        host: The same of all virtual machines of its host together, shape [3, N].
-        beyond: c_0, shape [N].
-
-    Returns:
-        Shape [8, N].
+    That is the use of each virtual machine, and of all of its host together. `beyond` is c_0, shape [N].
     """
     rows = np.empty((SYSTEM, node.shape[1]))
     rows[[C_U, R_U, W_U]] = node
@@ -102,14 +85,10 @@ STAGES = frozenset({model.Stage.MAP, model.Stage.REDUCE})
 def measured(
     counters: Mapping[str, float], seconds: float, disk_mb_per_s: float, *, without_remote: bool = False
 ) -> Demand:
-    """Return a task's use, from the runtime's CPU and file system counters.
+    """Return a task's use, from the runtime's counters and its run time without neighbours; what is missing is 0.
 
-    Args:
-        counters: `cpu_s`, and `read_bytes`, `remote_bytes`, `written_bytes`, `spilled_bytes`; what is missing is 0.
-        seconds: Its run time without neighbours.
-        disk_mb_per_s: What a host's disks carry.
-        without_remote: Whether to leave out what came from other hosts; else it counts as read here, as it would be by
-            a task whose input is at hand.
+    They are `cpu_s`, `read_bytes`, `remote_bytes`, `written_bytes`, `spilled_bytes`. What came from other hosts counts
+    as read here, as it would be by a task whose input is at hand, if it is not to be left out.
     """
     seconds = max(seconds, 1e-3)
     whole = seconds * disk_mb_per_s * _MB
@@ -122,33 +101,20 @@ def measured(
 
 @dataclasses.dataclass(slots=True, eq=False)
 class ClassProfile:
-    """What is known of a class.
-
-    Attributes:
-        task_class: The class.
-        demand: What a task of it is taken to use.
-        is_guess: Whether nothing was measured of it, nor of its program.
-        namespace: Of its job.
-        program: The program whose tasks it has; None for none that is remembered.
-        remote_demand: The demand of a task whose input is on another host, as those used that ended; None before.
-        has_ended: Whether a task of it has ended.
-        ended: How many tasks with local input gave `run_s` and `slowdown`.
-        run_s: The sum of their run times.
-        slowdown: The sum of the slowdowns that were predicted for them.
-        refused_s: Since when it has been refused everywhere; infinity if it has not.
-    """
+    """What is known of a class."""
 
     task_class: model.TaskClass
-    demand: Demand
-    is_guess: bool
+    demand: Demand  # what a task of it is taken to use
+    is_guess: bool  # whether nothing was measured of it, nor of its program
     namespace: model.NamespaceName
-    program: str | None = None
+    program: str | None = None  # the program whose tasks it has; None for none that is remembered
     remote_demand: Demand | None = None
+    """The demand of a task whose input is on another host, as those used that ended; None before."""
     has_ended: bool = False
-    ended: int = 0
-    run_s: float = 0.0
-    slowdown: float = 0.0
-    refused_s: float = math.inf
+    ended: int = 0  # how many tasks with local input gave `run_s` and `slowdown`
+    run_s: float = 0.0  # the sum of their run times
+    slowdown: float = 0.0  # the sum of the slowdowns that were predicted for them
+    refused_s: float = math.inf  # since when it has been refused everywhere; infinity if it has not
 
     @property
     def most_cpus(self) -> float:
@@ -210,7 +176,7 @@ class Profiles:
             if job.kind and self._config.by_program:
                 known.program = f"{job.kind}/{task_class.step}/{task_class.stage}"
             if not known.has_ended:
-                program = self._programs.get(known.program) if known.program is not None else None
+                program = self._programs.get(known.program or "")
                 if program is not None:
                     known.demand, known.is_guess = program.bounded(known.most_cpus), False
                 elif known.is_guess:
@@ -240,11 +206,9 @@ class Profiles:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Restore the programs' demands from `dump`."""
-        programs = {str(name): Demand(*map(float, uses)) for name, uses in state.items() if len(uses) == _USES}
-        self._programs.clear()
-        for name, demand in programs.items():
-            if all(0 <= use < math.inf for use in demand):
-                self._programs.put(name, demand)
+        for name, uses in state.items():
+            if len(uses) == _USES and all(0 <= float(use) < math.inf for use in uses):
+                self._programs.put(str(name), Demand(*map(float, uses)))
 
 
 _FEW = 5  # arbitrary: chance evens out

@@ -48,12 +48,7 @@ ADDED = Config(report_every_s=0.0)
 
 
 def build(config: Config = _PAPER, *, score: Score = questions.NO_PREFERENCE) -> Profile:
-    """Return the profile `koala`. Each call builds a policy with a state of its own.
-
-    Args:
-        config: The constants; the paper's by default.
-        score: Ranks nodes.
-    """
+    """Return the profile `koala`, with a state of its own. The score ranks nodes."""
     koala = Koala(config)
     return Profile(name="koala", controllers=(koala,), observers=(koala,), score=score)
 

@@ -49,39 +49,22 @@ class Kind(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
-    """What a cluster's master knows, in nodes and tasks.
+    """What a cluster's master knows, in nodes and tasks."""
 
-    Attributes:
-        name: Its job.
-        running_tasks: Map and reduce tasks that run.
-        runnable_tasks: Tasks that could run at once if there were a slot.
-        slots: Map and reduce slots of the nodes that are up and do not leave.
-        node_slots: Slots of one node.
-        core_nodes: Nodes that hold data, the first ones included.
-        transient_nodes: Nodes without data.
-        first_core_nodes: Nodes that it was made with.
-        pending_nodes: Nodes that it took and that are not up yet.
-        leaving_nodes: Nodes that it gave back and that still run tasks.
-        workload_ended: 1 once its workload is over, 0 before.
-        least_transient_nodes: Transient nodes that it keeps in any case.
-        most_nodes: Nodes that it may have.
-        weight: Its share of idle nodes, relative to other clusters.
-    """
-
-    name: model.JobId
-    running_tasks: int = 0
-    runnable_tasks: int = 0
-    slots: int = 0
-    node_slots: int = 1
-    core_nodes: int = 0
-    transient_nodes: int = 0
-    first_core_nodes: int = 0
-    pending_nodes: int = 0
-    leaving_nodes: int = 0
-    workload_ended: int = 0
-    least_transient_nodes: int = 0
-    most_nodes: int = UNBOUNDED
-    weight: int = 1
+    name: model.JobId  # its job
+    running_tasks: int = 0  # map and reduce tasks that run
+    runnable_tasks: int = 0  # tasks that could run at once if there were a slot
+    slots: int = 0  # map and reduce slots of the nodes that are up and do not leave
+    node_slots: int = 1  # slots of one node
+    core_nodes: int = 0  # nodes that hold data, the first ones included
+    transient_nodes: int = 0  # nodes without data
+    first_core_nodes: int = 0  # nodes that it was made with
+    pending_nodes: int = 0  # nodes that it took and that are not up yet
+    leaving_nodes: int = 0  # nodes that it gave back and that still run tasks
+    workload_ended: int = 0  # 1 once its workload is over, 0 before
+    least_transient_nodes: int = 0  # transient nodes that it keeps in any case
+    most_nodes: int = UNBOUNDED  # nodes that it may have
+    weight: int = 1  # its share of idle nodes, relative to other clusters
 
     @property
     def nodes(self) -> int:
@@ -123,16 +106,7 @@ def read(job: model.JobId, counters: Mapping[str, float]) -> Cluster | None:
 
 
 def load(cluster: Cluster, reading: Reading, *, less: int = 0) -> float:
-    """Return F.
-
-    Args:
-        cluster: Its state.
-        reading: What F is.
-        less: As it would be with so many nodes fewer.
-
-    Returns:
-        At least 0; infinite where tasks find no slot at all.
-    """
+    """Return F, as it would be with so many nodes less: at least 0; infinite where tasks find no slot at all."""
     slots = cluster.slots + (cluster.pending_nodes - less) * cluster.node_slots
     tasks = cluster.running_tasks
     if reading is Reading.WAITING:
@@ -146,17 +120,11 @@ def load(cluster: Cluster, reading: Reading, *, less: int = 0) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Grower:
-    """A cluster's own policy: pure functions of its state; None stays as it is. This one is static: it keeps its size.
-
-    Attributes:
-        config: The constants.
-        every_s: Between two offers to it (T).
-        most: Nodes of an offer to it, at most.
-    """
+    """A cluster's own policy: pure functions of its state; None stays as it is. This one keeps its size."""
 
     config: Config
-    every_s: float
-    most: int
+    every_s: float  # between two offers to it (T)
+    most: int  # nodes of an offer to it, at most
 
     def offered(self, cluster: Cluster, nodes: int) -> Change | None:  # noqa: ARG002  the protocol's
         """Return the answer to an offer of so many nodes."""

@@ -36,42 +36,24 @@ class Partition(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The paper's values (VI.C) where it gives them.
+    """The paper's values (VI.C) where it gives them."""
 
-    Attributes:
-        policy: Of clusters that name none (`Job.kind`).
-        reading: What F is.
-        grow_above: GSP takes offers while F is above it.
-        shrink_below: GSP gives nodes back while F is below it.
-        grow_by: S+, the most nodes that GSP takes of an offer.
-        shrink_by: S-, the most nodes that GSP gives back at a time.
-        gsp_every_s: T of GSP: between two offers to a cluster.
-        offer_nodes: Size of an offer to GGP and GGDP.
-        greedy_every_s: T of GGP and GGDP.
-        partition: How the provider splits idle nodes.
-        reclaim_every_s: Between two reclaims from a cluster (ours: GSP's T).
-        report_every_s: How often a cluster's master tells its load (ours); 0 for masters that do so by themselves.
-    """
-
-    policy: Policy = Policy.GSP
+    policy: Policy = Policy.GSP  # of clusters that name none (`Job.kind`)
     reading: Reading = Reading.WAITING
-    grow_above: float = 1.5
-    shrink_below: float = 0.25
-    grow_by: int = 5
-    shrink_by: int = 2
-    gsp_every_s: float = 30.0
-    offer_nodes: int = 2
-    greedy_every_s: float = 120.0
-    partition: Partition = Partition.ALL
-    reclaim_every_s: float = 30.0
+    grow_above: float = 1.5  # GSP takes offers while F is above it
+    shrink_below: float = 0.25  # GSP gives nodes back while F is below it
+    grow_by: int = 5  # S+, the most nodes that GSP takes of an offer
+    shrink_by: int = 2  # S-, the most nodes that GSP gives back at a time
+    gsp_every_s: float = 30.0  # T of GSP: between two offers to a cluster
+    offer_nodes: int = 2  # size of an offer to GGP and GGDP
+    greedy_every_s: float = 120.0  # T of GGP and GGDP
+    partition: Partition = Partition.ALL  # how the provider splits idle nodes
+    reclaim_every_s: float = 30.0  # between two reclaims from a cluster (ours: GSP's T)
     report_every_s: float = 5.0
+    """How often a cluster's master tells its load (ours); 0 for masters that do so by themselves."""
 
     def __post_init__(self) -> None:
-        """Refuse values that have no meaning, or that let a cluster grow and shrink for ever under an even load.
-
-        Raises:
-            ValueError: Names the constant and its range.
-        """
+        """Raise ValueError for what has no meaning, or lets a cluster grow and shrink for ever under an even load."""
         nodes, periods = ("grow_by", "shrink_by", "offer_nodes"), ("gsp_every_s", "greedy_every_s", "reclaim_every_s")
         check_ranges("koala", self, positive=(*nodes, *periods), not_negative=("report_every_s",))
         if not 0 < self.shrink_below < self.grow_above:

@@ -40,13 +40,7 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """Idle nodes of one site that the same clusters may use.
-
-    Attributes:
-        site: The site.
-        nodes: Their number.
-        users: The clusters.
-    """
+    """Idle nodes of one site that the same clusters may use."""
 
     site: str
     nodes: int
@@ -55,12 +49,8 @@ class Pool:
 
 def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> list[Pool]:
     """Return the pools where a cluster may use either all or none of a site."""
-    return [
-        Pool(
-            site=site, nodes=nodes, users=frozenset(cluster.name for cluster, usable in sites.items() if site in usable)
-        )
-        for site, nodes in idle.items()
-    ]
+    users = {site: frozenset(cluster.name for cluster, usable in sites.items() if site in usable) for site in idle}
+    return [Pool(site=site, nodes=nodes, users=users[site]) for site, nodes in idle.items()]
 
 
 def without(idle: Collection[Pool], needed: int) -> list[Pool]:
@@ -78,16 +68,10 @@ def without(idle: Collection[Pool], needed: int) -> list[Pool]:
 def split(
     idle: Collection[Pool], clusters: Collection[Cluster], partition: Partition
 ) -> dict[model.JobId, dict[str, int]]:
-    """Return the part of each cluster.
+    """Return the part of each cluster: nodes by site, no more than it may take; all sites together, or each by itself.
 
-    Args:
-        idle: Idle nodes; no cluster need be able to use them.
-        clusters: All that take part.
-        partition: All sites together, or each by itself.
-
-    Returns:
-        Nodes by site for each cluster, no more than it may take. Without that bound they add up to the idle nodes that
-        some cluster may use.
+    Without that bound they add up to the idle nodes that some cluster may use. No cluster need be able to use some of
+    them.
     """
     known = {cluster.name: cluster for cluster in clusters}
     parts: dict[model.JobId, dict[str, int]] = {name: {} for name in known}
@@ -121,9 +105,7 @@ def split(
 def reclaims(needed: int, clusters: Sequence[Cluster]) -> dict[model.JobId, int]:
     """Return how many nodes each cluster is asked for, of those that are asked for any.
 
-    Args:
-        needed: Nodes that submissions wait for; those that leave already are taken off here.
-        clusters: All of them.
+    Of the nodes that submissions wait for, those that leave already are taken off here.
     """
     weights = {cluster.name: cluster.weight for cluster in clusters}
     left = {cluster.name: cluster.transient_nodes for cluster in clusters}
@@ -144,36 +126,20 @@ _NODES_DO_NOT_HELP = frozenset(
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a cluster has of its own, where it differs from the provider's.
-
-    Attributes:
-        config: Its constants.
-        worker: The class of the nodes that it grows by; None for all of its classes.
-    """
+    """What a cluster has of its own, where it differs from the provider's."""
 
     config: Config
-    worker: model.ClassId | None = None
+    worker: model.ClassId | None = None  # the class of the nodes that it grows by; None for all of its classes
 
 
 @dataclasses.dataclass(slots=True)
 class _Member:
-    """A cluster.
-
-    Attributes:
-        cluster: What its master reported, and what was decided since.
-        grower: Its policy.
-        offer_s: When it is offered nodes next.
-        reclaim_s: When it may be asked for nodes again.
-        asked: Nodes that it took since its last report.
-        offer: The last offer to it, in words.
-    """
-
-    cluster: Cluster
+    cluster: Cluster  # what its master reported, and what was decided since
     grower: Grower
-    offer_s: float
-    reclaim_s: float = 0.0
-    asked: int = 0
-    offer: str = ""
+    offer_s: float  # when it is offered nodes next
+    reclaim_s: float = 0.0  # when it may be asked for nodes again
+    asked: int = 0  # nodes that it took since its last report
+    offer: str = ""  # the last offer to it, in words
 
     @property
     def can_grow(self) -> bool:
@@ -189,17 +155,14 @@ class Koala(Controller, Observer):
     """A controller, and the observer that feeds it.
 
     It dumps nothing: masters report again, and offers begin a new period.
-
-    Attributes:
-        report_every_s: How often masters should report.
-        terms: What clusters have of their own; the shell sets them before it submits the cluster.
     """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._jobs: dict[model.JobId, model.Submitted] = {}
         self._members: dict[model.JobId, _Member] = {}
-        self.report_every_s = config.report_every_s
+        self.report_every_s = config.report_every_s  # how often masters should report
+        # What clusters have of their own; the shell sets them before it submits the cluster
         self.terms: dict[model.JobId, Terms] = {}
 
     # Observer
@@ -220,11 +183,11 @@ class Koala(Controller, Observer):
                 pass
 
     def _report(self, cluster: Cluster, now_s: float) -> None:
-        if cluster.name not in self._members:
+        member = self._members.get(cluster.name)
+        if member is None:
             policy = self._grower(self._jobs[cluster.name].job)
-            self._members[cluster.name] = _Member(cluster, policy, now_s + policy.every_s)
-        self._members[cluster.name].cluster = cluster
-        self._members[cluster.name].asked = 0
+            self._members[cluster.name] = member = _Member(cluster, policy, now_s + policy.every_s)
+        member.cluster, member.asked = cluster, 0
 
     def _grower(self, job: model.Job) -> Grower:
         own = self.terms.get(job.id)
@@ -260,7 +223,6 @@ class Koala(Controller, Observer):
         return [*self._offer(due, members, left, view.now_s), *self._reclaim(members, short, view.now_s)]
 
     def _workers(self, member: _Member) -> Sequence[model.TaskClass]:
-        """Return the classes of the nodes that a cluster grows by."""
         name = member.cluster.name
         own, classes = self.terms.get(name), self._jobs[name].classes
         return [task_class for task_class in classes if own and task_class.id == own.worker] or classes
@@ -299,18 +261,14 @@ class Koala(Controller, Observer):
         for i in np.flatnonzero(fits.any(axis=1)).tolist():
             who = fits[i].tobytes()
             if who not in users:
-                users[who] = frozenset(
-                    member.cluster.name
-                    for member, is_fit in zip(members, fits[i], strict=True)
-                    if is_fit and member.can_grow
-                )
-            idle[_site(view.nodes[i]), users[who]] += int(least[i])
+                pairs = zip(members, fits[i], strict=True)
+                users[who] = frozenset(member.cluster.name for member, fit in pairs if fit and member.can_grow)
+            idle[view.nodes[i].labels.get(ZONE_LABEL, ""), users[who]] += int(least[i])
         return [Pool(site=site, nodes=nodes, users=who) for (site, who), nodes in idle.items()]
 
     def _offer(
         self, due: Sequence[_Member], members: Sequence[_Member], idle: Sequence[Pool], now_s: float
     ) -> Iterator[model.Decision]:
-        """Offer their parts of the idle nodes to the clusters that are due."""
         if not due:
             return
         growing = [member.cluster for member in members if member.can_grow]
@@ -322,12 +280,10 @@ class Koala(Controller, Observer):
             member.offer_s = now_s + policy.every_s
             part = sum(parts.get(cluster.name, {}).values())
             member.offer = f"{part} {among}, weight {cluster.weight} of {weights}" if member.can_grow else ""
-            yield from _carried_out(
-                member, policy.unrequested(cluster) or policy.offered(cluster, min(policy.most, part))
-            )
+            answer = policy.unrequested(cluster) or policy.offered(cluster, min(policy.most, part))
+            yield from _carried_out(member, answer)
 
     def _reclaim(self, members: Sequence[_Member], short: int, now_s: float) -> Iterator[model.Decision]:
-        """Ask clusters for the nodes that submissions are short of."""
         for name, nodes in reclaims(short, [member.cluster for member in members]).items():
             member = self._members[name]
             if now_s >= member.reclaim_s:
@@ -340,9 +296,9 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
     if change is None:
         return
     cluster, nodes = member.cluster, change.nodes
+    member.asked += max(nodes, 0)
     if nodes > 0:
         member.cluster = dataclasses.replace(cluster, pending_nodes=cluster.pending_nodes + nodes)
-        member.asked += nodes
     else:
         member.cluster = dataclasses.replace(
             cluster,
@@ -355,7 +311,6 @@ def _carried_out(member: _Member, change: Change | None) -> Iterator[model.Decis
 
 
 def _nodes_help(queued: QueuedClass) -> bool:
-    """Return whether tasks of a class could be placed if there were nodes."""
     return queued.verdict is None or queued.verdict.code not in _NODES_DO_NOT_HELP
 
 
@@ -373,7 +328,3 @@ def _rooms(worker: model.TaskClass, free: model.IntMatrix, view: ClusterView) ->
             if name in view.layout.index and any(port.conflicts(used) for port in ports for used in taken):
                 rooms[view.layout.index[name]] = 0
     return rooms
-
-
-def _site(node: model.Node) -> str:
-    return node.labels.get(ZONE_LABEL, "")

@@ -33,13 +33,7 @@ _PAPER = Config()
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, look_ahead: LookingAhead = Timeline) -> Profile:
-    """Return the profile `yarn-me`. Each call builds a policy with an outlook of its own.
-
-    Args:
-        score: Ranks nodes, of those with room for the ideal size.
-        config: The constants.
-        look_ahead: Makes a timeline.
-    """
+    """Return the profile `yarn-me`, with an outlook of its own. The score ranks nodes with room for the ideal size."""
     running = RunningTasks()
     elastic = Elasticity(config, score, Outlook(running), look_ahead)
     passing = Passing(elastic) if config.passing else None

@@ -7,33 +7,21 @@ import dataclasses
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """How YARN-ME behaves. Sizes' step and floor (100 MB, 10 %) are the estimates': see `penalty.Elastic`.
+    """How YARN-ME behaves. Sizes' step and floor (100 MB, 10 %) are the estimates': see `penalty.Elastic`."""
 
-    Attributes:
-        elastic: Give tasks less memory than their ideal.
-        passing: Let others use a reserved node where they end before the reserved task could start (3.3).
-        disk_bytes_per_s: Rate of a node's disk for spills until one was measured; None for no disk budget until then,
-            as in DSS.
-        disk_share: Part of it that elastic tasks may take together. The paper names no value: 0.5 is ours.
-        refresh_s: How old a timeline may be while nothing but tasks' starts and ends happened. The paper's is renewed
-            at every heartbeat, of 1 s: that costs more and changes mean job times by about 1 %.
-        refresh_share: Which part of the jobs must have come or ended for a new one before that: with up to 100 jobs any
-            one of them. The cost of a timeline grows with the jobs, so their number must not set its rate as well.
-    """
-
-    elastic: bool = True
-    passing: bool = True
+    elastic: bool = True  # give tasks less memory than their ideal
+    passing: bool = True  # let others use a reserved node where they end before the reserved task could start (3.3)
     disk_bytes_per_s: float | None = None
-    disk_share: float = 0.5
+    """Rate of a node's disk for spills until one was measured; None for no disk budget until then, as in DSS."""
+    disk_share: float = 0.5  # part of it that elastic tasks may take together (the paper names no value; ours)
     refresh_s: float = 10.0
+    """How old a timeline may be while nothing but tasks' starts and ends happened. The paper's is renewed at every
+    heartbeat, of 1 s: that costs more and changes mean job times by about 1 %."""
     refresh_share: float = 0.01
+    """Which part of the jobs must have come or ended for a new one before that: with up to 100 jobs any one of
+    them. The cost of a timeline grows with the jobs, so their number must not set its rate as well."""
 
     def __post_init__(self) -> None:
-        """Refuse values that have no meaning.
-
-        Raises:
-            ValueError: A rate, share or time is out of its range.
-        """
         if self.disk_bytes_per_s is not None and not self.disk_bytes_per_s > 0:
             raise ValueError(f"disk_bytes_per_s must be above 0, or None for no budget, not {self.disk_bytes_per_s}")
         if not 0 < self.disk_share <= 1:

@@ -23,22 +23,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import places_of
-from boathouse_policies.framework import (
-    ALL,
-    ClusterView,
-    Controller,
-    CycleState,
-    Figure,
-    Figures,
-    Filter,
-    Hooks,
-    PendingClass,
-    SchedulingQueue,
-    Score,
-    Sized,
-    Sizer,
-    Where,
-)
+from boathouse_policies.framework import ALL, Controller, Figures, Filter, Hooks, Score, Sized, Sizer
 from boathouse_policies.yarn_me.disks import Disks
 from boathouse_policies.yarn_me.penalty import Elastic, Levels
 from boathouse_policies.yarn_me.timeline import Timeline
@@ -46,6 +31,7 @@ from boathouse_policies.yarn_me.timeline import Timeline
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from boathouse_policies.framework import ClusterView, CycleState, Figure, PendingClass, SchedulingQueue, Where
     from boathouse_policies.framework.cycle_state import Assignment
     from boathouse_policies.yarn_me.config import Config
     from boathouse_policies.yarn_me.outlook import Outlook
@@ -68,15 +54,7 @@ LookingAhead: TypeAlias = "Callable[[Outlook, ClusterView, Mapping[model.NodeNam
 class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
     """Filter, score, sizer, controller and hooks in one: they share the outlook and the timeline.
 
-    Args:
-        config: The constants.
-        regular: Ranks nodes with room for the ideal size.
-        outlook: What is left to place, and what runs until when.
-        look_ahead: Makes a timeline.
-
-    Attributes:
-        outlook: As given.
-        disks: Observer, after the outlook: the disk budgets.
+    The regular score ranks nodes with room for the ideal size. The disk budgets are an observer, after the outlook.
     """
 
     by_node = True
@@ -202,8 +180,8 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             return ()
         (seconds, rate), (ideal_s, _) = estimates.run(memory), estimates.run(estimates.ideal_bytes)
         figures = (("idealBytes", float(estimates.ideal_bytes)), ("seconds", seconds), ("idealSeconds", ideal_s))
-        namespace, name = assignment.pending.job.namespace, state.view.layout.names[assignment.node]
-        budget = self.disks.budget(namespace, name)
+        name = state.view.layout.names[assignment.node]
+        budget = self.disks.budget(assignment.pending.job.namespace, name)
         return (*figures, ("diskShare", rate / budget)) if 0 < budget < math.inf else figures
 
     # Score
@@ -234,13 +212,9 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest elastic size."""
         ideal, estimates = task_class.resources, task_class.estimates
-        if (
-            not self._config.elastic
-            or not isinstance(estimates, Elastic)
-            or estimates.least_bytes >= ideal.memory_bytes
-        ):
-            return ideal
-        return _sized(ideal, estimates.least_bytes).resources
+        if self._config.elastic and isinstance(estimates, Elastic) and estimates.least_bytes < ideal.memory_bytes:
+            return _sized(ideal, estimates.least_bytes).resources
+        return ideal
 
     def size(self, pending: PendingClass, node: int, state: CycleState) -> Sized:
         """Return the ideal if it fits, else the least memory with the lowest run time."""
@@ -254,10 +228,8 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         estimates = pending.task_class.estimates
         if not isinstance(estimates, Elastic) or estimates.least_bytes >= estimates.ideal_bytes:
             return None
-        seconds, _ = estimates.run(estimates.least_bytes)
-        if not self.ends_in_time(pending.job.id, seconds, state):
-            return None
-        return _sized(pending.task_class.resources, estimates.least_bytes)
+        in_time = self.ends_in_time(pending.job.id, estimates.run(estimates.least_bytes)[0], state)
+        return _sized(pending.task_class.resources, estimates.least_bytes) if in_time else None
 
 
 @functools.lru_cache(maxsize=65_536)

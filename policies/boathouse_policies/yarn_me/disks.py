@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from boathouse_policies import model
 from boathouse_policies.framework import Observer
+from boathouse_policies.framework.programs import Programs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,11 +34,7 @@ _FASTEST: Final = 1e12
 
 
 class _Rates:
-    """What a namespace's tasks say of the disks.
-
-    Args:
-        default: The usual rate until a task says one; None for not known.
-    """
+    """What a namespace's tasks say of the disks. The default is the usual rate until then; None for not known."""
 
     def __init__(self, default: float | None) -> None:
         self.by_node: dict[model.NodeName, float] = {}
@@ -62,16 +59,11 @@ class _Rates:
 
 
 class Disks(Observer):
-    """The disk budget of each node.
-
-    Args:
-        config: The constants.
-        outlook: Knows the elastic tasks that run. It comes before this among the observers.
-    """
+    """The disk budget of each node. The outlook, which knows the elastic tasks, is before it among the observers."""
 
     def __init__(self, config: Config, outlook: Outlook) -> None:
         self._config, self._outlook = config, outlook
-        self._rates: dict[model.NamespaceName, _Rates] = {}  # who reported last is last
+        self._rates: Programs[_Rates] = Programs(NAMESPACES_KEPT)  # by namespace; who reported last is last
         self._first = _Rates(config.disk_bytes_per_s)
         self._others: dict[model.NodeName, float] = {}  # bytes a second that elastic tasks do not account for
 
@@ -107,17 +99,11 @@ class Disks(Observer):
 
     def _spilled(self, event: model.Finished, rate: float) -> None:
         submitted = self._outlook.jobs.get(event.job)
-        if submitted is None:
-            return
-        namespace = submitted.job.namespace
-        rates = self._rates.pop(namespace, None) or _Rates(self._first.usual())
-        rates.learn(event.node, rate)
-        self._keep(namespace, rates)
-
-    def _keep(self, namespace: model.NamespaceName, rates: _Rates) -> None:
-        self._rates[namespace] = rates
-        if len(self._rates) > NAMESPACES_KEPT:
-            del self._rates[next(iter(self._rates))]
+        if submitted is not None:
+            namespace = submitted.job.namespace
+            rates = self._rates.get(namespace) or _Rates(self._first.usual())
+            rates.learn(event.node, rate)
+            self._rates.put(namespace, rates)
 
     def dump(self) -> Mapping[str, Any]:
         """Return the usual rate of each namespace: nodes are measured again after a restart."""
@@ -127,4 +113,4 @@ class Disks(Observer):
         """Continue from a dump. The rate that earlier versions had of all namespaces is not taken over."""
         for namespace, dumped in state.get("namespaces", {}).items():
             if 0 < (rate := float(dumped)) < math.inf:
-                self._keep(namespace, _Rates(rate))
+                self._rates.put(namespace, _Rates(rate))

@@ -22,22 +22,13 @@ End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 
 
 class Outlook(Observer, Follower):
-    """Keeps account of jobs, and of when running tasks will end.
-
-    Attributes:
-        jobs: As they were submitted, by id.
-        classes: The classes of those jobs.
-        left: Tasks of each class that are not placed.
-        changed_nodes: Where an end changed, for the reader to clear.
-        changes: How many events there were.
-        job_changes: How often a job came or ended.
-    """
+    """Keeps account of jobs, and of when running tasks will end."""
 
     def __init__(self, running: RunningTasks) -> None:
-        self.jobs: dict[model.JobId, model.Submitted] = {}
+        self.jobs: dict[model.JobId, model.Submitted] = {}  # as they were submitted, by id
         self.classes: dict[model.ClassId, model.TaskClass] = {}
-        self.left: dict[model.ClassId, int] = {}
-        self.changed_nodes: set[model.NodeName] = set()
+        self.left: dict[model.ClassId, int] = {}  # tasks of each class that are not placed
+        self.changed_nodes: set[model.NodeName] = set()  # where an end changed, for the reader to clear
         self.changes = self.job_changes = 0
         self._columns: Columns | None = None
         self._end_of: dict[model.TaskId, End] = {}
@@ -78,24 +69,18 @@ class Outlook(Observer, Follower):
     def disk_bytes_per_s(self, node: model.NodeName) -> float:
         """Return what the elastic tasks on a node take of its disk, as estimated when one came or ended last."""
         if node not in self._disk:
-            self._disk[node] = self._disk_use(node)
+            tasks = ((self.classes.get(task.task_class), task) for task in self._running.on(node))
+            self._disk[node] = sum(
+                task_class.estimates.disk_bytes_per_s(task.resources.memory_bytes)
+                for task_class, task in tasks
+                if task_class is not None and isinstance(task_class.estimates, Elastic)
+            )
         return self._disk[node]
-
-    def _disk_use(self, node: model.NodeName) -> float:
-        tasks = [(self.classes.get(task.task_class), task) for task in self._running.on(node)]
-        return sum(
-            task_class.estimates.disk_bytes_per_s(task.resources.memory_bytes)
-            for task_class, task in tasks
-            if task_class is not None and isinstance(task_class.estimates, Elastic)
-        )
 
     def elastic_on(self, node: model.NodeName) -> int:
         """Return how many tasks on a node have less memory than their ideal."""
-        tasks = [(self.classes.get(task.task_class), task.resources) for task in self._running.on(node)]
-        return sum(
-            task_class is not None and size.memory_bytes < task_class.resources.memory_bytes
-            for task_class, size in tasks
-        )
+        known = ((self.classes.get(task.task_class), task.resources.memory_bytes) for task in self._running.on(node))
+        return sum(known_class is not None and size < known_class.resources.memory_bytes for known_class, size in known)
 
     @property
     def columns(self) -> Columns:
@@ -178,14 +163,7 @@ class Outlook(Observer, Follower):
 
 
 class Columns:
-    """The lowest run time of many classes by free memory.
-
-    Args:
-        classes: Those that are not elastic are left out.
-
-    Attributes:
-        regular_s: The run time of each elastic class with its ideal memory.
-    """
+    """The lowest run time of many classes by free memory. Those that are not elastic are left out."""
 
     def __init__(self, classes: Iterable[model.TaskClass]) -> None:
         elastic = [

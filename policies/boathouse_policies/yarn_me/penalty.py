@@ -64,25 +64,15 @@ _SLACK = 1.0 - 1e-12  # of a ratio before it is rounded up: I/(I/3) must be 3 an
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Reducer:
-    """The sawtooth (2.3, 2.4).
+    """The sawtooth (2.3, 2.4)."""
 
-    Attributes:
-        ideal_s: T, the run time when nothing is spilled.
-        input_bytes: I, what goes through the buffer.
-        disk_bytes_per_s: Rate at which spills cost time; infinite where they cost none.
-        buffer_share: B over the task's memory.
-        expansion: Bytes in the buffer for each byte of input: 1 but for Spark.
-        local_bytes: Part of the input that never enters the buffer (Tez).
-        fixed_bytes: Memory that has no part in the buffer (ours).
-    """
-
-    ideal_s: float
-    input_bytes: float
-    disk_bytes_per_s: float
-    buffer_share: float = BUFFER_SHARE
-    expansion: float = 1.0
-    local_bytes: float = 0.0
-    fixed_bytes: float = 0.0
+    ideal_s: float  # T, the run time when nothing is spilled
+    input_bytes: float  # I, what goes through the buffer
+    disk_bytes_per_s: float  # rate at which spills cost time; infinite where they cost none
+    buffer_share: float = BUFFER_SHARE  # B over the task's memory
+    expansion: float = 1.0  # bytes in the buffer for each byte of input: 1 but for Spark
+    local_bytes: float = 0.0  # part of the input that never enters the buffer (Tez)
+    fixed_bytes: float = 0.0  # memory that has no part in the buffer (ours)
 
     @property
     def buffered_bytes(self) -> float:
@@ -95,7 +85,6 @@ class Reducer:
         return self.buffered_bytes / self.buffer_share + self.fixed_bytes
 
     def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """Return the bytes that share a buffer, at least 1."""
         return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
@@ -121,19 +110,12 @@ _TEETH = 4  # rounding up to the grid may leave the first of them; more never wo
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Mapper:
-    """The step (2.2).
+    """The step (2.2)."""
 
-    Attributes:
-        ideal_s: Run time with at least `ideal_bytes`.
-        ideal_bytes: The least memory with which the buffer never fills.
-        undersized_s: Run time with less, however much less.
-        output_bytes: What it writes once more for the extra merge.
-    """
-
-    ideal_s: float
-    ideal_bytes: float
-    undersized_s: float
-    output_bytes: float = 0.0
+    ideal_s: float  # run time with at least `ideal_bytes`
+    ideal_bytes: float  # the least memory with which the buffer never fills
+    undersized_s: float  # run time with less, however much less
+    output_bytes: float = 0.0  # what it writes once more for the extra merge
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
         """Return all of its output, or nothing."""
@@ -151,16 +133,8 @@ class Mapper:
 class Levels:
     """The least memory with the lowest run time, and that run time, as step functions of free memory.
 
-    Args:
-        edges: Free memory in bytes from which on each level but the first holds, ascending, shape [L - 1].
-        memory: The memory of each level in bytes, shape [L].
-        seconds: The run time of each level, infinite where the memory is too little, shape [L].
-
-    Attributes:
-        memory: The memory of each level.
-        seconds: The run times.
-        regular_s: The last of them: with the ideal memory.
-        slow_s: Those above the regular one, descending.
+    Each level but the first holds from an edge on: amounts of free memory, ascending, shape [L - 1]. The memory and the
+    run time of each level, infinite where the memory is too little, have the shape [L].
     """
 
     def __init__(self, edges: model.IntVector, memory: model.IntVector, seconds: model.FloatVector) -> None:
@@ -168,7 +142,8 @@ class Levels:
         self._edges = edges
         self._edges_listed: list[int] = edges.tolist()
         self._levels: list[tuple[int, float]] = list(zip(memory.tolist(), seconds.tolist(), strict=True))
-        self.regular_s = self._levels[-1][1]
+        self.regular_s = self._levels[-1][1]  # the last of them: with the ideal memory
+        # Those above the regular one, descending
         self.slow_s = sorted({slow_s for _, slow_s in self._levels if self.regular_s < slow_s < math.inf}, reverse=True)
 
     def on(self, free_bytes: int) -> tuple[int, float]:
@@ -186,14 +161,10 @@ class Levels:
 
 
 class Elastic:
-    """Estimates of a class whose tasks may run with less memory than they ask for.
+    """Estimates of a class whose tasks may run with less memory than they ask for, `ideal_bytes`.
 
-    Args:
-        run_time: The model.
-        ideal_bytes: What the class asks for.
-        step_bytes: Granularity of sizes (the paper: 100 MB).
-        least_share: Smallest part of the ideal that a task is given (the paper: 10 %).
-        sigma_s: Standard deviation of a run time; None for not known (ours).
+    Sizes go in steps (the paper: 100 MB), from the least share of the ideal on (the paper: 10 %). `sigma_s` is the
+    standard deviation of a run time; None for not known (ours).
     """
 
     def __init__(
@@ -259,14 +230,9 @@ class Elastic:
         )
 
     def best(self, free_bytes: Bytes | model.IntVector) -> tuple[Bytes, Bytes]:
-        """Return the least memory with the lowest run time, in closed form (Algorithm 1, lines 7 and 9).
+        """Return the least memory with the lowest run time, and that, in closed form (Algorithm 1, lines 7 and 9).
 
-        Args:
-            free_bytes: At least `least_bytes` each.
-
-        Returns:
-            Memory in bytes and run time in seconds; of the sizes on the grid from `least_bytes` up and `free_bytes`
-            itself, at most the ideal.
+        Sizes are on the grid from `least_bytes` up, or what is free itself (at least `least_bytes`), at most the ideal.
         """
         most = np.minimum(np.asarray(free_bytes, np.float64), self.ideal_bytes)
         best = np.full_like(most, self.least_bytes)
@@ -286,23 +252,14 @@ class Elastic:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """A run of a task.
-
-    Attributes:
-        memory_bytes: What it was given.
-        duration_s: How long it ran.
-        input_bytes: What it took in by the shuffle.
-        spilled_bytes: What it reported as written to disk, serialised; None if it did not.
-        spilled_memory_bytes: The same as it lay in memory (Spark's "spill (memory)").
-        local_bytes: Input from its own node that Tez keeps out of the buffer.
-    """
+    """A run of a task."""
 
     memory_bytes: int
     duration_s: float
-    input_bytes: int
-    spilled_bytes: int | None = None
-    spilled_memory_bytes: int | None = None
-    local_bytes: int = 0
+    input_bytes: int  # what it took in by the shuffle
+    spilled_bytes: int | None = None  # what it reported as written to disk, serialised; None if it did not
+    spilled_memory_bytes: int | None = None  # the same as it lay in memory (Spark's "spill (memory)")
+    local_bytes: int = 0  # input from its own node that Tez keeps out of the buffer
 
 
 def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
@@ -318,8 +275,7 @@ def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
 def fit_reducer(ideal: Run, undersized: Run, *, buffer_share: float = BUFFER_SHARE) -> Reducer:
     """Fit the disk rate to the slowdown: spills as reported, else computed from input and buffer.
 
-    Raises:
-        ValueError: The under-sized run spilled nothing, so that no rate can be had.
+    A ValueError says that the under-sized run spilled nothing, so that no rate can be had.
     """
     in_memory, reported = undersized.spilled_memory_bytes, undersized.spilled_bytes
     model_of_free_spills = Reducer(

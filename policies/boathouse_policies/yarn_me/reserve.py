@@ -20,11 +20,7 @@ if TYPE_CHECKING:
 
 
 class Passing(LockedNodes, Hooks):
-    """A reserved node may be used by others whose task ends before the reserved task could start there regularly.
-
-    Args:
-        elasticity: Knows what runs until when, and which elastic tasks end in time.
-    """
+    """A reserved node may be used by others whose task ends before the reserved task could start there regularly."""
 
     passing_changes = False
 
@@ -103,12 +99,9 @@ def until_s(outlook: Outlook, state: CycleState, node: int) -> float:
 
 
 class _Columns:
-    """The nodes as a column: until when each is of no use to its owner.
+    """The nodes as a column: `until_s`, when the owner has room there; infinite where there is none, shape [N].
 
     They last from cycle to cycle; at the first question of a cycle they are updated where anything differs.
-
-    Attributes:
-        until_s: When the owner has room there; infinite where there is none, shape [N].
     """
 
     def __init__(self, outlook: Outlook) -> None:

@@ -36,21 +36,11 @@ class _Class:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Job:
-    """A job in the future that is played.
-
-    Attributes:
-        id: Its id.
-        order: Its key in the profile's order, and how equals are ordered that hold as much memory.
-        held: Memory that it holds.
-        last_end_s: When the last of its tasks that have a node ends.
-        pending: Its classes with tasks left, the first at the end of the list.
-    """
-
     id: model.JobId
-    order: tuple[float, float]
+    order: tuple[float, float]  # its key in the profile's order, and how equals are ordered that hold as much memory
     held: int
-    last_end_s: float
-    pending: list[_Class]
+    last_end_s: float  # when the last of its tasks that have a node ends
+    pending: list[_Class]  # its classes with tasks left, the first at the end of the list
 
     @property
     def entry(self) -> tuple[float, int, float, model.JobId, _Job]:
@@ -61,11 +51,7 @@ class _Job:
 class Timeline:
     """One future, played as far as somebody asked.
 
-    Args:
-        outlook: What is left and what runs.
-        view: What is free and held, and the time.
-        reserved: Reservations.
-        job_key: Of a job in the profile's order, the least first; jobs of equal keys by the memory that they hold.
+    `job_key` is of a job in the profile's order, the least first; jobs of equal keys go by the memory that they hold.
     """
 
     def __init__(
@@ -190,14 +176,9 @@ class Timeline:
 
 
 def _left(outlook: Outlook, submitted: model.Submitted) -> list[_Class]:
+    waiting = [(known, known.resources, outlook.left[known.id]) for known in reversed(submitted.classes)]
     return [
-        _Class(
-            task_class.id,
-            left,
-            task_class.resources.memory_bytes,
-            task_class.resources.cpu_milli,
-            duration_s(task_class, task_class.resources),
-        )
-        for task_class in reversed(submitted.classes)
-        if (left := outlook.left[task_class.id]) > 0
+        _Class(known.id, left, size.memory_bytes, size.cpu_milli, duration_s(known, size))
+        for known, size, left in waiting
+        if left > 0
     ]

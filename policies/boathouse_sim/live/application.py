@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import MB, Call
+from boathouse_sim.base_world import MB, Call, tasks_of
 from boathouse_sim.clock import Priority
 from boathouse_sim.live.course import Course
-from boathouse_sim.work import Container, JobSpec, Segment
+from boathouse_sim.work import App, Container, JobSpec, Segment
 from boathouse_sim.world import STAGES
 
 if TYPE_CHECKING:
@@ -33,17 +33,10 @@ class Phased(Course):
         self._world, self._run, self._spec = world, run, spec
         phases = [*spec.phases, *([spec.master] if spec.master is not None else [])]
         self._containers = [_container(phase) for phase in phases]
+        stages = [STAGES.get(phase.kind, model.Stage.OTHER) for phase in phases]
         self._classes = [
-            world.task_class(
-                run,
-                phase.kind,
-                STAGES.get(phase.kind, model.Stage.OTHER),
-                container,
-                phase.tasks,
-                step=i,
-                known=spec.stated,
-            )
-            for i, (phase, container) in enumerate(zip(phases, self._containers, strict=True))
+            world.task_class(run, phase.kind, stage, container, phase.tasks, step=i, known=spec.stated)
+            for i, (phase, stage, container) in enumerate(zip(phases, stages, self._containers, strict=True))
         ]
         self._by_class = {task_class.id: i for i, task_class in enumerate(self._classes)}
         self._phase = -1
@@ -60,10 +53,7 @@ class Phased(Course):
 
     @override
     def left(self) -> Mapping[model.ClassId, int]:
-        left = {task_class.id: count for task_class, count in self.classes()}
-        for class_id in self._placed:
-            left[class_id] -= self._placed[class_id]
-        return left
+        return {task_class.id: count - self._placed[task_class.id] for task_class, count in self.classes()}
 
     @override
     def renew(self, renewed: Callable[[model.TaskClass], model.TaskClass]) -> None:
@@ -93,8 +83,9 @@ class Phased(Course):
 
     @override
     def started(self, pod: Pod) -> None:
-        if self._by_class[pod.task_class.id] < len(self._spec.phases):
-            phase = self._spec.phases[self._by_class[pod.task_class.id]]
+        i = self._by_class[pod.task_class.id]
+        if i < len(self._spec.phases):
+            phase = self._spec.phases[i]
             if phase.durations_ms and phase.duration_ms:
                 pod.luck *= phase.task_ms(pod.task.index) / phase.duration_ms
             self._world.perform(pod, self._ended)
@@ -131,22 +122,18 @@ class Phased(Course):
 
     def _next(self) -> None:
         self._phase += 1
-        _, tasks = self._offer(self._phase, self._spec.phases[self._phase].tasks)
-        self._unplaced = {task.id for task in tasks}
+        self._unplaced = {task.id for task in self._offer(self._phase, self._spec.phases[self._phase].tasks)[1]}
         self._wait()
 
     def _wait(self) -> None:
         offers = [self._offer(i, phase.tasks) for i, phase in enumerate(self._spec.phases[: self._phase + 1])]
         if self._spec.master is not None:
             offers.insert(0, self._offer(len(self._spec.phases), 1))
-        self._world.wait(self._run, *((task_class, tasks) for task_class, tasks in offers if tasks))
+        self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
     def _offer(self, phase: int, count: int) -> tuple[model.TaskClass, list[model.Task]]:
         task_class = self._classes[phase]
-        ids = ((i, model.TaskId(f"{task_class.id}-{i}")) for i in range(count))
-        return task_class, [
-            model.Task(id=task, task_class=task_class.id, index=i) for i, task in ids if task not in self._over
-        ]
+        return task_class, [task for task in tasks_of(task_class, range(count)) if task.id not in self._over]
 
 
 def _container(phase: Phase) -> Container:
@@ -155,8 +142,8 @@ def _container(phase: Phase) -> Container:
     return Container(mem_mb=phase.mem_ideal_mb, cores=phase.cores, segments=(work,), penalty=phase.penalty)
 
 
-class Application(abc.ABC):
-    """An application of a workload (`boathouse_sim.workload.App`) with a course of its own."""
+class Application(App):
+    """An application of a workload with a course of its own."""
 
     __slots__ = ()
 
@@ -166,11 +153,7 @@ class Application(abc.ABC):
 
 
 def course_of(world: LiveWorld, run: LiveRun) -> Course:
-    """Return the course of a job that was submitted.
-
-    Raises:
-        TypeError: It is neither a job of phases nor an application.
-    """
+    """Return the course of a job that was submitted; raise TypeError if it is no job of phases and no application."""
     spec = run.spec
     if isinstance(spec, JobSpec):
         return Phased(world, run, spec)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, NamedTuple
 
+from boathouse_sim.base_world import Run
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
     from boathouse_sim.live.rates import Activity
     from boathouse_sim.topology import Machine
     from boathouse_sim.work import Container
-    from boathouse_sim.workload import Spec
 
 
 class Report(NamedTuple):
@@ -24,13 +25,9 @@ class Report(NamedTuple):
 
 
 class Course:
-    """What becomes of a job's tasks. The world calls these; what a kind of job does not need is left as it is here.
+    """What becomes of a job's tasks. The world calls these; what a kind of job does not need is left as it is here."""
 
-    Attributes:
-        speculative: Whether a task may have a second attempt: it is told of both, and of the end of one.
-    """
-
-    speculative = False
+    speculative = False  # whether a task may have a second attempt: it is told of both, and of the end of one
 
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
         """Return all its classes, in order, with their numbers of tasks."""
@@ -66,11 +63,7 @@ class Course:
         """Handle the loss of a node and of what it stored for the job; its tasks there were reported lost before."""
 
     def scale(self, decision: model.Scale) -> None:
-        """Set the number of workers that a policy requests.
-
-        Raises:
-            ValueError: It has no workers to change the number of.
-        """
+        """Set the number of workers that a policy requests; raise ValueError if it has none to change."""
         raise ValueError(f"{type(self).__name__} has a fixed number of tasks; {decision.workers} workers cannot be had")
 
     def reserve(self, decision: model.Reservation) -> None:
@@ -80,75 +73,43 @@ class Course:
         """Return the report of a running task's runtime; None for those that report nothing."""
 
 
-@dataclasses.dataclass(slots=True, eq=False)
-class LiveRun:
-    """A job on its way.
+@dataclasses.dataclass(slots=True, eq=False, kw_only=True)
+class LiveRun(Run):
+    """A job on its way, and what becomes of its tasks."""
 
-    Attributes:
-        spec: What it is.
-        job: As policies know it.
-        course: What becomes of its tasks.
-    """
-
-    spec: Spec
-    job: model.Job
-    submitted_ms: int
-    ended_ms: int = -1
     course: Course = dataclasses.field(init=False)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Pod:
-    """A task that was placed.
-
-    Attributes:
-        run: Its job.
-        task: The task.
-        task_class: Its class.
-        container: What it asked for and does.
-        node: Where.
-        resources: What it takes now.
-        asked: What it takes when it is not suspended.
-        distance: Of its input; None for a task that has none in blocks.
-        source: Host on whose disks its input is; empty for its own, and where their load does not count.
-        penalty: What its memory makes its work longer by, at least 1.
-        luck: What chance makes it longer or shorter by.
-        activities: What it does now.
-        segment: How many of its segments are done.
-        resuming: Whether it has its CPU again, and is about to go on.
-        rival: The other attempt of the same task, if one runs.
-        is_second: Whether this one was started because the other was slow.
-        computed_core_ms: What its ended work computed.
-        waited_ms: How long a reducer had nothing to copy, or was suspended after that.
-        opened_ms: When its job's last map had ended; -1 before, or where it started later.
-    """
+    """A task that was placed."""
 
     run: LiveRun
     task: model.Task
     task_class: model.TaskClass
-    container: Container
+    container: Container  # what it asked for and does
     node: model.NodeName
     machine: Machine
-    resources: model.Resources
-    asked: model.Resources
-    distance: model.Distance | None
+    resources: model.Resources  # what it takes now
+    asked: model.Resources  # what it takes when it is not suspended
+    distance: model.Distance | None  # of its input; None for a task that has none in blocks
     placed_ms: int
-    source: str = ""
-    penalty: float = 1.0
-    luck: float = 1.0
+    source: str = ""  # host on whose disks its input is; empty for its own, and where their load does not count
+    penalty: float = 1.0  # what its memory makes its work longer by, at least 1
+    luck: float = 1.0  # what chance makes it longer or shorter by
     started_ms: int = -1
     activities: list[Activity] = dataclasses.field(default_factory=list)
-    segment: int = 0
+    segment: int = 0  # how many of them are done
     suspended: bool = False
     suspended_at_ms: int = 0
     suspended_ms: int = 0
-    resuming: bool = False
+    resuming: bool = False  # whether it has its CPU again, and is about to go on
     growing: model.Resources | None = None
-    rival: Pod | None = None
-    is_second: bool = False
-    computed_core_ms: float = 0.0
-    waited_ms: int = 0
-    opened_ms: int = -1
+    rival: Pod | None = None  # the other attempt of the same task, if one runs
+    is_second: bool = False  # whether this one was started because the other was slow
+    computed_core_ms: float = 0.0  # of its work that has ended
+    waited_ms: int = 0  # how long a reducer had nothing to copy, or was suspended after that
+    opened_ms: int = -1  # when its job's last map had ended; -1 before, or where it started later
 
     @property
     def id(self) -> model.TaskId:

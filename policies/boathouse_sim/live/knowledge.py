@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -30,40 +30,23 @@ if TYPE_CHECKING:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskRecord:
-    """One attempt of one task, as it was: the truth, for claims about tasks.
-
-    Attributes:
-        job: Its job.
-        kind: map, reduce, driver, executor, or task for one inside an executor.
-        index: Within its kind.
-        node: Where.
-        distance: Of its input; None where it has none in blocks.
-        placed_ms: When it was given its node.
-        started_ms: When it ran.
-        ended_ms: When it ended.
-        alone_ms: How long it would have run alone, with its ideal size and its input at hand.
-        calm_ms: The same with the size, the distance and the luck that it had: `ended - started` over this is what its
-            neighbours cost.
-        suspended_ms: How long it was suspended.
-        memory_mb: What it was given.
-        cpu_milli: The same of CPU.
-        lost: Whether it was lost with its node, or preempted.
-    """
+    """One attempt of one task, as it was: the truth, for claims about tasks."""
 
     job: str
-    kind: str
+    kind: str  # map, reduce, driver, executor, or task for one inside an executor
     index: int
     node: str
-    distance: int | None
+    distance: int | None  # of its input; None where it has none in blocks
     placed_ms: int
     started_ms: int
     ended_ms: int
-    alone_ms: float
+    alone_ms: float  # how long it would have run alone, with its ideal size and its input at hand
     calm_ms: float
-    suspended_ms: int
+    """The same with the size, distance and luck that it had: `ended - started` over this is what neighbours cost."""
+    suspended_ms: int = 0
     memory_mb: int
     cpu_milli: int
-    lost: bool
+    lost: bool = False  # with its node, or preempted
 
 
 def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord:
@@ -101,42 +84,24 @@ def of_inner(pod: Pod, activity: Activity, index: int, *, began_ms: int, now_ms:
         ended_ms=now_ms,
         alone_ms=activity.work_ms,
         calm_ms=activity.work_ms * sum(activity.stretch),
-        suspended_ms=0,
         memory_mb=pod.resources.memory_bytes // MB,
         cpu_milli=pod.asked.cpu_milli,
-        lost=False,
     )
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Known:
-    """A class as the learner knows it.
-
-    Attributes:
-        stage: Its stage of a program.
-        input_bytes: What a task is known to read before it runs; 0 for a reducer.
-    """
+class _Known(NamedTuple):
+    """A class as the learner knows it."""
 
     stage: run_times.Stage
-    input_bytes: float
+    input_bytes: float  # what a task is known to read before it runs; 0 for a reducer
 
 
 class Knowledge:
-    """See the module's docstring.
-
-    Args:
-        conditions: Say what is told.
-        cluster: Has the least share of its memory that a task may have.
-        seed: Of what is drawn for programs that are misjudged.
-    """
+    """See the module's docstring. The seed is of what is drawn for programs that are misjudged."""
 
     def __init__(self, conditions: Conditions, cluster: Cluster, seed: int) -> None:
-        self._run_times, self._misjudged, self._cluster, self._seed = (
-            conditions.run_times,
-            conditions.misjudged,
-            cluster,
-            seed,
-        )
+        self._run_times, self._misjudged = conditions.run_times, conditions.misjudged
+        self._cluster, self._seed = cluster, seed
         self._learner = run_times.Learner()
         self._classes: dict[model.ClassId, _Known] = {}
         self._runs: dict[str, dict[model.JobId, LiveRun]] = {}
@@ -159,25 +124,20 @@ class Knowledge:
             slowdown=container.penalty.factor,
         )
         input_bytes = 0.0 if stage.stage is model.Stage.REDUCE else container.input_mb * MB
-        known = self._classes[task_class.id] = _Known(stage, input_bytes)
+        self._classes[task_class.id] = _Known(stage, input_bytes)
         self._runs.setdefault(program, {})[run.job.id] = run
-        return self._learner.estimates(stage, known.input_bytes)
+        return self._learner.estimates(stage, input_bytes)
 
     def renewed(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return the class with the estimates of now: the same object if they have not changed."""
         known = self._classes.get(task_class.id)
         if known is None:
             return task_class
-        found = self._learner.estimates(known.stage, known.input_bytes)
+        found = self._learner.estimates(*known)
         return task_class if found is task_class.estimates else dataclasses.replace(task_class, estimates=found)
 
     def learn(self, pod: Pod, worked_ms: int) -> list[LiveRun]:
-        """Learn from a task that succeeded; return the jobs that have other estimates now.
-
-        Args:
-            pod: The task.
-            worked_ms: How long it ran, without its waits.
-        """
+        """Learn from a task that succeeded, and ran so long without its waits; return the jobs with new estimates."""
         known = self._classes.get(pod.task_class.id)
         if known is None:
             return []
@@ -195,10 +155,11 @@ class Knowledge:
             less=pod.resources.memory_bytes < known.stage.ideal_bytes,
             used=used,
         )
-        return [run for run in self._runs.get(program, {}).values() if self._has_changed(run)]
-
-    def _has_changed(self, run: LiveRun) -> bool:
-        return any(self.renewed(task_class) is not task_class for task_class, _ in run.course.classes())
+        return [
+            run
+            for run in self._runs.get(program, {}).values()
+            if any(self.renewed(task_class) is not task_class for task_class, _ in run.course.classes())
+        ]
 
     def forget(self, run: LiveRun) -> None:
         """Forget a job that ended; what its program taught stays."""

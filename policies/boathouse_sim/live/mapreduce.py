@@ -17,12 +17,11 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import MB, Call
+from boathouse_sim.base_world import MB, Call, tasks_of
 from boathouse_sim.clock import Priority
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, Report
 from boathouse_sim.live.rates import Gate
-from boathouse_sim.work import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -33,32 +32,20 @@ if TYPE_CHECKING:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class MapReduce(Submission, Application):
-    """A job.
+class MapReduce(Application):
+    """A job. A map reads, computes and writes.
 
-    Attributes:
-        maps: Number of maps.
-        map: What one is; its segments read, compute and write.
-        reduces: Number of reducers; 0 for none.
-        reduce: What one is: the first segment copies (its `work_ms` is the time to copy all of it when it is there),
-            the others sort, reduce, write.
-        slow_start: Share of the maps after whose end reducers are offered.
-        replicas: Of each block of the input; 0 for input that is nowhere near.
+    The first segment of a reducer copies, in `work_ms` where all of it is there; the others sort, reduce, write.
     """
 
     maps: int
     map: Container
     reduces: int = 0
     reduce: Container | None = None
-    slow_start: float = 0.05
-    replicas: int = 3
+    slow_start: float = 0.05  # share of the maps after whose end reducers are offered
+    replicas: int = 3  # of each block of the input; 0 for input that is nowhere near
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning.
-
-        Raises:
-            ValueError: No maps; reducers without their container or their copy; a share outside of 0..1.
-        """
         if self.maps < 1:
             raise ValueError(f"job {self.id}: a MapReduce job has at least one map, not {self.maps}")
         if self.reduces and (self.reduce is None or not self.reduce.segments):
@@ -67,40 +54,36 @@ class MapReduce(Submission, Application):
             raise ValueError(f"job {self.id}: slow_start must be between 0 and 1, not {self.slow_start}")
 
     @property
+    @override
     def tasks(self) -> int:
-        """Maps and reducers."""
         return self.maps + self.reduces
 
+    @override
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """Return containers by kind."""
         return [("map", self.map), *([("reduce", self.reduce)] if self.reduce is not None and self.reduces else [])]
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Create its course in a world."""
         return MapReduceCourse(self, world, run)
 
 
 class MapReduceCourse(Course):
-    """See the module's docstring.
-
-    Attributes:
-        gate: What map output exists.
-    """
+    """See the module's docstring."""
 
     speculative = True
 
     def __init__(self, spec: MapReduce, world: LiveWorld, run: LiveRun) -> None:
         self._spec, self._world, self._run = spec, world, run
         self._map = world.task_class(run, "map", model.Stage.MAP, spec.map, spec.maps)
-        blocks = world.file(run, spec.maps, spec.replicas) if spec.replicas else [()] * spec.maps
-        self._maps = _tasks(self._map, spec.maps, blocks)
+        blocks = world.file(run, spec.maps, spec.replicas)
+        tasks = tasks_of(self._map, range(spec.maps))
+        self._maps = [dataclasses.replace(task, locations=block) for task, block in zip(tasks, blocks, strict=True)]
         self._reduce: model.TaskClass | None = None
         self._reduces: list[model.Task] = []
         if spec.reduces and spec.reduce is not None:
             self._reduce = world.task_class(run, "reduce", model.Stage.REDUCE, spec.reduce, spec.reduces)
-            self._reduces = _tasks(self._reduce, spec.reduces, [()] * spec.reduces)
-        self.gate = Gate(spec.maps)
+            self._reduces = tasks_of(self._reduce, range(spec.reduces))
+        self.gate = Gate(spec.maps)  # what map output exists
         self._output: dict[int, model.NodeName] = {}  # where the output of maps that ended is
         self._reduced: set[int] = set()
         self._running: dict[model.TaskId, Pod] = {}
@@ -159,10 +142,8 @@ class MapReduceCourse(Course):
 
     @override
     def started(self, pod: Pod) -> None:
-        if self._is_map(pod):
-            self._world.perform(pod, self._mapped)
-        else:
-            self._world.perform(pod, self._reduced_, gate=self.gate)
+        is_map = self._is_map(pod)
+        self._world.perform(pod, self._mapped if is_map else self._reduced_, gate=None if is_map else self.gate)
 
     def _is_map(self, pod: Pod) -> bool:
         return pod.task_class.id == self._map.id
@@ -222,23 +203,19 @@ class MapReduceCourse(Course):
     @override
     def node_lost(self, node: model.NodeName) -> None:
         gone = [index for index, where in self._output.items() if where == node]
-        if not gone or not self._still_needed():
+        if not gone or self.past_copy >= self._spec.reduces:
             return
         self._update_copies()  # what was copied so far
         for index in gone:
             del self._output[index]
-            self.gate.less(self._world.clock.now_ms)
+            self.gate.more(self._world.clock.now_ms, -1)
         self._update_copies()
         self._offer()
-
-    def _still_needed(self) -> bool:
-        return self.past_copy < self._spec.reduces
 
     @property
     def past_copy(self) -> int:
         """Reducers that have copied all."""
-        past = sum(1 for pod in self._running.values() if not self._is_map(pod) and pod.segment > 0)
-        return len(self._reduced) + past
+        return len(self._reduced) + sum(not self._is_map(pod) and pod.segment > 0 for pod in self._running.values())
 
     def _check_later(self) -> None:
         if self._stuck():
@@ -247,9 +224,8 @@ class MapReduceCourse(Course):
             self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._check, self._checks))
 
     def _stuck(self) -> bool:
-        if len(self._output) == self._spec.maps or not self._running:
-            return False
-        return not any(self._is_map(pod) for pod in self._running.values())
+        is_over = len(self._output) == self._spec.maps or not self._running
+        return not is_over and not any(map(self._is_map, self._running.values()))
 
     def _check(self, number: int) -> None:
         """Preempt the reducer with the most left to copy if maps of its own job cannot run."""
@@ -265,8 +241,7 @@ class MapReduceCourse(Course):
     def report(self, pod: Pod) -> Report | None:
         if not pod.activities:
             return None
-        active = pod.activities[0]
-        segments = pod.container.segments
+        active, segments = pod.activities[0], pod.container.segments
         share = 1.0 - self._world.rates.left_ms(active) / active.work_ms
         done_mb = segments[0].copy_mb * (share if pod.segment == 0 else 1.0)
         return Report(
@@ -280,12 +255,3 @@ class MapReduceCourse(Course):
                 "cpu_milli": float(pod.resources.cpu_milli),
             },
         )
-
-
-def _tasks(
-    task_class: model.TaskClass, count: int, locations: Sequence[tuple[model.NodeName, ...]]
-) -> list[model.Task]:
-    return [
-        model.Task(id=model.TaskId(f"{task_class.id}-{i}"), task_class=task_class.id, index=i, locations=locations[i])
-        for i in range(count)
-    ]

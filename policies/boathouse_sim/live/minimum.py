@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
+from boathouse_sim.base_world import tasks_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -22,35 +23,23 @@ _RESERVED = "reserved:"
 
 
 class Minimum:
-    """Places that are reserved for the expected executors of an application, and what it is short of.
-
-    Attributes:
-        requested: The executors that the driver has requested: it requests them all at once.
-        short: What goes before all others: executors and expected ones that have no place.
-    """
+    """Places that are reserved for the expected executors of an application, and what it is short of."""
 
     def __init__(
-        self,
-        world: LiveWorld,
-        run: LiveRun,
-        driver: tuple[model.TaskClass, model.Task],
-        executor: model.TaskClass,
-        count: int,
+        self, world: LiveWorld, run: LiveRun, leader: model.TaskClass, executor: model.TaskClass, count: int
     ) -> None:
         self._world, self._run = world, run
+        ids = [model.TaskId(f"{executor.id}#{i}") for i in range(count)]
         self._expected = {
-            task.id: task
-            for i in range(count)
-            for task in (
-                model.Task(id=model.TaskId(f"{executor.id}#{i}"), task_class=executor.id, index=i, expected=True),
-            )
+            task: model.Task(id=task, task_class=executor.id, index=i, expected=True) for i, task in enumerate(ids)
         }
-        self._gang = gang_minimum.Gang(
-            driver=driver[1].id, expected=tuple(self._expected), leader=driver[0], executor=executor
-        )
+        driver = tasks_of(leader, [0])[0].id
+        self._gang = gang_minimum.Gang(driver=driver, expected=tuple(ids), leader=leader, executor=executor)
         self._places: dict[model.TaskId, model.Create] = {}
-        self.requested: Sequence[model.Task] = ()
-        self.short: Sequence[model.Task] = ()
+        self.requested: Sequence[model.Task] = ()  # the executors that the driver has requested, all at once
+        self.short: Sequence[
+            model.Task
+        ] = ()  # what goes before all others: executors, expected ones too, without a place
 
     def expected(self, running: Collection[model.TaskId]) -> list[model.Task]:
         """Return the expected executors that start together with the driver."""
@@ -66,9 +55,8 @@ class Minimum:
         self._places[task.id] = place = model.Create(
             task=reserved, task_class=decision.task_class, job=decision.job, node=decision.node, resources=size
         )
-        self._gang = dataclasses.replace(
-            self._gang, executor=dataclasses.replace(self._gang.executor, resources=size)
-        )  # the driver requests what was chosen
+        chosen = dataclasses.replace(self._gang.executor, resources=size)
+        self._gang = dataclasses.replace(self._gang, executor=chosen)  # the driver requests what was chosen
         self._world.ledger.assume(place)
         self._world.reserved_milli += size.cpu_milli
         self.short = [other for other in self.short if other.id != task.id]
@@ -83,7 +71,13 @@ class Minimum:
             self._release(task)
         free = [task for task in self._expected.values() if task.id not in self._places]
         self.short = [by_id[task] for task in found.short] + free[: found.missing]
-        return [self._create(by_id[seat.executor], seat.node) for seat in found.seats]
+        executor, job = self._gang.executor, self._run.job
+        return [
+            model.Create(
+                task=by_id[seat.executor], task_class=executor, job=job, node=seat.node, resources=executor.resources
+            )
+            for seat in found.seats
+        ]
 
     def node_lost(self, node: model.NodeName) -> bool:
         """Forget the places on a node that is away; return whether there were any."""
@@ -98,9 +92,9 @@ class Minimum:
             self._release(task)
         self.requested = self.short = ()
 
-    def short_classes(self) -> Sequence[model.TaskClass]:
+    def short_class(self) -> model.TaskClass:
         """Return the class of what goes before all others."""
-        return gang_minimum.together([self._gang.executor], self.short, self._gang, is_short=True)
+        return gang_minimum.together([self._gang.executor], self.short, self._gang, is_short=True)[0]
 
     def _executors(self, running: Collection[model.TaskId]) -> list[gang_minimum.Executor]:
         size, wanted = self._gang.executor.resources, self._gang.executor.constraints
@@ -109,14 +103,7 @@ class Minimum:
             for task in {**dict.fromkeys(running), **dict.fromkeys(task.id for task in self.requested)}
         ]
 
-    def _create(self, task: model.Task, node: model.NodeName) -> model.Create:
-        executor = self._gang.executor
-        return model.Create(task=task, task_class=executor, job=self._run.job, node=node, resources=executor.resources)
-
     def _release(self, task: model.TaskId) -> None:
-        place, world = self._places.pop(task), self._world
-        world.reserved_milli -= place.resources.cpu_milli
-        freed = world.ledger.gone(place.task.id)
-        if freed is not None:
-            world.room.capacity_freed(freed, world.ledger.free(freed.node))
-            world.freed.add(freed.node)
+        place = self._places.pop(task)
+        self._world.reserved_milli -= place.resources.cpu_milli
+        self._world.note_freed(self._world.ledger.gone(place.task.id))

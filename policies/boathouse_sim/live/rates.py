@@ -10,11 +10,13 @@ A `Gate` is what a reducer may have copied: map output appears as maps end, and 
 from __future__ import annotations
 
 import bisect
+import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
 
 if TYPE_CHECKING:
@@ -31,9 +33,6 @@ class Gate:
     A reducer copies at its rate while there is something that it has not copied, and waits else: so what it has copied
     at a time is the least of what it would have by its rate alone, and of what it would have had it been idle at some
     earlier moment with all that there was (the formula of a queue with a server of constant rate).
-
-    Attributes:
-        open: Whether all of it exists: the copy can end.
     """
 
     def __init__(self, maps: int) -> None:
@@ -41,39 +40,24 @@ class Gate:
         self._count = 0 if maps else 1
         self._times_ms: list[int] = []
         self._shares: list[float] = []  # what exists from that time on
-        self.open = maps == 0
+        self.open = maps == 0  # whether all of it exists: the copy can end
 
-    @property
-    def share(self) -> float:
-        """What exists now, 0..1."""
-        return self._count / self._maps
-
-    def more(self, now_ms: int) -> bool:
-        """Record the end of a map; return whether it was the last."""
-        return self._change(+1, now_ms)
-
-    def less(self, now_ms: int) -> None:
-        """Record the loss of a map's output."""
-        self._change(-1, now_ms)
-
-    def _change(self, step: int, now_ms: int) -> bool:
+    def more(self, now_ms: int, step: int = 1) -> bool:
+        """Record the end of a map, or with -1 the loss of its output; return whether all of it exists now."""
         self._count += step
+        share = self._count / self._maps
         if self._times_ms and self._times_ms[-1] == now_ms:
-            self._shares[-1] = self.share
+            self._shares[-1] = share
         else:
             self._times_ms.append(now_ms)
-            self._shares.append(self.share)
+            self._shares.append(share)
         self.open = self._count == self._maps
         return self.open
 
     def done(self, done: float, from_ms: int, to_ms: int, rate: float) -> float:
-        """Return the share that is copied.
+        """Return the share that is copied at `to_ms`, by what is `done` at `from_ms` and a share of all a millisecond.
 
-        Args:
-            done: At `from_ms`.
-            from_ms: When.
-            to_ms: Until when; what existed did not shrink in between.
-            rate: Share of all a millisecond.
+        What exists may not have shrunk in between.
         """
         first, last = bisect.bisect_right(self._times_ms, from_ms), bisect.bisect_right(self._times_ms, to_ms)
         reached = done + rate * (to_ms - from_ms)
@@ -90,17 +74,11 @@ Four: TypeAlias = tuple[float, float, float, float]
 
 
 class RemoteRead(NamedTuple):
-    """Reading from the disks of another host.
+    """Reading from the disks of another host."""
 
-    Attributes:
-        host: Whose disks; empty where their load does not count.
-        stretch: The part of `Activity.stretch` that is this reading: it is in that of the network.
-        mb_per_s: What it loads those disks and that host's network with, while nobody is in its way.
-    """
-
-    host: str = ""
-    stretch: float = 0.0
-    mb_per_s: float = 0.0
+    host: str = ""  # whose disks; empty where their load does not count
+    stretch: float = 0.0  # the part of `Activity.stretch` that is this reading: it is in that of the network
+    mb_per_s: float = 0.0  # what it loads those disks and that host's network with, while nobody is in its way
 
 
 LOCAL_READ = RemoteRead()
@@ -109,69 +87,36 @@ NOTHING = 1e-6
 """Milliseconds of work that count as none: what rounding leaves."""
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class Activity:
     """Work in progress.
 
-    Args:
-        host: Where it runs.
-        work_ms: All of its work, alone.
-        stretch: Milliseconds that a millisecond of its work takes where nobody is in its way, by kind: their sum is 1
-            for a task with its ideal resources and local input.
-        load: What it uses of its host and pool while nobody is in its way.
-        ended: Called at its end.
-        pool: Name of the pool that it uses, if any.
-        far: What it reads from another host.
-        gate: What keeps it from going on or ending; None for nothing.
+    `stretch` is the milliseconds that a millisecond of its work takes where nobody is in its way, by kind: their sum is
+    1 for a task with its ideal resources and local input. `load` is what it uses of its host and pool meanwhile, `far`
+    what it reads from another host. A `gate` keeps it from going on or ending. `ended` is called at its end.
     """
 
-    __slots__ = (
-        "distance",
-        "ended",
-        "far",
-        "gate",
-        "host",
-        "left_ms",
-        "load",
-        "luck",
-        "paused",
-        "pool",
-        "segment",
-        "since_ms",
-        "slot",
-        "speed",
-        "stretch",
-        "version",
-        "work_ms",
-    )
+    host: str
+    work_ms: float
+    stretch: Four
+    load: Four
+    ended: Callable[[], None]
+    _: dataclasses.KW_ONLY
+    pool: str = ""
+    far: RemoteRead = LOCAL_READ
+    gate: Gate | None = None
+    segment: Segment | None = None  # what it does, where it is part of a container
+    distance: Distance | None = None  # of its input
+    luck: float = 1.0
+    paused: bool = False
+    left_ms: float = dataclasses.field(init=False)
+    speed: float = dataclasses.field(default=0.0, init=False)
+    since_ms: int = dataclasses.field(default=0, init=False)
+    version: int = dataclasses.field(default=0, init=False)
+    slot: int = dataclasses.field(default=-1, init=False)
 
-    def __init__(
-        self,
-        host: str,
-        work_ms: float,
-        stretch: Four,
-        load: Four,
-        ended: Callable[[], None],
-        *,
-        pool: str = "",
-        far: RemoteRead = LOCAL_READ,
-        gate: Gate | None = None,
-    ) -> None:
-        self.host = host
-        self.work_ms = self.left_ms = float(work_ms)
-        self.stretch = stretch
-        self.load = load
-        self.ended = ended
-        self.pool = pool
-        self.far = far
-        self.gate = gate
-        self.paused = False
-        self.speed = 0.0
-        self.since_ms = 0
-        self.version = 0
-        self.slot = -1
-        self.segment: Segment | None = None  # what it does, where it is part of a container
-        self.distance: Distance | None = None
-        self.luck = 1.0
+    def __post_init__(self) -> None:
+        self.work_ms = self.left_ms = float(self.work_ms)
 
     def advance(self, now_ms: int) -> None:
         """Bring `left_ms` up to date."""
@@ -193,46 +138,12 @@ class Activity:
         return not self.paused and (self.gate is None or self.gate.open)
 
 
-class Progressing(Protocol):
-    """Runs activities."""
-
-    done_ms: float
-
-    def start(self, activity: Activity) -> None:
-        """Start the activity."""
-        ...
-
-    def stop(self, activity: Activity) -> None:
-        """Stop the activity before its end."""
-        ...
-
-    def update(self, activity: Activity) -> None:
-        """Update its stretch, its gate or whether it is paused: after `advance` under the old values."""
-        ...
-
-    def left_ms(self, activity: Activity) -> float:
-        """Work that is left now."""
-        ...
-
-    def used(self, activity: Activity) -> Four:
-        """Return the use at the current rate: cores, MB/s of disks, network and pool."""
-        ...
-
-    def settle(self) -> None:
-        """Compute, after all that happens at once, what depends on neighbours."""
-        ...
-
-
 class Rates:
-    """Activities that do not know of each other.
-
-    Attributes:
-        done_ms: Work of all activities that came to their end.
-    """
+    """Activities that do not know of each other."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self.done_ms = 0.0
+        self.done_ms = 0.0  # work of all activities that came to their end
 
     def start(self, activity: Activity) -> None:
         """Start the activity."""
@@ -244,7 +155,7 @@ class Rates:
         activity.version += 1
 
     def update(self, activity: Activity) -> None:
-        """Update its stretch, its gate or whether it is paused."""
+        """Update its stretch, its gate or whether it is paused: also called before the change, under the old values."""
         activity.advance(self._clock.now_ms)
         self._go_on(activity)
 
@@ -258,37 +169,25 @@ class Rates:
         return (0.0, 0.0, 0.0, 0.0) if waits else activity.load
 
     def settle(self) -> None:
-        """Do nothing: nothing depends on neighbours."""
+        """Compute, after all that happens at once, what depends on neighbours: here nothing does."""
 
     def _go_on(self, activity: Activity) -> None:
         activity.version += 1
         activity.speed = 0.0 if activity.paused else 1.0 / sum(activity.stretch)
         if activity.may_end:
             end_ms = self._clock.now_ms + whole_ms(activity.left_ms / activity.speed)
-            self._clock.at(end_ms, Priority.END, _End(self, activity))
+            self._clock.at(end_ms, Priority.END, Call(self._end, activity, activity.version))
 
-    def end(self, activity: Activity) -> None:
-        """End the activity."""
+    def _end(self, activity: Activity, version: int) -> None:
+        """End the activity, unless its rate has changed since."""
+        if activity.version == version:
+            activity.version += 1
+            self._complete(activity)
+
+    def _complete(self, activity: Activity) -> None:
         activity.left_ms = 0.0
-        activity.version += 1
         self.done_ms += activity.work_ms
         activity.ended()
-
-
-class _End:
-    """An end on the heap, stale once the activity has another version."""
-
-    __slots__ = ("_activity", "_rates", "_version")
-
-    def __init__(self, rates: Rates, activity: Activity) -> None:
-        self._rates = rates
-        self._activity = activity
-        self._version = activity.version
-
-    def __call__(self) -> None:
-        """End it, unless its rate has changed since."""
-        if self._activity.version == self._version:
-            self._rates.end(self._activity)
 
 
 def whole_ms(ms: float) -> int:

@@ -11,13 +11,16 @@ rates of those who read from it, but no load, and goes no further.
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING
 
 import numpy as np
+from typing_extensions import override
 
+from boathouse_sim.base_world import Call
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import DISK, KINDS, NETWORK, POOL
-from boathouse_sim.live.rates import NOTHING, whole_ms
+from boathouse_sim.live.rates import NOTHING, Rates, whole_ms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,28 +34,22 @@ if TYPE_CHECKING:
     from boathouse_sim.work import Pool
 
 
+@dataclasses.dataclass(slots=True, eq=False)
 class _Domain:
-    """Activities that feel each other."""
+    """Activities that feel each other; slots of what reads its disks from elsewhere, and the domain of each."""
 
-    __slots__ = ("members", "readers", "since_ms", "slots", "version")
-
-    def __init__(self) -> None:
-        self.members: dict[int, Activity] = {}
-        self.readers: dict[int, _Domain] = {}  # slots of what reads its disks from elsewhere, and the domain of each
-        self.slots: npt.NDArray[np.intp] | None = None
-        self.since_ms = 0
-        self.version = 0
+    members: dict[int, Activity] = dataclasses.field(default_factory=dict)
+    readers: dict[int, _Domain] = dataclasses.field(default_factory=dict)
+    slots: npt.NDArray[np.intp] | None = None
+    since_ms: int = 0
+    version: int = 0
 
 
-class SharedRates:
-    """See the module's docstring.
-
-    Attributes:
-        done_ms: Work of all activities that came to their end.
-    """
+class SharedRates(Rates):
+    """See the module's docstring."""
 
     def __init__(self, clock: Clock, hosts: Sequence[Host], contention: Contention, pools: Sequence[Pool] = ()) -> None:
-        self._clock = clock
+        super().__init__(clock)
         self._contention = contention
         self._host_at = {host.name: i for i, host in enumerate(hosts)}
         self._pool_at = {pool.name: i + 1 for i, pool in enumerate(pools)}  # 0 is no pool
@@ -75,12 +72,11 @@ class SharedRates:
         self._far_stretch = np.zeros(0)
         self._far_load = np.zeros((0, KINDS))  # of that host
         self._far = 0  # how many read from another host
-        self.done_ms = 0.0
 
     # Activities
 
+    @override
     def start(self, activity: Activity) -> None:
-        """Start the activity."""
         if not self._empty:
             self._grow()
         slot = activity.slot = self._empty.pop()
@@ -99,8 +95,8 @@ class SharedRates:
         self._write(activity)
         self._changed(activity)
 
+    @override
     def stop(self, activity: Activity) -> None:
-        """Stop the activity before its end."""
         domain = self._domains[self._host_at[activity.host]]
         del domain.members[activity.slot]
         domain.slots = None
@@ -113,23 +109,22 @@ class SharedRates:
         activity.slot = -1
         self._changed(activity)
 
+    @override
     def update(self, activity: Activity) -> None:
-        """Update its stretch, its gate or whether it is paused."""
         self._left[activity.slot] = self.left_ms(activity)
         self._speed[activity.slot] = 0.0
         activity.left_ms, activity.since_ms = float(self._left[activity.slot]), self._clock.now_ms
         self._write(activity)
         self._changed(activity)
 
+    @override
     def left_ms(self, activity: Activity) -> float:
-        """Work that is left now."""
         if activity.slot < 0:
             return activity.left_ms
         now_ms = self._clock.now_ms
         if activity.gate is not None:
             return activity.left_at(now_ms)
-        domain = self._domains[self._host_at[activity.host]]
-        since_ms = max(domain.since_ms, activity.since_ms)
+        since_ms = max(self._domains[self._host_at[activity.host]].since_ms, activity.since_ms)
         return float(self._left[activity.slot] - self._speed[activity.slot] * (now_ms - since_ms))
 
     def _write(self, activity: Activity) -> None:
@@ -163,8 +158,8 @@ class SharedRates:
     def _touch(self, domain: _Domain) -> None:
         self._dirty[id(domain)] = domain
 
+    @override
     def settle(self) -> None:
-        """Bring what changed up to date, and make its next end."""
         dirty, self._dirty = self._dirty, {}
         reached = dict(dirty)
         for domain in dirty.values():
@@ -181,7 +176,6 @@ class SharedRates:
                     activity.speed = float(self._speed[activity.slot])
 
     def _advance(self, domain: _Domain) -> npt.NDArray[np.intp]:
-        """Advance at the old rates until now."""
         slots, now_ms = _slots(domain), self._clock.now_ms
         elapsed_ms, domain.since_ms = now_ms - domain.since_ms, now_ms
         if elapsed_ms and len(slots):
@@ -229,7 +223,6 @@ class SharedRates:
         self._pools_slow = np.maximum(used / self._pools, 1.0)
 
     def _load_up(self, slots: npt.NDArray[np.intp]) -> None:
-        """Compute the rates from now on."""
         where = self._where[slots]
         slow = self._slow[where[:, 0]]
         slow[:, POOL] = self._pools_slow[where[:, 1]]
@@ -242,34 +235,31 @@ class SharedRates:
     def _next_end(self, domain: _Domain, slots: npt.NDArray[np.intp]) -> None:
         speed = self._speed[slots]
         ends_ms = np.divide(self._left[slots], speed, out=np.full(len(slots), np.inf), where=speed > 0)
-        closed = [
-            i
-            for i, activity in enumerate(domain.members.values())
-            if activity.gate is not None and not activity.gate.open
-        ]
+        closed = [i for i, activity in enumerate(domain.members.values()) if activity.gate and not activity.gate.open]
         if closed:
             ends_ms[closed] = np.inf
         first = float(ends_ms.min())
         if first < np.inf:
-            self._clock.at(self._clock.now_ms + whole_ms(first), Priority.END, _Due(self, domain))
+            due = Call(self._due, domain, domain.version)
+            self._clock.at(self._clock.now_ms + whole_ms(first), Priority.END, due)
 
-    def due(self, domain: _Domain) -> None:
-        """Handle the earliest end of a domain."""
+    def _due(self, domain: _Domain, version: int) -> None:
+        """End what is due, unless something has changed since."""
+        if domain.version != version:
+            return
         slots = self._advance(domain)
         left_ms = self._left[slots].tolist()
         ended = [activity for activity, left in zip(domain.members.values(), left_ms, strict=True) if left <= NOTHING]
         for activity in ended:
             if activity.slot >= 0 and activity.may_end:  # what ended before may have stopped it
                 self.stop(activity)
-                activity.left_ms = 0.0
-                self.done_ms += activity.work_ms
-                activity.ended()
+                self._complete(activity)
         self._touch(domain)
 
     # Reading
 
+    @override
     def used(self, activity: Activity) -> Four:
-        """Return the use at the current rate: cores, MB/s of disks, network and pool."""
         slot = activity.slot
         if slot < 0:
             return (0.0, 0.0, 0.0, 0.0)
@@ -282,19 +272,3 @@ def _slots(domain: _Domain) -> npt.NDArray[np.intp]:
     if domain.slots is None:
         domain.slots = np.fromiter(domain.members, np.intp, len(domain.members))
     return domain.slots
-
-
-class _Due:
-    """A domain's earliest end on the heap."""
-
-    __slots__ = ("_domain", "_rates", "_version")
-
-    def __init__(self, rates: SharedRates, domain: _Domain) -> None:
-        self._rates = rates
-        self._domain = domain
-        self._version = domain.version
-
-    def __call__(self) -> None:
-        """End what is due, unless something has changed since."""
-        if self._domain.version == self._version:
-            self._rates.due(self._domain)

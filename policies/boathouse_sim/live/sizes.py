@@ -31,8 +31,17 @@ if TYPE_CHECKING:
     from boathouse_sim.base_world import AnyWorld
     from boathouse_sim.conditions import Conditions
     from boathouse_sim.live.course import Pod
-    from boathouse_sim.live.rates import Four, Progressing
+    from boathouse_sim.live.rates import Four, Rates
     from boathouse_sim.work import Reading, Segment
+
+
+def demands(
+    segment: Segment, pod: Pod, distance: Distance | None, source: str, luck: float, conditions: Conditions
+) -> tuple[Four, Four, RemoteRead]:
+    """Return the stretch of a segment, its load, and what it reads from another host, as of `Activity`."""
+    stretch = stretches(segment, pod, distance, conditions.reading, luck)
+    load = _loads(segment, pod, distance, stretch, spills_load_disks=conditions.spills_load_disks)
+    return stretch, load, _far(segment, source, distance, stretch, conditions.reading, luck)
 
 
 def work_ms(segment: Segment) -> float:
@@ -55,9 +64,7 @@ def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Re
     )
 
 
-def loads(
-    segment: Segment, pod: Pod, distance: Distance | None, stretch: Four, *, spills_load_disks: bool = False
-) -> Four:
+def _loads(segment: Segment, pod: Pod, distance: Distance | None, stretch: Four, *, spills_load_disks: bool) -> Four:
     """Return the use without contention: cores, and MB/s of disks, network and pool."""
     remote = distance is not None and distance > Distance.SERVER
     seconds = work_ms(segment) * sum(stretch) / 1000
@@ -69,7 +76,7 @@ def loads(
     return cores, on_disk / seconds, on_network / seconds, segment.pool_mb / seconds
 
 
-def far(
+def _far(
     segment: Segment, source: str, distance: Distance | None, stretch: Four, reading: Reading, luck: float
 ) -> RemoteRead:
     """Return what its reading takes of another host."""
@@ -107,12 +114,7 @@ def cpu_share(pod: Pod) -> float:
 def variation(seed: int, task: str, attempt: int, jitter: float, error: tuple[float, float]) -> float:
     """Return a task's random variation: equal for equal tasks of a seed, whatever policy places them.
 
-    Args:
-        seed: Of the simulation.
-        task: Its name.
-        attempt: From 0.
-        jitter: Coefficient of variation, log-normal with mean 1.
-        error: Bounds of the relative error of its estimate.
+    `jitter` is the coefficient of variation, log-normal with mean 1; `error` bounds its estimate's relative error.
     """
     if not jitter and error == (0.0, 0.0):
         return 1.0
@@ -134,58 +136,33 @@ class Room:
 
 
 class Sizes:
-    """See the module's docstring.
+    """See the module's docstring."""
 
-    Args:
-        world: Whose ledger is told of sizes, and whose observers of what becomes of decisions.
-        pods: What runs.
-        rates: What the pods do.
-        conditions: Of the simulation.
-
-    Attributes:
-        taken: By node: what its pods really have, growth that waits left out.
-        release: Called with a pod that has ended: frees its room, now or later.
-    """
-
-    def __init__(
-        self, world: AnyWorld, pods: Mapping[model.TaskId, Pod], rates: Progressing, conditions: Conditions
-    ) -> None:
+    def __init__(self, world: AnyWorld, pods: Mapping[model.TaskId, Pod], rates: Rates, conditions: Conditions) -> None:
         self._world, self._pods, self._rates, self._conditions = world, pods, rates, conditions
-        self.taken = {node.name: Room() for node in world.nodes}
+        self.taken = {node.name: Room() for node in world.nodes}  # what its pods really have, waiting growth left out
         self._whole = {node.name: node.allocatable for node in world.nodes}
         self._growing: dict[model.NodeName, list[Pod]] = {}
-        self.release: Callable[[Pod], None] = self.free
-
-    def take(self, pod: Pod) -> None:
-        """Count a new pod."""
-        self._add(pod.node, pod.resources, +1)
+        self.release: Callable[[Pod], None] = self.free  # called with a pod that has ended: now or later
 
     def leave(self, pod: Pod, *, lost: bool) -> None:
         """Remove a pod, and free its room: at once if it was lost, for it may be placed again under the same name."""
         if pod.growing is not None:
             self._growing[pod.node].remove(pod)
             pod.growing = None
-        if lost:
-            self.free(pod)
-        else:
-            self.release(pod)
+        (self.free if lost else self.release)(pod)
 
     def free(self, pod: Pod) -> None:
         """Free the room of a removed pod: reconsider the tasks that it helps, then grow pods that wait on its node."""
-        self._add(pod.node, pod.resources, -1)
-        self._freed(self._world.ledger.gone(pod.id))
+        self.take(pod, -1)
+        self._world.note_freed(self._world.ledger.gone(pod.id))
         self._grow_pending(pod.node)
 
-    def _add(self, node: model.NodeName, size: model.Resources, sign: int) -> None:
-        room = self.taken[node]
-        room.cpu_milli += sign * size.cpu_milli
-        room.memory_bytes += sign * size.memory_bytes
-
-    def _freed(self, freed: framework.Freed | None) -> None:
-        world = self._world
-        if freed is not None:
-            world.room.capacity_freed(freed, world.ledger.free(freed.node))
-            world.freed.add(freed.node)
+    def take(self, pod: Pod, sign: int = 1) -> None:
+        """Count what a pod has, or no more."""
+        room = self.taken[pod.node]
+        room.cpu_milli += sign * pod.resources.cpu_milli
+        room.memory_bytes += sign * pod.resources.memory_bytes
 
     # Decisions
 
@@ -196,33 +173,29 @@ class Sizes:
         if pod is None or pod.suspended or pod.started_ms < 0 or pod.growing is not None:
             world.notify_refused(decision, _reason(pod))
             return
-        pod.suspended, pod.suspended_at_ms = True, world.clock.now_ms
+        since_ms, until_s = world.clock.now_ms, decision.until_s
+        pod.suspended, pod.suspended_at_ms = True, since_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        world.notify(
-            model.Suspended(**pod.about(world.clock.now_s), resources=decision.resources, until_s=decision.until_s)
-        )
-        shrink = Call(self._shrunk, (pod, decision.resources, pod.suspended_at_ms))
-        world.clock.at(world.clock.now_ms + self._conditions.suspend_ms, Priority.ARRIVAL, shrink)
-        if decision.until_s is not None:
-            until_ms = max(round(decision.until_s * 1000), world.clock.now_ms)
-            world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, (pod, pod.suspended_at_ms)))
+        about = pod.about(world.clock.now_s)
+        world.notify(model.Suspended(**about, resources=decision.resources, until_s=until_s))
+        shrink = Call(self._shrunk, pod, decision.resources, since_ms)
+        world.clock.at(since_ms + self._conditions.suspend_ms, Priority.ARRIVAL, shrink)
+        if until_s is not None:
+            until_ms = max(round(until_s * 1000), since_ms)
+            world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, pod, since_ms))
 
-    def _shrunk(self, what: tuple[Pod, model.Resources, int]) -> None:
-        pod, size, since_ms = what
-        if pod.suspended and pod.suspended_at_ms == since_ms and pod.growing is None and self._runs(pod):
-            less = model.Resources(
-                cpu_milli=min(pod.resources.cpu_milli, size.cpu_milli),
-                memory_bytes=min(pod.resources.memory_bytes, size.memory_bytes),
-            )
-            self._have(pod, less)
+    def _shrunk(self, pod: Pod, size: model.Resources, since_ms: int) -> None:
+        if pod.growing is None and self._is_suspended(pod, since_ms):
+            cpu_milli = min(pod.resources.cpu_milli, size.cpu_milli)
+            memory_bytes = min(pod.resources.memory_bytes, size.memory_bytes)
+            self._have(pod, model.Resources(cpu_milli=cpu_milli, memory_bytes=memory_bytes))
 
-    def _runs(self, pod: Pod) -> bool:
-        return self._pods.get(pod.id) is pod
+    def _is_suspended(self, pod: Pod, since_ms: int) -> bool:
+        return pod.suspended and pod.suspended_at_ms == since_ms and self._pods.get(pod.id) is pod
 
-    def _time_is_up(self, what: tuple[Pod, int]) -> None:
-        pod, since_ms = what
-        if pod.suspended and pod.suspended_at_ms == since_ms:
+    def _time_is_up(self, pod: Pod, since_ms: int) -> None:
+        if self._is_suspended(pod, since_ms):
             self._resume(pod)
 
     def resume(self, decision: model.Resume) -> None:
@@ -234,7 +207,7 @@ class Sizes:
             self._world.notify_refused(decision, _reason(pod))
 
     def _resume(self, pod: Pod) -> None:
-        if self._runs(pod) and pod.growing is None and not pod.resuming:
+        if pod.growing is None and not pod.resuming:
             self._world.notify(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
             self._grow(pod, pod.asked)
 
@@ -249,7 +222,6 @@ class Sizes:
         if refusal := self._world.kept_refusal(pod.node, more):
             self._world.notify_refused(decision, refusal)
             return
-        self._world.tally.resizes += 1
         if pod.resources.covers(decision.resources):
             self._have(pod, decision.resources)
             self._resized(pod, decision.resources)
@@ -275,15 +247,14 @@ class Sizes:
                 self._resized(pod, size)
             elif self._conditions.resume_ms:
                 pod.resuming = True
-                goes_on = Call(self._go_on, (pod, pod.suspended_at_ms))
+                goes_on = Call(self._go_on, pod, pod.suspended_at_ms)
                 self._world.clock.at(self._world.clock.now_ms + self._conditions.resume_ms, Priority.ARRIVAL, goes_on)
             else:
-                self._go_on((pod, pod.suspended_at_ms))
+                self._go_on(pod, pod.suspended_at_ms)
 
-    def _go_on(self, what: tuple[Pod, int]) -> None:
+    def _go_on(self, pod: Pod, since_ms: int) -> None:
         """Continue the work of a pod that has its CPU again."""
-        pod, since_ms = what
-        if pod.suspended and pod.suspended_at_ms == since_ms and self._runs(pod):
+        if self._is_suspended(pod, since_ms):
             pod.stop_counting_suspension(self._world.clock.now_ms)
             pod.suspended = pod.resuming = False
             self._pause(pod, paused=False)
@@ -298,49 +269,29 @@ class Sizes:
     # What a pod has
 
     def _have(self, pod: Pod, size: model.Resources) -> None:
-        world = self._world
-        self._add(pod.node, pod.resources, -1)
-        pod.resources = size
-        self._add(pod.node, size, +1)
-        self._freed(
-            world.ledger.observe(
-                framework.Account(
-                    id=pod.id,
-                    node=pod.node,
-                    resources=size,
-                    job=pod.run.job.id,
-                    queue=pod.run.job.queue,
-                    namespace=pod.run.job.namespace,
-                    task_class=pod.task_class.id,
-                )
-            )
+        self.take(pod, -1)
+        pod.resources, job = size, pod.run.job
+        self.take(pod)
+        account = framework.Account(
+            id=pod.id,
+            node=pod.node,
+            resources=size,
+            job=job.id,
+            queue=job.queue,
+            namespace=job.namespace,
+            task_class=pod.task_class.id,
         )
+        self._world.note_freed(self._world.ledger.observe(account))
         self._grow_pending(pod.node)
 
     def _resized(self, pod: Pod, size: model.Resources) -> None:
-        world = self._world
-        pod.asked = size
-        world.notify(model.Resized(**pod.about(world.clock.now_s), resources=size))
+        pod.asked, conditions = size, self._conditions
+        self._world.notify(model.Resized(**pod.about(self._world.clock.now_s), resources=size))
         for activity in pod.activities:
             if activity.segment is not None:
                 self._rates.update(activity)  # what was done so far, at the old rate
-                activity.stretch = stretches(
-                    activity.segment, pod, activity.distance, self._conditions.reading, activity.luck
-                )
-                activity.load = loads(
-                    activity.segment,
-                    pod,
-                    activity.distance,
-                    activity.stretch,
-                    spills_load_disks=self._conditions.spills_load_disks,
-                )
-                activity.far = far(
-                    activity.segment,
-                    activity.far.host,
-                    activity.distance,
-                    activity.stretch,
-                    self._conditions.reading,
-                    activity.luck,
+                activity.stretch, activity.load, activity.far = demands(
+                    activity.segment, pod, activity.distance, activity.far.host, activity.luck, conditions
                 )
                 self._rates.update(activity)
 
@@ -352,7 +303,6 @@ class Sizes:
 
 
 def _reason(pod: Pod | None) -> str:
-    """Return why a decision about a task is not carried out."""
     if pod is None:
         return "TaskEnded"
     return "Resizing" if pod.growing is not None else "Suspended" if pod.suspended else "NotRunning"

@@ -19,13 +19,12 @@ from typing import TYPE_CHECKING
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import Call
+from boathouse_sim.base_world import Call, tasks_of
 from boathouse_sim.clock import Priority
 from boathouse_sim.live import sizes
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course
 from boathouse_sim.live.minimum import Minimum
-from boathouse_sim.work import Submission
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,71 +39,41 @@ REGISTERED_WAIT_MS = 30_000  # spark.scheduler.maxRegisteredResourcesWaitingTime
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SparkStage:
-    """Equal tasks that run inside executors.
-
-    Attributes:
-        tasks: How many.
-        work: What one does.
-        replicas: Of each block that a task reads; 0 for input that is not in blocks (shuffled, or cached).
-    """
+    """Equal tasks that run inside executors."""
 
     tasks: int
-    work: Segment
-    replicas: int = 0
+    work: Segment  # what one does
+    replicas: int = 0  # of each block that a task reads; 0 for input that is not in blocks (shuffled, or cached)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class DynamicAllocation:
-    """spark.dynamicAllocation: between these bounds, as many executors as there are tasks to run.
+    """spark.dynamicAllocation: between these bounds, as many executors as there are tasks to run."""
 
-    Attributes:
-        least: minExecutors.
-        most: maxExecutors.
-        idle_s: executorIdleTimeout.
-    """
-
-    least: int = 0
-    most: int = 100
-    idle_s: float = 60.0
+    least: int = 0  # minExecutors
+    most: int = 100  # maxExecutors
+    idle_s: float = 60.0  # executorIdleTimeout
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Spark(Submission, Application):
-    """An application.
+class Spark(Application):
+    """An application."""
 
-    Attributes:
-        executors: How many it asks for; with dynamic allocation at first.
-        executor: What one asks for; its segments are not used.
-        stages: In order.
-        driver: What the driver asks for; None for one outside of the cluster (client mode).
-        min_executors: That start together with the driver, or not at all; 0 for no gang.
-        request_ms: From the driver's start until it requests its executors, for whose minimum room is reserved until
-            then; 0 for executors that come with the driver. Only with a driver and `min_executors`.
-        task_cores: spark.task.cpus.
-        startup_ms: From a container's start until it takes tasks.
-        registered: Share of the executors that the first stage waits for.
-        dynamic: Dynamic allocation; None for a fixed number.
-        locality_wait_s: spark.locality.wait; 0 for no delay scheduling inside the application.
-    """
-
-    executors: int
-    executor: Container
-    stages: tuple[SparkStage, ...]
-    driver: Container | None = None
-    min_executors: int = 0
+    executors: int  # how many it asks for; with dynamic allocation at first
+    executor: Container  # its segments are not used
+    stages: tuple[SparkStage, ...]  # in order
+    driver: Container | None = None  # None for one outside of the cluster (client mode)
+    min_executors: int = 0  # that start together with the driver, or not at all; 0 for no gang
     request_ms: int = 0
-    task_cores: int = 1
-    startup_ms: int = 3000
-    registered: float = 0.8
-    dynamic: DynamicAllocation | None = None
-    locality_wait_s: float = 0.0
+    """From the driver's start until it requests its executors, for whose minimum room is reserved until then; 0 for
+    executors that come with the driver. Only with a driver and `min_executors`."""
+    task_cores: int = 1  # spark.task.cpus
+    startup_ms: int = 3000  # from a container's start until it takes tasks
+    registered: float = 0.8  # share of the executors that the first stage waits for
+    dynamic: DynamicAllocation | None = None  # None for a fixed number
+    locality_wait_s: float = 0.0  # spark.locality.wait; 0 for no delay scheduling inside the application
 
     def __post_init__(self) -> None:
-        """Refuse what has no meaning.
-
-        Raises:
-            ValueError: Nothing to do, or no executors to do it.
-        """
         if not self.stages or min(stage.tasks for stage in self.stages) < 1:
             raise ValueError(f"application {self.id}: each stage has at least one task, and there is at least one")
         if self.most < 1 or self.slots < 1:
@@ -123,32 +92,24 @@ class Spark(Submission, Application):
         return int(self.executor.cores // self.task_cores)
 
     @property
+    @override
     def tasks(self) -> int:
-        """Containers: the driver and the executors asked for at first."""
         return self.executors + (self.driver is not None)
 
+    @override
     def containers(self) -> Sequence[tuple[str, Container]]:
-        """Return containers by kind."""
         return [*([("driver", self.driver)] if self.driver is not None else []), ("executor", self.executor)]
 
     @override
     def course(self, world: LiveWorld, run: LiveRun) -> Course:
-        """Create its course in a world."""
         return SparkCourse(self, world, run)
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Executor:
-    """An executor that runs.
-
-    Attributes:
-        busy: Its tasks, by index.
-        idle_since: Counts its changes: an idle timeout of an earlier one is stale.
-    """
-
     pod: Pod
-    busy: dict[int, Activity] = dataclasses.field(default_factory=dict)
-    idle_since: int = 0
+    busy: dict[int, Activity] = dataclasses.field(default_factory=dict)  # its tasks, by index
+    idle_since: int = 0  # counts its changes: an idle timeout of an earlier one is stale
 
 
 class SparkCourse(Course):
@@ -167,18 +128,14 @@ class SparkCourse(Course):
         )
         self._minimum: Minimum | None = None
         if spec.request_ms and gang and self._driver is not None:
-            driver = self._driver, _task_of(self._driver)
-            self._minimum = Minimum(world, run, driver, self._executor, gang)
+            self._minimum = Minimum(world, run, self._driver, self._executor, gang)
         self._up: dict[model.TaskId, _Executor] = {}
         self._driver_pod: Pod | None = None
         self._running: dict[model.TaskId, Pod] = {}
         self._wanted = spec.executors
         self._released: set[int] = set()
         self._stage = -1
-        self._stage_files = [
-            world.file(run, stage.tasks, stage.replicas) if stage.replicas else [()] * stage.tasks
-            for stage in spec.stages
-        ]
+        self._stage_files = [world.file(run, stage.tasks, stage.replicas) for stage in spec.stages]
         self._waiting: dict[int, None] = {}
         self._left = 0
         self._may_begin = False
@@ -206,7 +163,7 @@ class SparkCourse(Course):
         """Submit the pending tasks: the driver, and the executors once it runs (or with it, in a gang)."""
         offers: list[tuple[model.TaskClass, Sequence[model.Task]]] = []
         if self._driver is not None:
-            offers.append((self._driver, [_task_of(self._driver)]))
+            offers.append((self._driver, tasks_of(self._driver, [0])))
         if self._minimum is not None:
             offers.append(self._offer_of_minimum(self._minimum))
         elif self._driver is None or self._spec.min_executors or self._driver_pod is not None:
@@ -214,8 +171,8 @@ class SparkCourse(Course):
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
     def _wanted_tasks(self) -> list[model.Task]:
-        indexes = [i for i in range(self._spec.most) if i not in self._released][: self._wanted]
-        return [_task_of(self._executor, i) for i in indexes]
+        indexes = [i for i in range(self._spec.most) if i not in self._released]
+        return tasks_of(self._executor, indexes[: self._wanted])
 
     # A minimum that the driver requests later than it starts
 
@@ -225,15 +182,14 @@ class SparkCourse(Course):
 
     @property
     def _driver_is_placed(self) -> bool:
-        return self._driver is not None and _task_of(self._driver).id in self._running
+        return self._driver is not None and tasks_of(self._driver, [0])[0].id in self._running
 
     def _offer_of_minimum(self, minimum: Minimum) -> tuple[model.TaskClass, Sequence[model.Task]]:
         """Return what of the executors is pending: expected ones with the driver, what it is short of, or all."""
         if not self._driver_is_placed:
             return self._executor, minimum.expected(self._executors_running)
         if minimum.short:
-            (short,) = minimum.short_classes()
-            return short, minimum.short
+            return minimum.short_class(), minimum.short
         if minimum.requested:
             minimum.requested = self._wanted_tasks()  # more or fewer than at first, with dynamic allocation
         return self._executor, minimum.requested
@@ -276,31 +232,30 @@ class SparkCourse(Course):
 
     @override
     def started(self, pod: Pod) -> None:
-        up_ms = self._world.clock.now_ms + self._spec.startup_ms
-        self._world.clock.at(up_ms, Priority.ARRIVAL, Call(self._is_up, pod))
+        clock = self._world.clock
+        clock.at(clock.now_ms + self._spec.startup_ms, Priority.ARRIVAL, Call(self._is_up, pod))
         if self._minimum is not None and pod.task_class.id != self._executor.id:
-            request_ms = self._world.clock.now_ms + self._spec.request_ms
-            self._world.clock.at(request_ms, Priority.ARRIVAL, Call(self._request, pod))
+            clock.at(clock.now_ms + self._spec.request_ms, Priority.ARRIVAL, Call(self._request, pod))
 
     def _is_up(self, pod: Pod) -> None:
         if self._running.get(pod.id) is not pod:
             return  # lost before
+        executor = None
         if pod.task_class.id == self._executor.id:
             self._up[pod.id] = executor = _Executor(pod)
-            self._begin_stages()
-            self._assign()
-            self._watch_idle(executor)
-            return
-        self._driver_pod = pod
-        self._arm()
-        if not self._spec.min_executors:
-            self._offer()
+        else:
+            self._driver_pod = pod
+            self._arm()
+            if not self._spec.min_executors:
+                self._offer()
         self._begin_stages()
         self._assign()
+        if executor is not None:
+            self._watch_idle(executor)
 
     def _arm(self) -> None:
-        at_ms = self._world.clock.now_ms + REGISTERED_WAIT_MS
-        self._world.clock.at(at_ms, Priority.ARRIVAL, self._waited)
+        clock = self._world.clock
+        clock.at(clock.now_ms + REGISTERED_WAIT_MS, Priority.ARRIVAL, self._waited)
 
     def _waited(self) -> None:
         self._may_begin = True
@@ -335,7 +290,7 @@ class SparkCourse(Course):
             return
         self._left = self._spec.stages[self._stage].tasks
         self._waiting = dict.fromkeys(range(self._left))
-        self._patient(since_ms=self._world.clock.now_ms)
+        self._be_patient()
         self._want_more()
         self._assign()
 
@@ -362,15 +317,16 @@ class SparkCourse(Course):
             return first
         local = next((i for i in self._waiting if node in files[i]), None)
         if local is not None:
-            self._patient(since_ms=self._world.clock.now_ms)
+            self._be_patient()
             return local
         return first if self._world.clock.now_ms >= self._patient_until_ms else None
 
-    def _patient(self, *, since_ms: int) -> None:
+    def _be_patient(self) -> None:
         """Delay tasks (delay scheduling): none goes to a node without its block for a while."""
         wait_ms = round(self._spec.locality_wait_s * 1000)
-        if wait_ms and since_ms + wait_ms > self._patient_until_ms:
-            self._patient_until_ms = since_ms + wait_ms
+        until_ms = self._world.clock.now_ms + wait_ms
+        if wait_ms and until_ms > self._patient_until_ms:
+            self._patient_until_ms = until_ms
             self._world.clock.at(self._patient_until_ms, Priority.ARRIVAL, Call(self._waited_for_blocks, self._stage))
 
     def _waited_for_blocks(self, stage: int) -> None:
@@ -387,8 +343,7 @@ class SparkCourse(Course):
             world.tally.at(distance)
 
         def ended() -> None:
-            activity = executor.busy.pop(index)
-            world.record_inner(pod, activity, index, began_ms)
+            world.record_inner(pod, executor.busy.pop(index), index, began_ms)
             self._task_over(executor)
 
         luck = sizes.variation(world.seed, name, 0, world.conditions.jitter, world.errors.duration)
@@ -436,25 +391,14 @@ class SparkCourse(Course):
             return
         executor.idle_since += 1
         at_ms = self._world.clock.now_ms + round(dynamic.idle_s * 1000)
-        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, (executor, executor.idle_since)))
+        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, executor, executor.idle_since, dynamic.least))
 
-    def _idle(self, what: tuple[_Executor, int]) -> None:
-        executor, since = what
-        dynamic = self._spec.dynamic
-        assert dynamic is not None
-        if (
-            self._up.get(executor.pod.id) is not executor
-            or executor.idle_since != since
-            or len(self._up) <= dynamic.least
-        ):
+    def _idle(self, executor: _Executor, since: int, least: int) -> None:
+        task = executor.pod.id
+        if self._up.get(task) is not executor or executor.idle_since != since or len(self._up) <= least:
             return
-        del self._up[executor.pod.id]
-        del self._running[executor.pod.id]
+        del self._up[task], self._running[task]
         self._released.add(executor.pod.task.index)
         self._wanted -= 1
         self._world.finish(executor.pod)
         self._offer()
-
-
-def _task_of(task_class: model.TaskClass, index: int = 0) -> model.Task:
-    return model.Task(id=model.TaskId(f"{task_class.id}-{index}"), task_class=task_class.id, index=index)

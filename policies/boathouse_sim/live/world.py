@@ -12,16 +12,13 @@ from typing_extensions import override
 
 from boathouse_policies import model
 from boathouse_sim import topology, work
-from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError
+from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError, size
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, RunTimes
 from boathouse_sim.live import knowledge, sizes
 from boathouse_sim.live.course import LiveRun, Pod
-from boathouse_sim.live.knowledge import Knowledge
 from boathouse_sim.live.rates import Activity, Rates
 from boathouse_sim.live.shared import SharedRates
-from boathouse_sim.live.sizes import Sizes
-from boathouse_sim.topology import DISK_MB_PER_S, Machine
 from boathouse_sim.workload import Errors
 
 if TYPE_CHECKING:
@@ -29,30 +26,16 @@ if TYPE_CHECKING:
 
     from boathouse_policies import framework
     from boathouse_sim.live.course import Course
-    from boathouse_sim.live.knowledge import TaskRecord
-    from boathouse_sim.live.rates import Gate, Progressing
-    from boathouse_sim.work import Container, Segment
-    from boathouse_sim.workload import Spec, Workload
+    from boathouse_sim.live.rates import Gate
+    from boathouse_sim.work import Container, Segment, Submission
+    from boathouse_sim.workload import Workload
 
 
-class LiveWorld(BaseWorld["Spec", LiveRun]):
+class LiveWorld(BaseWorld["Submission", LiveRun]):
     """One simulation, from the first submission to the last end.
 
-    Args:
-        workload: Its jobs, applications and conditions.
-        profile: The policies.
-        course_of: Makes the course of a job that comes.
-        errors: How the truth strays from the estimates; of containers only the duration does.
-        seed: Of all that is drawn: blocks, luck, outages.
-
-    Attributes:
-        conditions: Of the workload.
-        knowledge: What policies are told of run times.
-        rates: What progresses.
-        sizes: What pods take.
-        pods: What runs or is about to.
-        records: Of attempts that are over, where the conditions ask for them.
-        start_ms: Returns when a pod that is placed now starts.
+    `course_of` makes the course of a job that comes. `errors` says how the truth strays from the estimates; of
+    containers only the duration does. `seed` is of all that is drawn: blocks, luck, outages.
     """
 
     def __init__(
@@ -64,52 +47,41 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         errors: Errors | None = None,
         seed: int = 0,
     ) -> None:
-        super().__init__(workload, profile, (*workload.jobs, *workload.apps), self._come)
+        super().__init__(workload, profile, (*workload.jobs, *workload.apps))
         self._course_of = course_of
         self.conditions = workload.conditions or PLAIN
         self.seed = seed
         self.errors = errors or Errors()
-        self.machines = {machine.name: machine for machine in _machines(workload, self.nodes)}
-        self.rates: Progressing = self._rates()
-        self.knowledge = Knowledge(self.conditions, workload.cluster, seed)
-        self.pods: dict[model.TaskId, Pod] = {}
-        self.sizes = Sizes(self, self.pods, self.rates, self.conditions)
-        self.records: list[TaskRecord] = []
+        self.machines = {machine.name: machine for machine in workload.cluster.each()}
+        self.rates = self._rates()
+        self.knowledge = knowledge.Knowledge(self.conditions, workload.cluster, seed)
+        self.pods: dict[model.TaskId, Pod] = {}  # what runs or is about to
+        self.sizes = sizes.Sizes(self, self.pods, self.rates, self.conditions)
+        self.records: list[knowledge.TaskRecord] = []  # of attempts that are over, where the conditions ask for them
         self.attempts: dict[model.TaskId, int] = {}
-        self.start_ms: Callable[[Pod], int] = self._launched_ms
+        self.start_ms: Callable[[Pod], int] = self._launched_ms  # when a pod that is placed now starts
         self._losses: collections.Counter[model.TaskId] = collections.Counter()
         self._places = {node.name: node for node in self.nodes}
         self._stores = [node for node in self.nodes if self.machines[node.name].stores]
 
-    def _rates(self) -> Progressing:
+    def _rates(self) -> Rates:
         here = self.conditions
         if here.contention is None:
             return Rates(self.clock)
         known = {host.name: host for host in self.workload.cluster.hosts}
         # A host without machines is what all share: a link between them.
         names = dict.fromkeys([*(machine.server or machine.name for machine in self.machines.values()), *known])
-        hosts = [known.get(name) or self.machines[model.NodeName(name)].host for name in names]
+        hosts = [known.get(name) or self.machines[name].host for name in names]
         return SharedRates(self.clock, hosts, here.contention, here.pools)
 
     # Jobs
 
-    def _come(self, spec: Spec) -> None:
-        job = model.Job(
-            id=self.job_id(spec),
-            queue=model.QueueName(spec.queue),
-            submitted_s=self.clock.now_s,
-            name=spec.id,
-            namespace=model.NamespaceName(spec.namespace),
-            kind=spec.program,
-        )
-        run = LiveRun(spec, job, self.clock.now_ms)
-        self.runs[job.id] = run
+    @override
+    def _arrive(self, spec: Submission) -> None:
+        run = LiveRun(spec=spec, job=self.new_job(spec), submitted_ms=self.clock.now_ms)
+        self.runs[run.job.id] = run
         run.course = self._course_of(self, run)
-        if self.profile.observers:
-            classes = run.course.classes()
-            counts = {task_class.id: count for task_class, count in classes}
-            task_classes = tuple(task_class for task_class, _ in classes)
-            self.notify(model.Submitted(now_s=self.clock.now_s, job=job, classes=task_classes, tasks=counts))
+        self.notify_submitted(run.job, run.course.classes())
         run.course.begin()
 
     def task_class(
@@ -125,11 +97,10 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         known: bool = True,
     ) -> model.TaskClass:
         """Make a class of equal tasks."""
-        size = model.Resources(cpu_milli=round(container.cores * 1000), memory_bytes=container.mem_mb * MB)
         task_class = model.TaskClass(
             id=model.ClassId(f"{run.job.id}/{step}/{kind}"),
             job=run.job.id,
-            resources=size,
+            resources=size(container.cores, container.mem_mb),
             stage=stage,
             step=step,
             gang_min=gang_min,
@@ -139,21 +110,15 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
             return task_class
         return dataclasses.replace(task_class, estimates=self.knowledge.estimates(run, task_class, container, tasks))
 
-    def _renew(self, run: LiveRun) -> None:
-        """Tell the policies new estimates of a job that has not ended."""
-        run.course.renew(self.knowledge.renewed)
-        if self.profile.observers:
-            classes = tuple(task_class for task_class, _ in run.course.classes())
-            self.notify(model.Submitted(now_s=self.clock.now_s, job=run.job, classes=classes, tasks=run.course.left()))
-
     @override
     def end_job(self, run: LiveRun) -> None:
-        """Submit the jobs that waited for the end of all of the job."""
         self.knowledge.forget(run)
         super().end_job(run)
 
     def file(self, run: LiveRun, count: int, replicas: int) -> list[tuple[model.NodeName, ...]]:
         """Return the nodes of the blocks of a job's input: equal for equal seeds, whatever policy runs."""
+        if not replicas:
+            return [()] * count
         random = np.random.default_rng([self.seed, zlib.crc32(run.spec.id.encode())])
         return topology.Stores(self._stores, random).file(count, replicas)
 
@@ -194,10 +159,9 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         if refusal := self.kept_refusal(decision.node, self.axis.amounts(decision.resources)):
             self.notify_refused(decision, refusal)
             return
-        task = dataclasses.replace(first.task, id=decision.attempt, pod_uid=None)
-        distance = self.distance(decision.node, task.locations)
+        distance = self.distance(decision.node, first.task.locations)
         create = model.Create(
-            task=task,
+            task=dataclasses.replace(first.task, id=decision.attempt, pod_uid=None),
             task_class=first.task_class,
             job=first.run.job,
             node=decision.node,
@@ -267,7 +231,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         while pod.segment < len(segments) and not segments[pod.segment].work_ms and (gate is None or pod.segment):
             pod.segment += 1
         if pod.segment == len(segments):
-            self.clock.at(self.clock.now_ms, Priority.END, Call(self._done, (pod, done)))
+            self.clock.at(self.clock.now_ms, Priority.END, Call(self._done, pod, done))
             return
 
         def ended() -> None:
@@ -277,8 +241,7 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         waits_for = None if pod.segment else gate
         self.do(pod, segments[pod.segment], ended, gate=waits_for, distance=pod.distance, source=pod.source)
 
-    def _done(self, what: tuple[Pod, Callable[[Pod], None]]) -> None:
-        pod, done = what
+    def _done(self, pod: Pod, done: Callable[[Pod], None]) -> None:
         if self.pods.get(pod.id) is pod:
             done(pod)
 
@@ -293,31 +256,27 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         source: str = "",
         luck: float | None = None,
     ) -> Activity:
-        """Work in a pod from now on.
+        """Work in a pod from now on; `ended` is called at its end, and a `gate` keeps it from ending.
 
-        Args:
-            pod: Where.
-            segment: What.
-            ended: Called at its end.
-            gate: What keeps it from ending.
-            distance: Of its input; None for at hand.
-            source: Host on whose disks its input is, as of `source`.
-            luck: What chance makes it longer by; None for the pod's own.
+        The input is at a distance (None: at hand), on the disks of the host `source`. Chance makes it longer by `luck`,
+        if not by the pod's own.
         """
         luck = pod.luck if luck is None else luck
-        stretch = sizes.stretches(segment, pod, distance, self.conditions.reading, luck)
+        stretch, load, far = sizes.demands(segment, pod, distance, source, luck, self.conditions)
         activity = Activity(
             pod.machine.server or pod.machine.name,
             sizes.work_ms(segment),
             stretch,
-            sizes.loads(segment, pod, distance, stretch, spills_load_disks=self.conditions.spills_load_disks),
+            load,
             lambda: self._ended(pod, activity, segment, ended),
             pool=segment.pool,
-            far=sizes.far(segment, source, distance, stretch, self.conditions.reading, luck),
+            far=far,
             gate=gate,
+            segment=segment,
+            distance=distance,
+            luck=luck,
+            paused=pod.suspended,
         )
-        activity.segment, activity.distance, activity.luck = segment, distance, luck
-        activity.paused = pod.suspended
         pod.activities.append(activity)
         self.rates.start(activity)
         return activity
@@ -330,26 +289,27 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
 
     def finish(self, pod: Pod) -> None:
         """End a task successfully, and end its other attempt."""
-        if pod.rival is not None:
-            self._supersede(pod.rival)
+        if (rival := pod.rival) is not None:  # its work is lost, and counts for nothing
+            self.tally.busy_core_ms -= rival.computed_core_ms
+            self._give_up(rival, "another attempt ended first")
+            rival.run.course.superseded(rival)
         remote = pod.distance is not None and pod.distance > model.Distance.SERVER
         ran_ms = self._leave(pod, lost=False)
-        learned = self.conditions.run_times is RunTimes.LEARNED
-        worked_ms = max(1, ran_ms - pod.waited_ms) if learned else ran_ms
+        worked_ms = max(1, ran_ms - pod.waited_ms) if self.conditions.run_times is RunTimes.LEARNED else ran_ms
         if self.profile.observers:
             # Where spills load no disk, the papers' studies count all of a penalty's time as bytes at a disk's rate.
-            at_disk_rate_mb = sizes.spill_ms(pod) / 1000 * DISK_MB_PER_S
+            at_disk_rate_mb = sizes.spill_ms(pod) / 1000 * topology.DISK_MB_PER_S
             spilled_mb = sizes.spilled_mb(pod) if self.conditions.spills_load_disks else at_disk_rate_mb
             counters = work.counters(pod.container.segments, spilled_mb=spilled_mb, remote=remote)
             self.notify(model.Finished(**self.about(pod), duration_s=worked_ms / 1000, counters=counters))
         for run in self.knowledge.learn(pod, worked_ms):
-            self._renew(run)
+            run.course.renew(self.knowledge.renewed)
+            self.notify_submitted(run.job, run.course.classes(), run.course.left())
 
     def lose(self, pod: Pod, reason: str) -> None:
         """End a task before its end: requeue it, or do what its job prescribes.
 
-        Raises:
-            StuckError: It is lost so often that it will hardly ever end.
+        It raises StuckError if it is lost so often that it will hardly ever end.
         """
         self.tally.lost += 1
         self._losses[pod.id] += 1
@@ -358,12 +318,6 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
         self.attempts[pod.id] = self.attempts.get(pod.id, 0) + (pod.started_ms >= 0)
         self._give_up(pod, reason)
         pod.run.course.lost(pod)
-
-    def _supersede(self, pod: Pod) -> None:
-        """End an attempt whose other attempt has ended: its work is lost, and counts for nothing."""
-        self.tally.busy_core_ms -= pod.computed_core_ms
-        self._give_up(pod, "another attempt ended first")
-        pod.run.course.superseded(pod)
 
     def _give_up(self, pod: Pod, reason: str) -> None:
         for activity in pod.activities:
@@ -399,13 +353,3 @@ class LiveWorld(BaseWorld["Spec", LiveRun]):
 
 _MOST_LOST = 1000
 _FINE = 1_000_000  # a run time in which a penalty's rounding is not seen
-
-
-def _machines(workload: Workload, nodes: Sequence[model.Node]) -> Sequence[Machine]:
-    cluster = workload.cluster
-    if cluster.machines:
-        return cluster.machines
-    return [
-        Machine(name=node.name, cores=cluster.node_cores, mem_mb=cluster.node_mem_mb, rack=node.rack or "")
-        for node in nodes
-    ]

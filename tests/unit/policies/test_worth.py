@@ -142,7 +142,7 @@ def reserved():
     """n0 is reserved for an executor of a program whose applications took long, and 1 core of it comes free."""
     shell = ElasticShell()
     order = shell.observer(fspy.SizeBased)
-    order.predictor.apps.add("etl", 1e15)
+    order.predictor.apps.add("etl", 1, 1e15)
     shell.submit("maps", 4)
     shell.cycle()
     shell.submit_spark(kind="etl")
@@ -171,7 +171,7 @@ def test_who_goes_after_the_owner_may_not(reserved):
 @pytest.mark.parametrize(("now_s", "seconds", "granted"), [(1.0, 10.0, 1), (61.0, 10.0, 3), (1.0, 1e9, 3)])
 def test_executors_beyond_the_minimum_wait_for_jobs_with_less_left_for_a_while(now_s, seconds, granted):
     shell = ElasticShell(core.node(), core.node("n1", core.amount(1000, 8)))
-    shell.observer(fspy.SizeBased).predictor.apps.add("etl", 1e14)
+    shell.observer(fspy.SizeBased).predictor.apps.add("etl", 1, 1e14)
     job = core.job("spark", kind="etl")
     shell.leave("n0", cpu=4000, gib=6)
     executors = core.task_class(job, core.amount(1000, 1), "executor", stage=model.Stage.EXECUTOR)

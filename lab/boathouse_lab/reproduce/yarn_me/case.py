@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from boathouse_policies.framework import Profile
+    from boathouse_sim.base_world import Shell
     from boathouse_sim.workload import Workload
 
 YARN = "yarn"
@@ -149,7 +150,7 @@ def dearest(case: Case) -> float:
     return case.recipe.tasks_about * (5.0 if case.profile == ELASTIC else 1.0) * (2.0 if case.heartbeat_s else 1.0)
 
 
-def _shell(case: Case, workload: Workload, watch: Watch | None) -> simulation.Shell:
+def _shell(case: Case, workload: Workload, watch: Watch | None) -> Shell:
     if case.profile == MEGANODE:
         workload = simulation.pooled(workload)
     profile = _profile(case, watch)

@@ -152,7 +152,7 @@ def test_a_dump_predicts_as_before_and_is_small():
     before, job = trained(), features()
     before.remember("sort", job)
     before.learn_uber("sort", 4.0)
-    before.apps.add("team/pagerank", 8e9)
+    before.apps.add("team/pagerank", 1, 8e9)
     text = json.dumps(before.dump())
     after = Predictor(Config())
     after.load(json.loads(text))

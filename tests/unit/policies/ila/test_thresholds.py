@@ -39,7 +39,8 @@ def accepts(host, slowdown, margin=0.0):
 def place_on_host(host, slowdown, slots=1):
     """A task that was accepted is placed on the host."""
     host.accept(0, slowdown)
-    host.count(0, 1, slots)
+    host.running[0] += 1
+    host.idle[0] -= slots
 
 
 def test_a_static_threshold_accepts_up_to_it_and_the_models_error():

@@ -34,8 +34,8 @@ def test_a_reducer_that_was_idle_does_not_catch_up_at_once():
 def test_it_is_open_with_the_last_map_and_closed_by_a_loss():
     gate = opened(5, 6)
     assert gate.open
-    gate.less(7)
-    assert (gate.open, gate.share) == (False, 0.5)
+    gate.more(7, -1)
+    assert (gate.open, gate.done(0.0, 7, 100, rate=1.0)) == (False, 0.5)
 
 
 @hypothesis.given(
