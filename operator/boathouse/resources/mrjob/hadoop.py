@@ -152,10 +152,7 @@ _NATIVE_URL: Final = "matches('^(s3|file|hdfs)://')"
 _HADOOP_URL: Final = f"matches('^(s3a://|/|{_CLUSTER})')"
 
 url_rules = (
-    rule(
-        "has(self.jar) || (has(self.input) && has(self.output))",
-        "spec.input and spec.output are missing: set both",
-    ),
+    rule("has(self.jar) || (has(self.input) && has(self.output))", "spec.input and spec.output are missing: set both"),
     rule(
         f"has(self.clusterRef) || ({_INPUT}.all(url, url.{_NATIVE_URL}) && "
         f"(!has(self.output) || self.output.{_NATIVE_URL}))",

@@ -187,8 +187,7 @@ class HadoopStatus(PartWithoutDefaults):
     ended_s: Annotated[
         Time,
         Field(
-            alias="ended",
-            description="When its client and all its applications had ended. Absent: they may still run.",
+            alias="ended", description="When its client and all its applications had ended. Absent: they may still run."
         ),
     ] = None
     applications: Annotated[
@@ -210,8 +209,7 @@ class JobFields(Status):
     conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
     queue: Annotated[Text, Field(max_length=63, description="Queue of the job.")] = ""
     reason: Annotated[
-        Text,
-        Field(max_length=64, description="Why the job is pending or failed; details are in the conditions."),
+        Text, Field(max_length=64, description="Why the job is pending or failed; details are in the conditions.")
     ] = ""
     start_s: Annotated[Time, Field(description="When it was admitted. Absent while it is suspended.")] = None
     completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
@@ -255,7 +253,7 @@ class MRJobStatus(JobFields):
         Count | None,
         Field(
             description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this "
-            "step.",
+            "step."
         ),
     ] = None
     steps: Annotated[int | None, Field(description="Number of steps, if more than one.")] = None

@@ -20,10 +20,7 @@ def _at_most(name: str, maximum: str, why: str) -> dict[str, str]:
 def _compared(name: str, comparison: str, bound: str, complaint: str) -> dict[str, str]:
     value = f"string(self['{name}'])"
     holds = f"quantity({value}).compareTo(quantity('{bound}')) {comparison} 0"
-    return rule(
-        f"!('{name}' in self) || !isQuantity({value}) || {holds}",
-        f"'{name} \"' + {value} + '\" {complaint}'",
-    )
+    return rule(f"!('{name}' in self) || !isQuantity({value}) || {holds}", f"'{name} \"' + {value} + '\" {complaint}'")
 
 
 _most_cpu = _at_most("cpu", "1M", "no node has so many cores; lower it")

@@ -69,12 +69,7 @@ MRJOB: Final = KindDefinition(
     terminal_phases=frozenset(job_state.TERMINAL),
     urgent_fields=("plan",),
     annotations=frozenset({names.ANNOTATION_SUSPEND_UNTIL}),
-    phase_events={
-        "Setup": "SetupStarted",
-        "Map": "MapsStarted",
-        "Reduce": "ReducesStarted",
-        "Commit": "CommitStarted",
-    },
+    phase_events={"Setup": "SetupStarted", "Map": "MapsStarted", "Reduce": "ReducesStarted", "Commit": "CommitStarted"},
 )
 
 

@@ -182,9 +182,7 @@ class Job:
     def output_format(self) -> formats.OutputFormat:
         """How the output is written."""
         return formats.OutputFormat(
-            separator=self.spec.output_separator or "\t",
-            key_only=self.spec.key_only_output,
-            lazy=self.spec.lazy_output,
+            separator=self.spec.output_separator or "\t", key_only=self.spec.key_only_output, lazy=self.spec.lazy_output
         )
 
     @property

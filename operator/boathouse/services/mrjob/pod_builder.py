@@ -102,10 +102,7 @@ class PodBuilder:
         )
 
     def _metadata(self, attempt: Attempt, shared: Manifest) -> Manifest:
-        own = {
-            mrjob_names.LABEL_TASK_INDEX: str(attempt.index),
-            mrjob_names.LABEL_ATTEMPT: str(attempt.number),
-        }
+        own = {mrjob_names.LABEL_TASK_INDEX: str(attempt.index), mrjob_names.LABEL_ATTEMPT: str(attempt.number)}
         annotations = dict(shared["annotations"])
         split = self._split(attempt)
         if split is not None:

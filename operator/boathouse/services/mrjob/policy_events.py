@@ -102,10 +102,7 @@ class PolicyEvents:
         if reported is None or pod is None or not pod.state.is_live:
             return
         signal = signals.of_report(
-            pod.task_type,
-            report,
-            cpu_milli=pod.resources.cpu_milli,
-            split_bytes=_split_bytes(reported.plan, pod),
+            pod.task_type, report, cpu_milli=pod.resources.cpu_milli, split_bytes=_split_bytes(reported.plan, pod)
         )
         about = self._about(reported.job, pod)
         progress = model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters)

@@ -59,9 +59,7 @@ class TaskMetrics:
             self._bytes.labels(task_type)
 
     def attempts(
-        self,
-        results: Iterable[tuple[TaskType, contract.TaskResult]],
-        failures: Iterable[mrjob_status.TaskFailure],
+        self, results: Iterable[tuple[TaskType, contract.TaskResult]], failures: Iterable[mrjob_status.TaskFailure]
     ) -> None:
         """Count newly settled attempts."""
         for task_type, result in results:

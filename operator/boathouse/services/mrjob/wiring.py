@@ -31,12 +31,7 @@ def add(leader: LeaderServices) -> None:
         listed=lambda: compared.listed,
     )
     tasks = routes.TaskRoutes(
-        orders=kind.orders,
-        reports=kind.reports,
-        pods=pods,
-        plans=kind.plans,
-        owners=owners,
-        on_plan=controllers.mark,
+        orders=kind.orders, reports=kind.reports, pods=pods, plans=kind.plans, owners=owners, on_plan=controllers.mark
     )
     leader.endpoint.add(tasks.find, tasks.routes())
     clients = routes.LeaveRoutes(kind.hadoop)

@@ -56,11 +56,7 @@ class HadoopJobs:
     """
 
     def __init__(
-        self,
-        leader: controllers.LeaderServices,
-        kind: KindDefinition,
-        settings: PodSettings,
-        later: pod_index.Later,
+        self, leader: controllers.LeaderServices, kind: KindDefinition, settings: PodSettings, later: pod_index.Later
     ) -> None:
         self._context = leader.controllers.context
         self._config = leader.settings
