@@ -123,6 +123,11 @@ class Job:
     on_cluster: OnCluster | None = None
 
     @property
+    def cluster(self) -> str:
+        """Name of the Hadoop cluster that it runs on; empty if its tasks have pods of their own."""
+        return self.on_cluster.cluster if self.on_cluster is not None else ""
+
+    @property
     def s3(self) -> pod_storage.S3 | None:
         """The object storage, if the job uses one."""
         return self.spec.storage.s3 if self.spec.storage else None

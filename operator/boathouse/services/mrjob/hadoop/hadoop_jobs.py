@@ -86,17 +86,17 @@ class HadoopJobs:
         """
         is_open = state.hadoop is not None and state.hadoop.is_open
         if state.finished or job.deleting_since_s is not None:
-            names_ = [_cluster_of(job)] if is_open else []
+            names_ = [job.cluster] if is_open else []
         else:
-            names_ = [_cluster_of(job), *self._names(job)]
+            names_ = [job.cluster, *self._names(job)]
         return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
 
     def observe(
         self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})
     ) -> HadoopObservation:
         """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
-        self._named[job.uid], self._memories[job.uid] = (job.namespace, _cluster_of(job)), memory
-        cluster = self._clusters.find(job.namespace, _cluster_of(job))
+        self._named[job.uid], self._memories[job.uid] = (job.namespace, job.cluster), memory
+        cluster = self._clusters.find(job.namespace, job.cluster)
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
         attempt = memory.state.hadoop
@@ -137,7 +137,7 @@ class HadoopJobs:
 
     def _used(self, job: Job) -> list[ObjectUid]:
         """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
-        named = (_cluster_of(job), *self._names(job))
+        named = (job.cluster, *self._names(job))
         return [cluster.uid for cluster in self._clusters.find_all(job.namespace, named)]
 
     def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
@@ -283,10 +283,6 @@ class HadoopJobs:
         self._clusters.use(uid, ())
         for tag in self._followed.pop(uid, set()):
             self._applications.drop(tag)
-
-
-def _cluster_of(job: Job) -> str:
-    return job.on_cluster.cluster if job.on_cluster is not None else ""
 
 
 def _is_at_rest(observation: HadoopObservation, state: JobState) -> bool:

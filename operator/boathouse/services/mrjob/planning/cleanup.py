@@ -135,6 +135,5 @@ def _advance(observation: Observation, state: JobState, settlement: Settlement) 
 
 
 def _noted(job: Job, state: JobState, now_s: float, reason: Reason, message: str) -> JobState:
-    table = conditions.table(state, now_s, job.generation)
-    table.set(ConditionType.CLEANED_UP, reason is Reason.CLEANED_UP, reason, message)
-    return dataclasses.replace(state, conditions=table.conditions)
+    condition = (ConditionType.CLEANED_UP, reason is Reason.CLEANED_UP, reason, message)
+    return conditions.with_conditions(state, now_s, condition, generation=job.generation)

@@ -37,10 +37,9 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
     """Return the state of a refused resource. It is pending, because the cause may be fixed without a change of it."""
     if state.finished:
         return state
-    table = conditions.table(state, now_s, generation)
-    table.set(names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    return dataclasses.replace(
-        state, observed_generation=generation, reason=refusal.reason, conditions=table.conditions
+    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
+    return conditions.with_conditions(
+        state, now_s, (names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
     )
 
 
@@ -251,7 +250,7 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
         running=settlement.running,
         problem=_problem(settlement.problems[0]) if settlement.problems else None,
         waiting=bool(settlement.waiting) and not moved,
-        diagnosis=(observation.diagnosis.reason, observation.diagnosis.message) if observation.diagnosis else None,
+        diagnosis=observation.diagnosis,
         less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in observation.pods),
     )
 

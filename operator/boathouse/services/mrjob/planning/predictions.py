@@ -126,9 +126,7 @@ def _with_condition(state: JobState, prediction: Prediction, now_s: float) -> Jo
     condition = _condition(prediction)
     if condition is None:
         return state
-    table = conditions.table(state, now_s)
-    table.set(names.ConditionType.SIZE_PREDICTED, *condition)
-    return dataclasses.replace(state, conditions=table.conditions)
+    return conditions.with_conditions(state, now_s, (names.ConditionType.SIZE_PREDICTED, *condition))
 
 
 def _condition(prediction: Prediction) -> tuple[bool, str, str] | None:
