@@ -20,7 +20,8 @@ from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import ClientPod
-from boathouse.services.mrjob.kind import MRJOB, JobMemory
+from boathouse.services.mrjob.kind import MRJOB
+from boathouse.services.mrjob.memory import JobMemory
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders import mrjobs
 from tests.builders.mrclusters import cluster_facts
@@ -44,7 +45,6 @@ class Client:
     has_submitted: bool = False
     is_cut_off: bool = False
     deleting_since_s: float | None = None
-    ended_s: float | None = None
     exit_code: int = 0
 
     @property
@@ -62,7 +62,6 @@ class Client:
             node="n1",
             deleting_since_s=self.deleting_since_s,
             ending=ending or user,
-            ended_s=self.ended_s,
         )
 
 
@@ -225,7 +224,7 @@ class SimulatedHadoopJob:
             client.deleting_since_s = self.now_s
 
     def end(self, client: Client, exit_code: int) -> None:
-        client.exit_code, client.ended_s = exit_code, self.now_s
+        client.exit_code = exit_code
         client.state = PodLife.FAILED if exit_code else PodLife.SUCCEEDED
 
     def kubelet(self) -> None:

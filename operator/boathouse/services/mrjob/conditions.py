@@ -146,6 +146,22 @@ def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None
     return ("PolicyOff", now.message) if now.status == "False" else ("PolicyOn", "all policies decide again")
 
 
+def suspension_event(before: JobState, after: JobState) -> tuple[str, str] | None:
+    """Return reason and note of the event about reduces that were just suspended or resumed; None for no event."""
+    last, now = (state.condition(ConditionType.REDUCERS_SUSPENDED) for state in (before, after))
+    if now is None or now.status == (last.status if last is not None else "False"):
+        return None
+    return ("ReducerSuspended", now.message) if now.status == "True" else ("ReducerResumed", "all continue")
+
+
+def cleanup_failure(before: JobState, after: JobState) -> str | None:
+    """Return why the clean-up has just failed; None if it has not."""
+    last, now = (state.condition(ConditionType.CLEANED_UP) for state in (before, after))
+    failed = Reason.CLEAN_UP_FAILED
+    has_failed = now is not None and now.reason == failed and (last is None or last.reason != failed)
+    return now.message if now is not None and has_failed else None
+
+
 def _effect_text(off: Off) -> str:
     why = "it did harm in most namespaces"
     if off.effect.decisions:

@@ -123,6 +123,11 @@ class Job:
     on_cluster: OnCluster | None = None
 
     @property
+    def key(self) -> str:
+        """Namespace and name, `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
     def cluster(self) -> str:
         """Name of the Hadoop cluster that it runs on; empty if its tasks have pods of their own."""
         return self.on_cluster.cluster if self.on_cluster is not None else ""
@@ -131,6 +136,11 @@ class Job:
     def s3(self) -> pod_storage.S3 | None:
         """The object storage, if the job uses one."""
         return self.spec.storage.s3 if self.spec.storage else None
+
+    @property
+    def secret_variables(self) -> list[str]:
+        """The variables whose values come from Secrets."""
+        return on_cluster.secret_variables(self.spec)
 
     @property
     def volume(self) -> pod_storage.StorageVolume | None:

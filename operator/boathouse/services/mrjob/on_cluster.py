@@ -71,13 +71,19 @@ def _is_closed(key: str) -> bool:
     return spec.is_closed(key) and not _OPEN.fullmatch(key)
 
 
+def secret_variables(spec: MRJobSpec) -> list[str]:
+    """Return the variables whose values come from Secrets."""
+    env = spec.env or ()
+    return [variable.name for variable in env if variable.value_from and variable.value_from.secret_key_ref]
+
+
 def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     """Return why a job cannot run on a cluster, or an empty text."""
-    if on_cluster.jar is not None:
-        return _problem_of_arguments(on_cluster.jar.arguments or ())
-    secrets = [
-        variable.name for variable in spec.env or () if variable.value_from and variable.value_from.secret_key_ref
-    ]
+    if on_cluster.jar is not None:  # without our tag its applications would not be found
+        tagged = any(word.removeprefix("-D").startswith(f"{TAGS}=") for word in on_cluster.jar.arguments or ())
+        why = f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
+        return why if tagged else ""
+    secrets = secret_variables(spec)
     if secrets or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
@@ -103,11 +109,4 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     listed = next((url for url in spec.input if "," in url), None)
     if listed is not None:
         return f'spec.input: "{listed}" has a comma, which separates paths in Hadoop: rename it, or name its folder'
-    return ""
-
-
-def _problem_of_arguments(arguments: Sequence[str]) -> str:
-    """Return why a program must not have its arguments: without our tag its applications would not be found."""
-    if any(argument.removeprefix("-D").startswith(f"{TAGS}=") for argument in arguments):
-        return f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
     return ""

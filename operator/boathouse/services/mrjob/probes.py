@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob import hdfs, pod_builder, submission
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.memory import ProbeMemory
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.planning import predictions
 from boathouse.services.mrjob.planning.observation import SizeView
@@ -28,21 +28,6 @@ from boathouse_policies import framework, fspy, model
 from boathouse_policies.fspy import prediction
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-
-_NOT_SUBMITTED: Final = ""
-
-
-@dataclasses.dataclass(slots=True)
-class ProbeMemory:
-    """Data about a job's probe that this process remembers.
-
-    Attributes:
-        submitted: UID of the pod with which it was submitted; None for no pod, "" if it was not submitted.
-        is_published: Whether its events were published.
-    """
-
-    submitted: str | None = _NOT_SUBMITTED
-    is_published: bool = False
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +62,7 @@ class Probes:
             prediction=self.sizes.prediction(model.JobId(job.uid)),
             wants_probe=self._wants_probe(job, state),
             may_probe=self.settings.probe,
-            probe=self._pod(job.uid),
+            probe=_pod(self.pods, job.uid),
             patience_s=self.settings.probe_seconds,
         )
 
@@ -89,9 +74,6 @@ class Probes:
         is_uber = job.is_uber(state.step, state.plan.splits, state.plan.bytes)
         return is_large and not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
 
-    def _pod(self, uid: JobUid) -> AttemptPod | None:
-        return _pod(self.pods, uid)
-
     async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
         """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""
         phase = state.prediction.probe if state.prediction is not None else None
@@ -99,7 +81,7 @@ class Probes:
         plan = stored.plan if stored is not None else None
         if phase is None:
             return 0.0 if plan is not None and not state.finished and self._wants_probe(job, state) else None
-        is_under_way, pod = phase in predictions.UNDER_WAY, self._pod(job.uid)
+        is_under_way, pod = phase in predictions.UNDER_WAY, _pod(self.pods, job.uid)
         if is_under_way or (phase == "Succeeded" and not memory.is_published):
             self.events.probe(job, [] if pod is None else [pod], plan)
             memory.is_published = True

@@ -55,7 +55,7 @@ def read(text: str) -> contract.TaskResult | None:
         digest=result.digest if _DIGEST.fullmatch(result.digest) else "",
         splits=amount(result.splits),
         bytes_total=amount(result.bytes_total),
-        counters=_counters(result.counters),
+        counters=printable_counters(result.counters),
         timings=[_timing(timing) for timing in result.timings[:MAX_TIMINGS]],
         stderr_tail=printable(result.stderr_tail[-MAX_TAIL:], MAX_TAIL),
         exit_code=result.exit_code
@@ -82,7 +82,7 @@ def report(untrusted: contract.TaskReport) -> contract.TaskReport:
         suspended_s=_seconds(untrusted.suspended_s),
         peak_memory_bytes=amount(untrusted.peak_memory_bytes),
         spill_s=_seconds(untrusted.spill_s),
-        counters=_counters(untrusted.counters),
+        counters=printable_counters(untrusted.counters),
         status=printable(untrusted.status, MAX_MESSAGE),
     )
 
@@ -121,7 +121,7 @@ def _reason(result: contract.TaskResult) -> str:
     return result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED)
 
 
-def _counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
+def printable_counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
     """Return the counters whose amounts are 64-bit numbers."""
     return {
         printable(group, MAX_NAME): {

@@ -55,7 +55,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         id=model.JobId(job.uid),
         queue=model.QueueName(job.queue),
         submitted_s=job.created_s,
-        name=f"{job.namespace}/{job.name}",
+        name=job.key,
         namespace=model.NamespaceName(job.namespace),
         priority=priority,
         priority_class=job.template.priority_class_name or "",
@@ -118,18 +118,12 @@ def classes_in_use(
     )
     by_id = {task_class.id: task_class for task_class in current_classes}
     classes = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
-    classes_by_id = {task_class.id: task_class for task_class in classes}
-    apart = (
-        _apart(classes_by_id[class_id(job, attempt.task_type, attempt.step)], nodes)
-        for attempt, nodes in avoided.items()
-    )
-    return [*classes, *{task_class.id: task_class for task_class in apart}.values()]
-
-
-def _apart(task_class: model.TaskClass, avoided: frozenset[model.NodeName]) -> model.TaskClass:
-    """Return the class of tasks that must avoid nodes."""
-    constraints = task_class.constraints.avoiding(avoided)
-    return dataclasses.replace(task_class, id=_class_id_apart(task_class.id, avoided), constraints=constraints)
+    classes_by_id, apart = {task_class.id: task_class for task_class in classes}, {}
+    for attempt, nodes in avoided.items():
+        usual = classes_by_id[class_id(job, attempt.task_type, attempt.step)]
+        own_id, constraints = _class_id_apart(usual.id, nodes), usual.constraints.avoiding(nodes)
+        apart[own_id] = dataclasses.replace(usual, id=own_id, constraints=constraints)
+    return [*classes, *apart.values()]
 
 
 def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) -> model.ClassId:
@@ -151,13 +145,8 @@ def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
     """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
     if plan is None or not plan.splits:
         return 0.0
-    match task_type:
-        case TaskType.MAP:
-            return plan.bytes_total / len(plan.splits)
-        case TaskType.UBER:
-            return float(plan.bytes_total)
-        case _:
-            return 0.0
+    reads = {TaskType.MAP: plan.bytes_total / len(plan.splits), TaskType.UBER: float(plan.bytes_total)}
+    return reads.get(task_type, 0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -189,20 +178,19 @@ class Factory:
 
     def tasks(self, plan: contract.Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
-        nodes = functools.cache(node_of)
-        return [self._task(task, attempt, plan, nodes) for task, attempt in self.attempts.items()]
-
-    def _task(
-        self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None, node_of: hdfs.NodeOf
-    ) -> model.Task:
-        usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
-        return model.Task(
-            id=task,
-            task_class=_class_id_apart(usual, avoided) if avoided else usual,
-            index=attempt.index,
-            locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
-            pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
-        )
+        node_of, tasks = functools.cache(node_of), []
+        for task, attempt in self.attempts.items():
+            usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
+            tasks.append(
+                model.Task(
+                    id=task,
+                    task_class=_class_id_apart(usual, avoided) if avoided else usual,
+                    index=attempt.index,
+                    locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
+                    pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
+                )
+            )
+        return tasks
 
     def build(
         self,

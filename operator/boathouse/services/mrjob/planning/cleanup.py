@@ -55,7 +55,7 @@ def plan(all_steps: Observation, observation: Observation, job_state: JobState) 
         return Desired(
             state=state,
             delete=[pod for pod in all_steps.pods if pod.is_active],
-            results=[(TaskType.CLEANUP, result) for result in settlement.results],
+            results=settlement.results,
             failures=settlement.failures,
         )
     moments = (settlement.recheck_at_s, _deadline_s(state))
@@ -115,11 +115,11 @@ def _advance(observation: Observation, state: JobState, settlement: Settlement) 
     """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
-        stages={**state.stages, TaskType.CLEANUP: settlement.stage},
+        stages={**state.stages, **settlement.stages},
         last_failures=(*state.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
     )
     job, now_s = observation.job, observation.now_s
-    if settlement.stage.done:
+    if state.stages[TaskType.CLEANUP].done:
         return _noted(job, state, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
     if observation.namespace_terminating:
         why = "the namespace is terminating, and no pod can be created in it"

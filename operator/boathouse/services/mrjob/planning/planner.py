@@ -12,8 +12,7 @@ delete pods, submit the pending attempts to the scheduler. A pod is deleted only
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
-from typing import Final
+from collections.abc import Iterable
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
@@ -28,9 +27,6 @@ from boathouse.services.mrjob.planning import cleanup, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.settle import Attempt, Settlement, Verdict
 from boathouse_task.contract import TaskType
-
-_SIZED: Final = (TaskType.MAP, TaskType.REDUCE)
-"""The stages whose run times are a job's size."""
 
 
 def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
@@ -54,20 +50,19 @@ def plan(observation: Observation) -> Desired:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
     settlement = _settle(observation, state, stage_type, steps.HALT if suspend else settle.RUN)
-    write_plan = False
-    if stage_type is TaskType.SETUP and settlement.stage.done:
-        write_plan = _plan_at_hand(observation, settlement)
+    write_plan = (
+        stage_type is TaskType.SETUP
+        and settlement.stages[TaskType.SETUP].done
+        and _plan_at_hand(observation, settlement)
+    )
     if suspend:
         settlement.waiting.clear()
-    done = _advance(observation, dataclasses.replace(state, active={}), stage_type, settlement)
-    results = [(stage_type, result) for result in settlement.results]
     if stage_type is TaskType.MAP:
-        early = _settle(observation, done, TaskType.REDUCE, steps.early_reduces(observation, done, settlement.waiting))
-        done = _advance(observation, done, TaskType.REDUCE, early)
-        results += [(TaskType.REDUCE, result) for result in early.results]
-        settlement.absorb(early)
-    used_byte_s = settlement.used_byte_s if stage_type in _SIZED else 0.0
-    state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
+        mapped = dataclasses.replace(state, stages={**state.stages, **settlement.stages})
+        control = steps.early_reduces(observation, mapped, settlement.waiting)
+        _settle(observation, state, TaskType.REDUCE, control, settlement)
+    state = steps.follow(_advance(observation, state, settlement), observation.job)
+    state = _describe(observation, state, stage_type, settlement)
     if state.finished:
         state = conditions.with_suspensions(state, observation, ())
         state = cleanup.begin(observation.job, state, observation.now_s)
@@ -76,27 +71,32 @@ def plan(observation: Observation) -> Desired:
             delete=[pod for pod in everything.pods if pod.is_active],
             recheck_at_s=observation.now_s,
             cleaning=cleanup.is_in_progress(state),
-            results=results,
+            results=settlement.results,
             failures=settlement.failures,
-            used_byte_s=used_byte_s,
+            used_byte_s=settlement.used_byte_s,
         )
     state = conditions.with_suspensions(state, observation, everything.pods)
     moved = steps.current(state, observation.job) is not stage_type
+    order = list(TaskType)
+    ended_stages = order[: order.index(stage_type)]
     return Desired(
         state=state,
         write_plan=write_plan,
         delete=[
             *settlement.obsolete,
-            *_active_of_ended_stages(observation, stage_type),
-            *steps.leftovers(everything, observation.state),
+            *(pod for pod in observation.pods if pod.task_type in ended_stages and pod.is_active),
+            *(pod for pod in everything.pods if pod.step != observation.state.step and pod.is_active),
         ],
-        waiting=_of_step([*settlement.waiting, *settlement.seconds], observation.state.step),
+        waiting=[
+            dataclasses.replace(attempt, step=observation.state.step) if observation.state.step else attempt
+            for attempt in (*settlement.waiting, *settlement.seconds)
+        ],
         recheck_at_s=observation.now_s
         if moved
         else steps.next_reconcile_s(observation, state, settlement.recheck_at_s),
-        results=results,
+        results=settlement.results,
         failures=settlement.failures,
-        used_byte_s=used_byte_s,
+        used_byte_s=settlement.used_byte_s,
     )
 
 
@@ -108,10 +108,6 @@ def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
             last = stages[attempt.task_type].last
             last[attempt.index] = max(last[attempt.index], attempt.number)
     return dataclasses.replace(state, stages=stages)
-
-
-def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
-    return [dataclasses.replace(attempt, step=step) for attempt in waiting] if step else waiting
 
 
 def _accept_plan(observation: Observation) -> JobState:
@@ -132,28 +128,29 @@ def _accept_plan(observation: Observation) -> JobState:
 
 
 def _settle(
-    observation: Observation, state: JobState, stage_type: TaskType, control: settle.StageControl
+    observation: Observation,
+    state: JobState,
+    stage_type: TaskType,
+    control: settle.StageControl,
+    former: Settlement | None = None,
 ) -> Settlement:
     stage = observation.job.stage(stage_type, state.step)
     limits = dataclasses.replace(
         observation.limits, max_attempts=stage.max_attempts, failures_max_percent=stage.failures_max_percent
     )
-    return steps.settled(observation, state, stage_type, limits, control)
+    return steps.settled(observation, state, stage_type, limits, control, former)
 
 
 def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     """Return whether the posted plan has the digest of setup's result. If not, settle setup as failed, to run again."""
-    result = settlement.results[-1] if settlement.results else None
-    if observation.posted and observation.posted.splits > spec.MAX_MAPS:
-        settlement.verdict = Verdict(
-            reason=names.Reason.TOO_MANY_SPLITS,
-            message=f"the input makes {observation.posted.splits} splits, more than {spec.MAX_MAPS}: "
-            "raise spec.splitMaxSize",
-        )
+    posted = observation.posted
+    if posted and posted.splits > spec.MAX_MAPS:
+        message = f"the input makes {posted.splits} splits, more than {spec.MAX_MAPS}: raise spec.splitMaxSize"
+        settlement.verdict = Verdict(reason=names.Reason.TOO_MANY_SPLITS, message=message)
         return False
-    if observation.posted and result and observation.posted.digest == result.digest:
+    if posted and settlement.results and posted.digest == settlement.results[-1][1].digest:
         return True
-    stage = settlement.stage
+    stage = settlement.stages[TaskType.SETUP]
     stage.winner[0] = 0
     stage.infrastructure_failures[0] += stage.last[0] - stage.settled(0)
     settlement.failures.append(
@@ -163,13 +160,6 @@ def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     )
     settlement.waiting.append(Attempt(task_type=TaskType.SETUP, index=0, number=stage.last[0] + 1))
     return False
-
-
-def _active_of_ended_stages(observation: Observation, stage_type: TaskType) -> list[AttemptPod]:
-    """Return active pods of finished stages."""
-    order = list(TaskType)
-    over = set(order[: order.index(stage_type)])
-    return [pod for pod in observation.pods if pod.task_type in over and pod.is_active]
 
 
 def _held(observation: Observation, state: JobState) -> Desired:
@@ -193,17 +183,16 @@ def _held(observation: Observation, state: JobState) -> Desired:
     )
 
 
-def _advance(observation: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
+def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
     """Return the state with the settlement; setup is done only when its plan is accepted."""
-    stage = settlement.stage
-    if stage_type is TaskType.SETUP:
-        stage.winner[0] = 0
+    if TaskType.SETUP in settlement.stages:
+        settlement.stages[TaskType.SETUP].winner[0] = 0
     step = state.step if len(observation.job.steps) > 1 else None
     failures = (failure.model_copy(update={"step": step}) for failure in settlement.failures)
     return dataclasses.replace(
         _common(observation, state),
-        stages={**state.stages, stage_type: stage},
-        active={**state.active, stage_type: (settlement.starting, settlement.running)},
+        stages={**state.stages, **settlement.stages},
+        active=settlement.active,
         counters=settlement.counters,
         last_failures=(*state.last_failures, *failures)[-MAX_LAST_FAILURES:],
     )
@@ -247,7 +236,7 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
     return conditions.in_progress(
         state,
         now_s=observation.now_s,
-        running=settlement.running,
+        running=sum(running for _, running in settlement.active.values()),
         problem=_problem(settlement.problems[0]) if settlement.problems else None,
         waiting=bool(settlement.waiting) and not moved,
         diagnosis=observation.diagnosis,

@@ -56,9 +56,14 @@ def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
 
 
 def settled(
-    observation: Observation, state: JobState, task_type: TaskType, limits: settle.Limits, control: settle.StageControl
+    observation: Observation,
+    state: JobState,
+    task_type: TaskType,
+    limits: settle.Limits,
+    control: settle.StageControl,
+    former: settle.Settlement | None = None,
 ) -> settle.Settlement:
-    """Settle the attempts of a stage."""
+    """Settle the attempts of a stage, after those of another one that runs concurrently if there is one."""
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
     lost = state.stages[task_type].settled(0) if task_type is TaskType.SETUP else 0
     pods = [
@@ -66,10 +71,9 @@ def settled(
         for pod in observation.pods
         if pod.task_type is task_type and not (pod.state is PodLife.SUCCEEDED and pod.attempt <= lost)
     ]
-    stage = state.stages[task_type]
     return settle.settle(
         task_type,
-        stage,
+        state.stages[task_type],
         pods,
         state.counters,
         limits,
@@ -77,6 +81,7 @@ def settled(
         control,
         observation.failed_s,
         seconds=[attempt for attempt in observation.seconds if attempt.step == state.step],
+        former=former,
     )
 
 
@@ -126,11 +131,6 @@ def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[Att
 def _exists(pod: AttemptPod, state: JobState) -> bool:
     stage = state.stages.get(pod.task_type)
     return pod.step != state.step or stage is None or pod.index < stage.total
-
-
-def leftovers(observation: Observation, state: JobState) -> list[AttemptPod]:
-    """Return active pods of finished steps."""
-    return [pod for pod in observation.pods if pod.step != state.step and pod.is_active]
 
 
 def _done(state: JobState) -> bool:
