@@ -48,11 +48,9 @@ class Part(Protocol):
 
     def dump(self) -> Mapping[str, Any]:
         """Return the state as JSON values."""
-        ...
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Replace the state by that of a dump."""
-        ...
 
 
 def key(part: object) -> str:
@@ -114,17 +112,16 @@ class SavedState:
         plain = self._plain()
         if plain == self._written or not self._may_lead():
             return
-        while len(packed := gzip.compress(plain, compresslevel=6, mtime=0)) > MAX_BYTES and self._unread:
-            dropped = next(iter(self._unread))
-            _log.warning("dropped the saved estimates of another profile: all together are too large", part=dropped)
-            del self._unread[dropped]
+        while len(packed := gzip.compress(plain, compresslevel=6, mtime=0)) > MAX_BYTES:
+            if self._unread:
+                dropped = next(iter(self._unread))
+                _log.warning("dropped the saved estimates of another profile: all together are too large", part=dropped)
+                del self._unread[dropped]
+            else:
+                largest = max(self._dumps, key=lambda name: len(bytes(self._dumps[name])))
+                _log.warning("dropped the estimates of a part: all together are too large", part=largest)
+                del self._dumps[largest]
             plain = self._plain()
-        while len(packed) > MAX_BYTES:
-            largest = max(self._dumps, key=lambda name: len(bytes(self._dumps[name])))
-            _log.warning("dropped the estimates of a part: all together are too large", part=largest)
-            del self._dumps[largest]
-            plain = self._plain()
-            packed = gzip.compress(plain, compresslevel=6, mtime=0)
         if plain == self._written:
             return
         failpoints.hit("before-learned.write")

@@ -105,6 +105,9 @@ class _Plans:
     size_bytes: int = 0
 
 
+_NOTHING: Final = _Plans(namespace="")
+
+
 class Plans:
     """Plans of the current steps of all unfinished jobs."""
 
@@ -128,13 +131,11 @@ class Plans:
 
     def posted(self, uid: JobUid) -> StoredPlan | None:
         """Return the plan that was posted to this process, or None."""
-        plans = self._jobs.get(uid)
-        return plans.posted if plans is not None else None
+        return self._jobs.get(uid, _NOTHING).posted
 
     def held(self, uid: JobUid, step: int) -> StoredPlan | None:
         """Return the plan of a step if this process has written or read it."""
-        plans = self._jobs.get(uid)
-        stored = plans.stored if plans is not None else None
+        stored = self._jobs.get(uid, _NOTHING).stored
         return stored[1] if stored is not None and stored[0] == step else None
 
     async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
@@ -178,8 +179,7 @@ class Plans:
 
     def forget_stored(self, uid: JobUid) -> None:
         """Drop the cached plan, so that the job's ConfigMaps are read again."""
-        plans = self._jobs.get(uid)
-        if plans is not None:
+        if (plans := self._jobs.get(uid)) is not None:
             plans.stored = plans.absent = None
 
     def _of(self, uid: JobUid, namespace: str) -> _Plans:

@@ -8,14 +8,20 @@ import collections
 import contextlib
 import dataclasses
 import enum
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from aiohttp import web
 
 from boathouse.listening.connections import Places
 
+K = TypeVar("K")
+V = TypeVar("V")
+CACHE_SIZE: Final = 20_000
+"""Maximum entries in each cache: those of accepted and of denied tokens are apart, so the latter cannot evict the
+former."""
 REPORT_DISTANCE_S: Final = 2.0
 """Minimum time between reports of a pod. Tasks report every 5 s."""
 ACKNOWLEDGEMENT_DISTANCE_S: Final = 0.5
@@ -120,45 +126,39 @@ class Stream(Protocol):
 
     def iter_any(self) -> AsyncIterator[bytes]:
         """Yield the body in pieces, as they arrive."""
-        ...
 
 
-class _Senders:
-    """The times at which pods sent their last request of one type.
+class Cache(Generic[K, V]):
+    """Values that expire after `keep_s`. A full cache evicts its oldest value."""
 
-    The oldest times are dropped first, so the cost of a request does not depend on the number of pods.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._sent: collections.OrderedDict[str, float] = collections.OrderedDict()
+    def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
+        self._keep_s, self._clock = keep_s, clock
+        self._values: collections.OrderedDict[K, tuple[float, V]] = collections.OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._sent)
+        return len(self._values)
 
-    def check(self, pod_uid: str, distance_s: float) -> None:
-        """Check that a pod has not sent a request for this time.
+    def get(self, key: K) -> V | None:
+        """Return the value; None if it has expired."""
+        until_s, value = self._values.get(key, (-math.inf, None))
+        return value if self._clock() < until_s else None
 
-        Raises:
-            Rejected: The pod has sent a request within this time.
-        """
-        if self._clock() - self._sent.get(pod_uid, -distance_s) < distance_s:
-            raise Rejected(Reason.TOO_OFTEN)
-
-    def note(self, pod_uid: str) -> None:
-        """Store the time of a pod's request."""
+    def put(self, key: K, value: V) -> None:
+        """Store a value, and drop those that have expired: the oldest are first."""
         now_s = self._clock()
-        self._sent[pod_uid] = now_s
-        self._sent.move_to_end(pod_uid)
-        while now_s - next(iter(self._sent.values())) > REPORTERS_S:
-            self._sent.popitem(last=False)
+        self._values[key] = (now_s + self._keep_s, value)
+        self._values.move_to_end(key)
+        while len(self._values) > CACHE_SIZE or next(iter(self._values.values()))[0] <= now_s:
+            self._values.popitem(last=False)
 
 
 class Limits:
     """Limits of reports, acknowledgements and polls."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._reported, self._acknowledged = _Senders(clock), _Senders(clock)
+        self._clock = clock
+        self._reported: Cache[str, float] = Cache(REPORTERS_S, clock)
+        self._acknowledged: Cache[str, float] = Cache(REPORTERS_S, clock)
         self._bodies = Places(in_all=REPORTS, per_key=REPORTS_OF_NAMESPACE)
         self._polls = Places(in_all=POLLS, per_key=POLLS_OF_NAMESPACE)
         self._polls_of_pod = Places(in_all=POLLS, per_key=POLLS_OF_POD)
@@ -174,7 +174,11 @@ class Limits:
         Raises:
             Rejected: The pod has reported within this time.
         """
-        self._reported.check(pod_uid, REPORT_DISTANCE_S)
+        self._check(self._reported.get(pod_uid), REPORT_DISTANCE_S)
+
+    def _check(self, last_s: float | None, distance_s: float) -> None:
+        if last_s is not None and self._clock() - last_s < distance_s:
+            raise Rejected(Reason.TOO_OFTEN)
 
     async def receive_report(self, stream: Stream, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
         """Return the body of a report, and store the time of the pod's report.
@@ -182,7 +186,7 @@ class Limits:
         Raises:
             Rejected: The namespace sends too many concurrent reports, or this one is too large or too slow.
         """
-        self._reported.note(pod_uid)
+        self._reported.put(pod_uid, self._clock())
         with self._bodies.place(namespace) as free:
             if not free:
                 raise Rejected(Reason.TOO_OFTEN)
@@ -194,7 +198,7 @@ class Limits:
         Raises:
             Rejected: The pod has acknowledged an order within this time.
         """
-        self._acknowledged.check(pod_uid, ACKNOWLEDGEMENT_DISTANCE_S)
+        self._check(self._acknowledged.get(pod_uid), ACKNOWLEDGEMENT_DISTANCE_S)
 
     async def receive_acknowledgement(self, stream: Stream, pod_uid: str, *, most_bytes: int) -> bytes:
         """Return the body of an acknowledgement, and store its time.
@@ -202,7 +206,7 @@ class Limits:
         Raises:
             Rejected: It is too large or too slow.
         """
-        self._acknowledged.note(pod_uid)
+        self._acknowledged.put(pod_uid, self._clock())
         return await receive(stream, most_bytes=most_bytes, within_s=ACKNOWLEDGEMENT_READ_S)
 
     @contextlib.contextmanager

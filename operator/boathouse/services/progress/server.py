@@ -52,7 +52,6 @@ class Pod(Protocol):
     @property
     def uid(self) -> str:
         """UID of the pod."""
-        ...
 
 
 PodT = TypeVar("PodT", bound=Pod)
