@@ -5,11 +5,11 @@ import re
 from typing import Final
 
 from boathouse.cluster import wire
-from boathouse.resources import names, quantity
+from boathouse.resources import quantity
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.resources.names import Reason
+from boathouse.resources.names import ANNOTATION_IDEAL_MEMORY, CONTAINER, Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_events import LENT_MILLI
@@ -19,13 +19,12 @@ from boathouse.services.mrjob import results
 from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model as policy
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 _DIGITS: Final = re.compile("[0-9]{1,19}")
 _MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
 MAX_ATTEMPT: Final = 0xFFFF
 """The status stores attempt numbers in 16 bits."""
-Task = tuple[int, TaskType, int]
+Task = tuple[int, contract.TaskType, int]
 """Step, type and index of a task."""
 _Cause = tuple[str, str, bool]
 """Reason, message, and whether the user is to blame."""
@@ -84,7 +83,7 @@ class AttemptPod(JobPod):
         is_suspended: whether it has the CPU of a suspended task.
     """
 
-    task_type: TaskType
+    task_type: contract.TaskType
     index: int
     step: int = 0
     result: contract.TaskResult | None = None
@@ -117,7 +116,7 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     """Return the attempt of a pod; None if its labels name no task type or numbers out of range."""
     labels = pod.metadata.labels
     try:
-        task_type = TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
+        task_type = contract.TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
     except (KeyError, ValueError):
         return None
     index = number(labels.get(mrjob_names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
@@ -125,7 +124,7 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     step = number(labels.get(mrjob_names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
     if index is None or step is None or not attempt:
         return None
-    status = pod_life.container(pod, names.CONTAINER)
+    status = pod_life.container(pod, CONTAINER)
     state = pod_life.life(pod, status)
     ended = status.state.terminated if status else None
     result = results.read(ended.message) if ended is not None else None
@@ -212,7 +211,9 @@ def _out_of_memory(
         return Reason.OOM_KILLED, f"out of memory with {had} instead of {wanted}: the next attempt gets {wanted}", False
     labels = pod.metadata.labels
     task_type, step = labels[mrjob_names.LABEL_TASK_TYPE], labels.get(mrjob_names.LABEL_STEP, "0")
-    stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), task_type)
+    stage = {contract.TaskType.MAP: "mapper", contract.TaskType.REDUCE: "reducer"}.get(
+        contract.TaskType(task_type), task_type
+    )
     where = f"{stage} of step {int(step) + 1}" if int(step) else stage
     return Reason.OOM_KILLED, f"out of memory: raise the {where}'s resources.requests.memory ({had})", True
 
@@ -224,7 +225,7 @@ def memory_limit_bytes(pod: facts.PodFacts) -> int:
 
 def ideal_memory_bytes(pod: facts.PodFacts) -> int:
     """Return the memory that the task requested if its pod started with less, else 0."""
-    return number(pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
+    return number(pod.metadata.annotations.get(ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
 
 
 def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:

@@ -12,7 +12,6 @@ from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, R
 from boathouse.scheduling import reasons
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.frame.status_codec import ConditionTable
 from boathouse.services.instruments import missing
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
@@ -21,7 +20,6 @@ from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.settle import Verdict
 from boathouse_policies.profiles.guard import Off, Part
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 _NAMES: Final[Mapping[Part, str]] = {
     Part.MEMORY: "less memory than requested",
@@ -42,7 +40,7 @@ def with_conditions(state: JobState, now_s: float, *conditions: _Condition, gene
     They are about `generation`, by default the observed one.
     """
     about = state.observed_generation if generation is None else generation
-    table = ConditionTable(state.conditions, about, now_s, order=ConditionType)
+    table = status_codec.ConditionTable(state.conditions, about, now_s, order=ConditionType)
     for condition in conditions:
         table.set(*condition)
     return dataclasses.replace(state, conditions=table.conditions)
@@ -185,7 +183,9 @@ def _requested_until_s(job: Job) -> float | None:
 def with_suspensions(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:
     """Return the state with the number of suspended reduces, and with the condition `ReducersSuspended`."""
     now_s = observation.now_s
-    reduces = [pod for pod in pods if pod.task_type is TaskType.REDUCE and pod.state.is_live and not state.finished]
+    reduces = [
+        pod for pod in pods if pod.task_type is contract.TaskType.REDUCE and pod.state.is_live and not state.finished
+    ]
     paused, owed = [pod for pod in reduces if pod.is_suspended], [pod for pod in reduces if pod.is_owed_cpu]
     state = dataclasses.replace(state, suspended_reduces=len(paused))
     if paused or owed:

@@ -8,8 +8,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob.model import Job
 from boathouse_policies import model
-from boathouse_task import contract
-from boathouse_task.contract import HdfsAddress, TaskType
+from boathouse_task.contract import HdfsAddress, Plan, TaskType
 
 _SCHEME = "hdfs"
 _NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -53,7 +52,7 @@ def names(job: Job) -> Iterator[str]:
             yield urlsplit(url).netloc
 
 
-def locations(task_type: TaskType, index: int, plan: contract.Plan | None, node_of: NodeOf) -> Sequence[model.NodeName]:
+def locations(task_type: TaskType, index: int, plan: Plan | None, node_of: NodeOf) -> Sequence[model.NodeName]:
     """Return the nodes that store the split of a map; none for other tasks and for object stores.
 
     Hosts of HDFS are pods, which move, and a plan is immutable: it has the names of hosts.

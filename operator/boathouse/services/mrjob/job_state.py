@@ -24,7 +24,6 @@ from boathouse.resources.mrjob.status import (
     TaskCounts,
 )
 from boathouse.services.frame import status_codec
-from boathouse.services.frame.status_codec import StatusCodec
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -34,7 +33,7 @@ _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 _COUNTED: Final = ("last", "user_failures", "infrastructure_failures", "killed")
 """Fields of `StageState` and `AttemptArrays`."""
 TERMINAL = frozenset({"Succeeded", "Failed"})
-_CODEC: Final = StatusCodec(MRJobStatus)
+_CODEC: Final = status_codec.StatusCodec(MRJobStatus)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,11 +25,9 @@ from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinitio
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import Writes
 from boathouse.services.mrjob import (
-    attempt_pods,
     conditions,
     hdfs,
     job_state,
-    model,
     pod_builder,
     policy_events,
     probes,
@@ -40,16 +38,15 @@ from boathouse.services.mrjob import (
     task_metrics,
     task_reports,
 )
-from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob.attempt_pods import AttemptPod, task_pod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.memory import RUNNING_REQUEUE_S, JobMemory, Submitted, attempts
-from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.model import MRJOBS, Job, JobUid, from_resource
 from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.task_orders import TaskOrders
-from boathouse.services.mrjob.task_reports import TaskReports
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 from boathouse_policies.ikayak import suspension
@@ -63,7 +60,7 @@ _PLAN_LOST: Final = settle.Verdict(
 )
 
 MRJOB: Final = KindDefinition(
-    resource=model.MRJOBS,
+    resource=MRJOBS,
     noun="job",
     phases=("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"),
     terminal_phases=frozenset(job_state.TERMINAL),
@@ -101,12 +98,10 @@ class MRJobKind:
         )
         self._clusters = leader.clusters
         mark = leader.controllers.mark
-        self.pods = pod_index.PodIndex(
-            attempt_pods.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
-        )
+        self.pods = pod_index.PodIndex(task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later)
         self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self.orders, self.reports = TaskOrders(), TaskReports(self.policy_events.report)
+        self.orders, self.reports = TaskOrders(), task_reports.TaskReports(self.policy_events.report)
         burst = limits.retries_per_second * fair.BURST_S
         self.retries = fair.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
@@ -135,7 +130,7 @@ class MRJobKind:
 
     def parse(self, body: Body) -> Job | Refusal:
         """Return the job, or why it is refused."""
-        return model.from_resource(body, self._settings)
+        return from_resource(body, self._settings)
 
     def life(self, job: Job) -> protocols.Life:
         """Return the job's creation time, TTL and finalizer."""

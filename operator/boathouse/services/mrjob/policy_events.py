@@ -14,8 +14,7 @@ from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import framework, model, run_times
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import Plan, TaskReport, TaskType
 
 _LOOKED_BACK: Final = 16
 """Attempts of a task among which the one is sought that another repeats."""
@@ -34,7 +33,7 @@ class _ReportedJob:
     job: Job
     pods: PodEvents[AttemptPod]
     classes: tuple[model.TaskClass, ...] = ()
-    plan: contract.Plan | None = None
+    plan: Plan | None = None
 
 
 class PolicyEvents:
@@ -59,7 +58,7 @@ class PolicyEvents:
         state: JobState,
         pods: Sequence[AttemptPod],
         classes: Sequence[model.TaskClass],
-        plan: contract.Plan | None = None,
+        plan: Plan | None = None,
     ) -> list[AttemptPod]:
         """Publish the changes of an unfinished job since the last call.
 
@@ -76,7 +75,7 @@ class PolicyEvents:
             self._publisher.submitted(submission.scheduler_job(job), reported.classes, left)
         return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
 
-    def probe(self, job: Job, pods: Sequence[AttemptPod], plan: contract.Plan | None) -> None:
+    def probe(self, job: Job, pods: Sequence[AttemptPod], plan: Plan | None) -> None:
         """Publish the changes of a job's probe, which is a job of its own for the policies."""
         uid, task_class = submission.probe_uid(job.uid), submission.probe_class(job)
         reported = self._jobs.get(uid)
@@ -95,7 +94,7 @@ class PolicyEvents:
         self._learner.forget(model.JobId(uid))
         self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
-    def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
+    def report(self, uid: JobUid, pod_name: str, report: TaskReport) -> None:
         """Publish the report of a running task."""
         reported = self._jobs.get(uid)
         pod = reported.pods.find(pod_name) if reported else None
@@ -204,7 +203,7 @@ def _left(
     return waiting + len(news) - failing
 
 
-def _split_bytes(plan: contract.Plan | None, pod: AttemptPod) -> int:
+def _split_bytes(plan: Plan | None, pod: AttemptPod) -> int:
     """Return the size of a map's split; 0 for other tasks."""
     is_split = plan is not None and pod.task_type is TaskType.MAP and pod.index < len(plan.splits)
     return plan.splits[pod.index].length_bytes if plan is not None and is_split else 0

@@ -26,8 +26,7 @@ from boathouse.services.mrjob.settle import Attempt
 from boathouse.services.mrjob.split_plans import Plans
 from boathouse_policies import framework, fspy, model
 from boathouse_policies.fspy import prediction
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import Plan, TaskType
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,9 +90,7 @@ class Probes:
             await self._submit(job, plan, None if pod is None else pod.uid, memory, writes)
         return None
 
-    async def _submit(
-        self, job: Job, plan: contract.Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes
-    ) -> None:
+    async def _submit(self, job: Job, plan: Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes) -> None:
         if memory.submitted == pod_uid:
             return
         priority = await self.related_objects.priority(job.template.priority_class_name or "")
@@ -118,7 +115,7 @@ class Probes:
         failpoints.hit("after-mrjob.submit")
         memory.submitted = pod_uid
 
-    def _sample(self, job: Job, plan: contract.Plan) -> Sequence[tuple[int, int]]:
+    def _sample(self, job: Job, plan: Plan) -> Sequence[tuple[int, int]]:
         """Return the splits that a probe reads, and how many bytes of each; the same after a restart."""
         seed = int.from_bytes(hashlib.blake2b(job.uid.encode(), digest_size=8).digest(), "big")
         drawn = prediction.sample(

@@ -13,7 +13,6 @@ import msgspec
 from boathouse.resources.names import Reason
 from boathouse.services.frame.status_codec import printable
 from boathouse_task import contract
-from boathouse_task.contract import Timing
 
 MAX_CHARS: Final = 16 * 1024
 """A longer termination message is not the task runtime's, which writes at most 4 KiB."""
@@ -131,6 +130,6 @@ def printable_counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.C
     }
 
 
-def _timing(untrusted: Timing) -> Timing:
+def _timing(untrusted: contract.Timing) -> contract.Timing:
     start_ms, end_ms = (max(0, min(_MAX_MS, moment_ms)) for moment_ms in (untrusted.start_ms, untrusted.end_ms))
-    return Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)
+    return contract.Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)

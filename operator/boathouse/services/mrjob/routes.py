@@ -34,7 +34,6 @@ from boathouse.services.progress.server import Route, Sender
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.cluster_contract import Leave
-from boathouse_task.contract import OwnerState, TaskType
 
 _MOST_LEAVE_BYTES: Final = 64
 MAX_WAIT_S: Final = 55.0
@@ -69,15 +68,17 @@ class Owners:
         body = self.jobs.get(key) if key is not None else None
         is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
         if body is None and not is_here:
-            return contract.Owner(state=OwnerState.OUTSIDE)
+            return contract.Owner(state=contract.OwnerState.OUTSIDE)
         if body is None and not self.listed():
-            return contract.Owner(state=OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
+            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
         if body is not None and not MRJOB.has_ended(body):
-            return contract.Owner(state=OwnerState.ACTIVE)
+            return contract.Owner(state=contract.OwnerState.ACTIVE)
         is_live = any(pod.state.is_live for pod in self.pods.of(uid))
         if is_live or self.scheduler.may_create(policy.JobId(uid)):
-            return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not")
-        return contract.Owner(state=OwnerState.ENDED)
+            return contract.Owner(
+                state=contract.OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not"
+            )
+        return contract.Owner(state=contract.OwnerState.ENDED)
 
 
 class LeaveRoutes:
@@ -227,5 +228,5 @@ class TaskRoutes:
 
 
 def _check_setup(sender: Sender[AttemptPod]) -> None:
-    if sender.pod.task_type is not TaskType.SETUP:
+    if sender.pod.task_type is not contract.TaskType.SETUP:
         raise Rejected(Reason.NOT_SETUP)

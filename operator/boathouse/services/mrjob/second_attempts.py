@@ -19,8 +19,7 @@ from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse.services.mrjob.task_orders import TaskOrders
 from boathouse_policies import model
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import SuspendOrder, TaskType
 
 PENDING_S: Final = 30.0
 """A second attempt that has no pod after this time is given up: its task may have ended by then."""
@@ -144,7 +143,7 @@ class Control:
     orders: TaskOrders
     seconds: SecondAttempts
 
-    async def suspend(self, task: model.TaskId, order: contract.SuspendOrder) -> str:
+    async def suspend(self, task: model.TaskId, order: SuspendOrder) -> str:
         """Order a task to pause; return "" once it has paused, else the reason why it does not."""
         return await self.orders.suspend(self.uid, task.rpartition("/")[2], order)
 

@@ -19,7 +19,6 @@ from boathouse.services.mrjob import results
 from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending, Task
 from boathouse.services.mrjob.job_state import StageState
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
@@ -97,7 +96,7 @@ class Attempt:
         is_given_up: whether its task has failed too often, so that it commits an empty result instead.
     """
 
-    task_type: TaskType
+    task_type: contract.TaskType
     index: int
     number: int
     pod_uid: str | None = None
@@ -129,21 +128,21 @@ class Settlement:
     """
 
     counters: contract.Counters
-    stages: dict[TaskType, StageState] = dataclasses.field(default_factory=dict)
-    active: dict[TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
+    active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
     seconds: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
-    results: list[tuple[TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
+    results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
     verdict: Verdict | None = None
     recheck_at_s: float | None = None
     used_byte_s: float = 0.0
 
 
 def settle(
-    task_type: TaskType,
+    task_type: contract.TaskType,
     stage: StageState,
     pods: Iterable[AttemptPod],
     sums: contract.Counters,
@@ -192,7 +191,7 @@ def backoff_s(failures: int) -> float:
 class _Settler:
     """Settles the tasks of a stage one by one; writes to `outcome` and `stage`."""
 
-    type: TaskType
+    type: contract.TaskType
     outcome: Settlement
     stage: StageState
     limits: Limits
@@ -239,13 +238,15 @@ class _Settler:
         self.stage.last[index] = max(self.stage.last[index], pod.attempt)
         self._count(result)
         self.outcome.results.append((self.type, result))
-        if self.type in (TaskType.MAP, TaskType.REDUCE):
+        if self.type in (contract.TaskType.MAP, contract.TaskType.REDUCE):
             self.outcome.used_byte_s += results.worked_s(result) * pod.resources.memory_bytes
 
     def _count(self, result: contract.TaskResult) -> None:
-        if self.type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may run again if its plan is lost
+        if self.type in (contract.TaskType.SETUP, contract.TaskType.CLEANUP):  # setup may run again if its plan is lost
             return
-        if self.type is TaskType.COMMIT:  # its counters are the sums of the winners' and replace those counted so far
+        if (
+            self.type is contract.TaskType.COMMIT
+        ):  # its counters are the sums of the winners' and replace those counted so far
             if not result.counters or results.DROPPED in result.counters.get(results.GROUP, {}):
                 return
             self.outcome.counters.clear()
@@ -339,7 +340,7 @@ class _Settler:
         message, is_user_error = ending.message, ending.user_error
         if is_user_error and self._may_give_up(index):
             return None
-        if not (is_user_error and (self.type is TaskType.SETUP or ending.reason in _FATAL_REASONS)):
+        if not (is_user_error and (self.type is contract.TaskType.SETUP or ending.reason in _FATAL_REASONS)):
             failures = (self.stage.user_failures if is_user_error else self.stage.infrastructure_failures)[index]
             if failures < (self.limits.max_attempts if is_user_error else self.limits.max_infrastructure):
                 return None

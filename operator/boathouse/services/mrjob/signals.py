@@ -6,8 +6,7 @@ Counters keep their Hadoop names, beside those that policies ask for.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import TaskReport, TaskResult, TaskType
 
 LEAST_SPILLED_BYTES: Final = 16 << 20
 """With less spilled data the disk's rate is not measured."""
@@ -25,7 +24,7 @@ class Signal(NamedTuple):
     counters: Mapping[str, float]
 
 
-def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
+def of_report(task_type: TaskType, report: TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
     """Return the signal of a running task.
 
     `cpu_milli` is the CPU request of its pod; `split_bytes` is, of a map, the size of its split.
@@ -42,7 +41,7 @@ def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: in
     return Signal(report.progress, _phase(report), counters)
 
 
-def _phase(report: contract.TaskReport) -> str:
+def _phase(report: TaskReport) -> str:
     """Return `shuffle` while a reduce lacks map output. The runtime's `shuffle` is that of the last outputs."""
     has_all = 0 < report.maps_total <= report.maps_done
     if report.phase in _LACKING_PHASES and not has_all:
@@ -50,7 +49,7 @@ def _phase(report: contract.TaskReport) -> str:
     return "merge" if report.phase in {*_LACKING_PHASES, "shuffle"} else report.phase
 
 
-def of_result(result: contract.TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
+def of_result(result: TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
     """Return the counters of a finished task.
 
     With `has_local_input` it reads and writes disks of nodes, and not an object store. `whole_bytes` is, of a probe,

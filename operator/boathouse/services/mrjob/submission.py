@@ -19,8 +19,7 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid, Resources
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import model, run_times
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import Plan, TaskType
 
 Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
 """The nodes on which pending attempts must not run, of those that must avoid some."""
@@ -132,7 +131,7 @@ def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) ->
 
 
 def step_classes(
-    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: run_times.Learner
+    job: Job, step: int, stages: Iterable[TaskType], plan: Plan | None, learner: run_times.Learner
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
     return [
@@ -141,7 +140,7 @@ def step_classes(
     ]
 
 
-def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
+def _reads(task_type: TaskType, plan: Plan | None) -> float:
     """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
     if plan is None or not plan.splits:
         return 0.0
@@ -176,7 +175,7 @@ class Factory:
         """Return a factory for these attempts."""
         return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
 
-    def tasks(self, plan: contract.Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
+    def tasks(self, plan: Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
         node_of, tasks = functools.cache(node_of), []
         for task, attempt in self.attempts.items():

@@ -12,10 +12,8 @@ import msgspec
 
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import JobUid
-from boathouse.suspension import stages
-from boathouse.suspension.stages import Reason
+from boathouse.suspension.stages import ACKNOWLEDGED_WITHIN_S, ORDERED_WITHIN_S, Reason
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 COALESCE_S = 1.0
 """Maps that finish within this time are sent to a waiting reduce in one response."""
@@ -141,7 +139,7 @@ class TaskOrders:
         """Derive the orders of a job from its state, and end the orders to pods that are not live."""
         entry, orders = self._jobs.setdefault(uid, _Entry(namespace)), _orders(state)
         entry.wants_plan = state.plan is None
-        entry.is_complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
+        entry.is_complete = contract.TaskType.MAP in state.stages and state.stages[contract.TaskType.MAP].done
         for pod, order in entry.pod_orders.items():
             if pod not in live:
                 order.end(Reason.TASK_ENDED)
@@ -192,9 +190,9 @@ class TaskOrders:
         given = entry.pod_orders[pod] = _PodOrder(order)
         entry.wake_pod(pod)
         try:
-            async with asyncio.timeout(stages.ORDERED_WITHIN_S):
+            async with asyncio.timeout(ORDERED_WITHIN_S):
                 await given.taken.wait()
-            async with asyncio.timeout(stages.ACKNOWLEDGED_WITHIN_S):
+            async with asyncio.timeout(ACKNOWLEDGED_WITHIN_S):
                 return await given.answer
         except TimeoutError:
             return Reason.NOT_ACKNOWLEDGED if given.taken.is_set() else Reason.NOT_POLLING
@@ -212,7 +210,7 @@ class TaskOrders:
 
 def _orders(state: JobState) -> contract.Orders:
     cancel = state.phase == "Failed"
-    maps = state.stages.get(TaskType.MAP)
+    maps = state.stages.get(contract.TaskType.MAP)
     if maps is None:
         return contract.Orders(version=1 + cancel, maps_total=0, cancel=cancel)
     return contract.Orders(

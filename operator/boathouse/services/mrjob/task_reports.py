@@ -14,11 +14,10 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 OnReport = Callable[[JobUid, str, contract.TaskReport], None]
 ALL: Final = 100
-_WORK: Final = (TaskType.MAP, TaskType.REDUCE)
+_WORK: Final = (contract.TaskType.MAP, contract.TaskType.REDUCE)
 _Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
 
 
@@ -72,7 +71,7 @@ def _percent(state: JobState, job: Job, running: _Running) -> int:
         return ALL
     stages = [state.stages[task_type] for task_type in _WORK if task_type in state.stages]
     total = sum(stage.total for stage in stages)
-    parts: dict[tuple[TaskType, int], float] = {}
+    parts: dict[tuple[contract.TaskType, int], float] = {}
     for pod, report in running.values():
         key = (pod.task_type, pod.index)
         parts[key] = max(parts.get(key, 0.0), min(1.0, max(0.0, report.progress)))
@@ -83,7 +82,7 @@ def _percent(state: JobState, job: Job, running: _Running) -> int:
     )
     here = done / total if total else 0.0
     if total:
-        here = max(here, parts.get((TaskType.UBER, 0), 0.0))
+        here = max(here, parts.get((contract.TaskType.UBER, 0), 0.0))
     return min(ALL - 1, int(ALL * (state.step + here) / len(job.steps)))
 
 

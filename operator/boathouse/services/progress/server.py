@@ -19,8 +19,7 @@ from boathouse.cluster import server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
-from boathouse.services.progress import auth
-from boathouse.services.progress.auth import Caller
+from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, Reviewer, read_claims
 from boathouse.services.progress.limits import Reason, Rejected
 from boathouse.telemetry import metrics
 from boathouse_task import contract
@@ -106,7 +105,7 @@ class ProgressServer:
 
     listener: Listener | None = None
 
-    def __init__(self, reviewer: auth.Reviewer, metrics_: metrics.Metrics) -> None:
+    def __init__(self, reviewer: Reviewer, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
         self._rejections = _counter(
             metrics_,
@@ -115,7 +114,7 @@ class ProgressServer:
             reason=Reason,
         )
         reviews = _counter(
-            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=auth.RESULTS
+            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=RESULTS
         )
         metrics_.gauges.add(
             metrics.Gauge(
@@ -124,7 +123,7 @@ class ProgressServer:
                 read=lambda: {(): float(self.listener.open if self.listener is not None else 0)},
             )
         )
-        self._authenticator = auth.Authenticator(
+        self._authenticator = Authenticator(
             reviewer, contract.TOKEN_AUDIENCE, reviewed=lambda result: reviews.labels(result).inc()
         )
 
@@ -193,7 +192,7 @@ def _claim(request: web.Request) -> tuple[str, Caller]:
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)
     token = header.removeprefix(_BEARER)
-    claimed = auth.read_claims(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
+    claimed = read_claims(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
     if claimed is None:
         raise Rejected(Reason.INVALID_TOKEN)
     path = request.match_info

@@ -18,13 +18,11 @@ from boathouse.scheduling import jobs
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.hadoop.observation import RUNTIME, TASK_TYPE
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job
 from boathouse.services.mrjob.on_cluster import OnCluster
-from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
@@ -58,9 +56,9 @@ class ClientBuilder:
     job: Job
     attempt: int
     on_cluster: OnCluster
-    cluster: ClusterFacts
-    clusters: Sequence[ClusterFacts]
-    settings: PodSettings
+    cluster: hadoop.ClusterFacts
+    clusters: Sequence[hadoop.ClusterFacts]
+    settings: pod_builder.PodSettings
     image: str
     image_pull_policy: str
     hdfs: Mapping[str, contract.HdfsAddress]

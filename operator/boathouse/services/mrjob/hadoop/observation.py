@@ -6,10 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from boathouse.cluster import wire
-from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.resources.names import Reason
+from boathouse.resources.names import CONTAINER, Reason
 from boathouse.scheduling import reasons
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
@@ -47,7 +46,7 @@ def read_client(pod: facts.PodFacts) -> ClientPod | None:
     attempt = number(labels.get(mrjob_names.LABEL_ATTEMPT, ""), MAX_ATTEMPT)
     if labels.get(mrjob_names.LABEL_TASK_TYPE) != TASK_TYPE or not attempt:
         return None
-    status, runtime = pod_life.container(pod, names.CONTAINER), pod_life.container(pod, RUNTIME)
+    status, runtime = pod_life.container(pod, CONTAINER), pod_life.container(pod, RUNTIME)
     state = pod_life.life(pod, status)
     problem = ending = None
     if state is PodLife.STARTING:  # the container that submits starts after the runtime

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from boathouse.services import hadoop
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob.model import MIB, Job, Stage, Step
 from boathouse.services.mrjob.on_cluster import TAGS, OnCluster, open_settings
 from boathouse_task import cluster_contract, contract
@@ -212,7 +211,9 @@ SETTINGS: Final = (
 """The settings of a streaming job."""
 
 
-def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[ClusterFacts]) -> dict[str, str]:
+def hadoop_settings(
+    job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[hadoop.ClusterFacts]
+) -> dict[str, str]:
     """Return the settings of any job for the client's files: those of its storage, the user's, and ours, which win."""
     given = open_settings(job.spec, on_cluster)
     return {

@@ -25,13 +25,13 @@ from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import hadoop
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob import conditions, job_state, on_cluster, results, settle
+from boathouse.services.mrjob import conditions, on_cluster, results
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.observation import TASK_TYPE, ClientPod, Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, HadoopState, JobState
+from boathouse.services.mrjob.job_state import MAX_ATTEMPT, MAX_LAST_FAILURES, HadoopState, JobState, hadoop_tag
 from boathouse.services.mrjob.planning import steps
-from boathouse.services.mrjob.settle import Verdict
+from boathouse.services.mrjob.settle import Verdict, backoff_s
 from boathouse_task.cluster_contract import ApplicationFigures
 
 SOON_S: Final = 2.0
@@ -121,15 +121,15 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
     if (held := _held(o, state)) is not None:
         return held
     if former is not None and former.ended_s is not None and not former.is_stopping:
-        ready_s = former.ended_s + settle.backoff_s(sum(state.past_failures))
+        ready_s = former.ended_s + backoff_s(sum(state.past_failures))
         if o.now_s < ready_s:
             return Desired(state=_in_progress(o, state), recheck_at_s=ready_s)
     number = former.attempt + 1 if former is not None else 1
-    if number > job_state.MAX_ATTEMPT:
+    if number > MAX_ATTEMPT:
         return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
     begun = HadoopState(
         attempt=number,
-        tag=job_state.hadoop_tag(o.job.uid, number),
+        tag=hadoop_tag(o.job.uid, number),
         cluster=o.cluster.uid if o.cluster is not None else "",
         since_s=o.now_s,
     )
@@ -307,7 +307,7 @@ def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Des
     None if there is no such attempt, so that another submission may be.
     """
     for number in range(current.attempt - 1, max(0, current.attempt - mirror.MOST_TAGS), -1):
-        tag = job_state.hadoop_tag(o.job.uid, number)
+        tag = hadoop_tag(o.job.uid, number)
         view, is_streaming = o.views.get(tag), _is_streaming(o)
         if view is not None and any(
             not application.has_ended or (is_streaming and application.final == "SUCCEEDED")

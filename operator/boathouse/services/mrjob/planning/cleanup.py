@@ -19,9 +19,7 @@ from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.settle import Settlement
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
 MAX_ATTEMPTS: Final = 5
@@ -46,10 +44,10 @@ def plan(all_steps: Observation, observation: Observation, job_state: JobState) 
     state = _begun(all_steps, job_state)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
-    others = [pod for pod in all_steps.pods if pod.task_type is not TaskType.CLEANUP]
+    others = [pod for pod in all_steps.pods if pod.task_type is not contract.TaskType.CLEANUP]
     limits = dataclasses.replace(observation.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
     control = _HOLD if _writers(others, observation.now_s) else settle.RUN
-    settlement = steps.settled(observation, state, TaskType.CLEANUP, limits, control)
+    settlement = steps.settled(observation, state, contract.TaskType.CLEANUP, limits, control)
     state = _advance(observation, state, settlement)
     if not is_in_progress(state):
         return Desired(
@@ -86,7 +84,7 @@ def _begun(observation: Observation, state: JobState) -> JobState:
 
 def _leaves_something(state: JobState) -> bool:
     """Return whether the storage may contain files of the job. Setup writes only after it has accepted the job."""
-    setup = state.stages[TaskType.SETUP]
+    setup = state.stages[contract.TaskType.SETUP]
     began = state.plan is not None or state.step > 0 or setup.last[0] > setup.user_failures[0]
     return began or state.reason == contract.Reason.PLAN_TOO_LARGE
 
@@ -111,7 +109,7 @@ def _deadline_s(state: JobState) -> float:
     return (began_s or 0.0) + GIVE_UP_S
 
 
-def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
+def _advance(observation: Observation, state: JobState, settlement: settle.Settlement) -> JobState:
     """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
@@ -119,7 +117,7 @@ def _advance(observation: Observation, state: JobState, settlement: Settlement) 
         last_failures=(*state.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
     )
     job, now_s = observation.job, observation.now_s
-    if state.stages[TaskType.CLEANUP].done:
+    if state.stages[contract.TaskType.CLEANUP].done:
         return _noted(job, state, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
     if observation.namespace_terminating:
         why = "the namespace is terminating, and no pod can be created in it"

@@ -10,8 +10,7 @@ from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.settle import Attempt, Limits
 from boathouse_policies import fspy
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import TaskResult, TaskType
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +86,6 @@ class Desired:
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
     cleaning: bool = False
-    results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
+    results: Sequence[tuple[TaskType, TaskResult]] = ()
     failures: Sequence[mrjob_status.TaskFailure] = ()
     used_byte_s: float = 0.0

@@ -19,13 +19,13 @@ from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob import conditions, settle
+from boathouse.services.mrjob import conditions
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState, StageState
 from boathouse.services.mrjob.model import Resources
 from boathouse.services.mrjob.planning import cleanup, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.settle import Attempt, Settlement, Verdict
+from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, StageControl, Verdict
 from boathouse_task.contract import TaskType
 
 
@@ -49,7 +49,7 @@ def plan(observation: Observation) -> Desired:
     if observation.missing and state.plan is None and not everything.pods and not suspend:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
-    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else settle.RUN)
+    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else RUN)
     write_plan = (
         stage_type is TaskType.SETUP
         and settlement.stages[TaskType.SETUP].done
@@ -131,7 +131,7 @@ def _settle(
     observation: Observation,
     state: JobState,
     stage_type: TaskType,
-    control: settle.StageControl,
+    control: StageControl,
     former: Settlement | None = None,
 ) -> Settlement:
     stage = observation.job.stage(stage_type, state.step)

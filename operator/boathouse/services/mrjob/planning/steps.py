@@ -12,19 +12,18 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import names, statuses
-from boathouse.resources.names import ConditionType
+from boathouse.resources import statuses
+from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import settle
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
-from boathouse.services.mrjob.settle import Attempt, StageControl, Verdict
 from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
 
-HALT: Final = StageControl()
+HALT: Final = settle.StageControl()
 """All attempts end, and no attempt starts."""
 PREEMPTION_DELAY_S: Final = 10.0
 """How long a map is pending before a reduce of its job is preempted."""
@@ -144,7 +143,7 @@ def _won(state: JobState, stage: TaskType) -> StageState:
     return won
 
 
-def early_reduces(observation: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
+def early_reduces(observation: Observation, state: JobState, waiting: Sequence[settle.Attempt]) -> settle.StageControl:
     """Return which reduces run or are preempted while maps are not done.
 
     The maps of the state are settled; `waiting` are those that are pending.
@@ -153,14 +152,14 @@ def early_reduces(observation: Observation, state: JobState, waiting: Sequence[A
         return HALT
     maps = state.stages[TaskType.MAP]
     if maps.succeeded * 100 < maps.total * observation.job.spec.slow_start_completed_maps_percent and not maps.done:
-        return StageControl(indices=frozenset())
+        return settle.StageControl(indices=frozenset())
     if not waiting or not _needs_preemption(observation, state):
         return settle.RUN
     running = [pod for pod in observation.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
     leaving = sum(pod.deleting_since_s is not None for pod in running)
     stay = sorted({pod.index for pod in running if pod.deleting_since_s is None and pod.node is not None})
     want = max(0, len(waiting) - leaving)
-    return StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
+    return settle.StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
 
 
 def _needs_preemption(observation: Observation, state: JobState) -> bool:
@@ -177,14 +176,14 @@ def _needs_preemption(observation: Observation, state: JobState) -> bool:
     )
 
 
-def overdue(job: Job, state: JobState, now_s: float) -> Verdict | None:
+def overdue(job: Job, state: JobState, now_s: float) -> settle.Verdict | None:
     """Return the verdict for a job that exceeds its deadline, else None."""
     end_s = deadline_s(job, state)
     if end_s is None or now_s < end_s:
         return None
     limit_s = job.spec.active_deadline_seconds
     message = f"the job was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
-    return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
+    return settle.Verdict(reason=Reason.DEADLINE_EXCEEDED, message=message)
 
 
 def next_reconcile_s(observation: Observation, state: JobState, known_s: float | None) -> float | None:
@@ -203,7 +202,7 @@ def deadline_s(job: Job, state: JobState) -> float | None:
     return state.start_s + limit_s
 
 
-def with_leftovers(verdict: Verdict, observation: Observation, state: JobState) -> Verdict:
+def with_leftovers(verdict: settle.Verdict, observation: Observation, state: JobState) -> settle.Verdict:
     """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
     if state.plan is None or observation.job.spec.clean_up != "Never":
         return verdict
