@@ -48,7 +48,6 @@ class ClusterFacts:
 
     Attributes:
         is_ready: Whether its HDFS and YARN are available.
-        has_compute: Whether it runs YARN.
         domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
         master: Host of the NameNode and the ResourceManager, such as `master`.
         settings: Name of the ConfigMap with its settings.
@@ -178,11 +177,9 @@ class Directory:
 
 
 def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str, str]:
-    """Return the settings by which hdfs://NAME/ is the HDFS of each of these clusters.
+    """Return the settings by which hdfs://NAME/ is the HDFS of each of these clusters, beside the `given` nameservices.
 
     A nameservice needs no address in the URL. It has one NameNode, whose provider repeats requests.
-
-    `given` are nameservices that there are already, as in `dfs.nameservices`.
     """
     clusters = tuple(clusters)
     if not clusters:
@@ -278,11 +275,7 @@ class Applications:
     # For jobs
 
     def follow(self, cluster_uid: ObjectUid, tag: str, job_uid: ObjectUid) -> None:
-        """Ask the cluster's ResourceManager for the applications of a tag, until the tag is dropped.
-
-        Raises:
-            ValueError: The tag has capitals: YARN stores tags in lower case.
-        """
+        """Ask for the applications of a tag until it is dropped; ValueError if it has capitals, as YARN's have none."""
         if tag != tag.lower():
             message = f"the tag {tag!r} is not in lower case"
             raise ValueError(message)

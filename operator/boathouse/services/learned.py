@@ -77,11 +77,7 @@ class SavedState:
         self._was_read = False
 
     async def load(self) -> None:
-        """Load the state that a previous leader saved.
-
-        Raises:
-            errors.ClusterError: The request failed.
-        """
+        """Load the state that a previous leader saved; raises `errors.ClusterError` if the request failed."""
         try:
             config_map = await self._api.get(own_objects.CONFIG_MAPS, NAME, self._namespace)
         except errors.NotFound:
@@ -99,11 +95,7 @@ class SavedState:
         self._unread = _newest({name: raw for name, raw in state.items() if name not in self._parts})
 
     async def save(self) -> None:
-        """Save the state if it has changed. A part whose dump fails keeps its last dump.
-
-        Raises:
-            errors.ClusterError: The write failed.
-        """
+        """Save the state if it has changed; raises `errors.ClusterError`. A part that fails keeps its last dump."""
         for name, part in self._parts.items():
             try:
                 self._dumps[name] = msgspec.Raw(msgspec.json.encode(part.dump()))
@@ -152,11 +144,7 @@ class SavedState:
 
 
 def _unpacked(text: str) -> dict[str, msgspec.Raw]:
-    """Return the dumps by the names of their parts, not yet decoded.
-
-    Raises:
-        ValueError, zlib.error, msgspec.MsgspecError: The text was not written by `SavedState.save`, or is too large.
-    """
+    """Return the dumps by the names of their parts, not yet decoded. Raises one of `_MALFORMED`."""
     inflate = zlib.decompressobj(_GZIP)
     plain = inflate.decompress(base64.b64decode(text), MAX_PLAIN_BYTES)
     if not inflate.eof:
@@ -195,11 +183,7 @@ def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:
 
 
 def _check(state: object) -> None:
-    """Check that the dump is an object whose values are few, short and finite.
-
-    Raises:
-        ValueError: The check failed.
-    """
+    """Raise ValueError unless the dump is an object whose values are few, short and finite."""
     if not isinstance(state, dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - a malformed dump, like any other invalid value
     todo: list[object] = [state]

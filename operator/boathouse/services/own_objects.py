@@ -21,11 +21,7 @@ def config_map(name: str, namespace: str, content: Mapping[str, Any]) -> wire.Ma
 
 
 async def write_config_map(api: client.ApiClient, name: str, namespace: str, content: Mapping[str, Any]) -> None:
-    """Replace a ConfigMap, or create it.
-
-    Raises:
-        errors.ClusterError: The write failed.
-    """
+    """Replace a ConfigMap, or create it; raises `errors.ClusterError` if the write failed."""
     manifest = config_map(name, namespace, content)
     try:
         await api.replace(CONFIG_MAPS, name, manifest, namespace)

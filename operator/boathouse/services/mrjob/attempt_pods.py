@@ -48,8 +48,6 @@ class JobPod:
     Attributes:
         placed_s: time of its binding, from which its start timeout counts.
         deleting_since_s: time of its deletion; on an unreachable node such a pod may exist for long.
-        problem: problem of a pod that cannot start.
-        ending: failure of a pod that failed.
     """
 
     name: str
@@ -74,12 +72,8 @@ class AttemptPod(JobPod):
 
     Attributes:
         step: of the job, from 0.
-        result: result of a pod that succeeded.
-        memory_bytes: its memory limit.
         ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
-        started_s: start time of its container.
         resources: what it takes of its node now.
-        suspension: record of its last suspension.
         is_suspended: whether it has the CPU of a suspended task.
     """
 

@@ -35,10 +35,7 @@ _Condition = tuple[ConditionType, bool, str, str]
 
 
 def with_conditions(state: JobState, now_s: float, *conditions: _Condition, generation: int | None = None) -> JobState:
-    """Return the state with these conditions: their types, whether they hold, reasons and messages.
-
-    They are about `generation`, by default the observed one.
-    """
+    """Return the state with these conditions, about `generation` or by default the observed one."""
     about = state.observed_generation if generation is None else generation
     table = status_codec.ConditionTable(state.conditions, about, now_s, order=ConditionType)
     for condition in conditions:

@@ -53,10 +53,7 @@ def names(job: Job) -> Iterator[str]:
 
 
 def locations(task_type: TaskType, index: int, plan: Plan | None, node_of: NodeOf) -> Sequence[model.NodeName]:
-    """Return the nodes that store the split of a map; none for other tasks and for object stores.
-
-    Hosts of HDFS are pods, which move, and a plan is immutable: it has the names of hosts.
-    """
+    """Return the nodes that store the split of a map, whose plan has hosts, as pods move; none for other tasks."""
     if task_type is not TaskType.MAP or plan is None or not 0 <= index < len(plan.splits):
         return ()
     which = plan.splits[index].locations

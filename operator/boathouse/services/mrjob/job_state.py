@@ -68,7 +68,6 @@ def counts_of_applications(done: int, total: int) -> TaskCounts:
 
 
 def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
-    """Return the attempt in a status; None if it has none."""
     if status.hadoop is None or not 0 < status.hadoop.attempt <= MAX_ATTEMPT:
         return None
     maps, reduces = (
@@ -192,11 +191,9 @@ def without_free_parts(state: JobState) -> JobState:
 
 
 def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
-    """Return the state in a status. Unreadable fields get their defaults and are derived again.
+    """Return the state in a status, whose current step has `reduces`. Unreadable fields are derived again.
 
     Another version may have written the status: an unknown phase counts as in progress, an unknown condition is kept.
-
-    `reduces` is the number of reduces of the current step.
     """
     read = _CODEC.read(status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
@@ -287,10 +284,7 @@ def _pack(values: Sequence[int]) -> str | None:
 
 
 def _unpack(text: str | None, total: int) -> list[int]:
-    """Return the numbers that `_pack` encoded, one per task; zeros for an invalid text.
-
-    At most the bytes of these numbers are decompressed.
-    """
+    """Return what `_pack` encoded, a number per task; zeros for an invalid text. Decompresses no more bytes."""
     try:
         raw = zlib.decompressobj().decompress(base64.b64decode(text), 2 * total) if text and total else b""
     except (ValueError, zlib.error):

@@ -19,11 +19,10 @@ from boathouse.services.frame import (
     related_objects,
     status_codec,
     status_writer,
-    writes,
 )
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.writes import ObjectEvents, Writes
 from boathouse.services.mrjob import (
     conditions,
     hdfs,
@@ -71,19 +70,7 @@ MRJOB: Final = KindDefinition(
 
 
 class MRJobKind:
-    """Implements `protocols.Kind` for MRJobs.
-
-    Attributes:
-        pods: The pods of all jobs.
-        seconds: Second attempts of slow tasks.
-        plans: The split plans.
-        orders: Orders for tasks.
-        reports: Reports of tasks.
-        retries: Limits the rate of a namespace's retries.
-        learner: Estimates run times of tasks.
-        policy_events: Informs the observers of the profile.
-        hadoop: Jobs on Hadoop clusters.
-    """
+    """Implements `protocols.Kind` for MRJobs."""
 
     definition: ClassVar[KindDefinition] = MRJOB
     status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
@@ -110,7 +97,7 @@ class MRJobKind:
         self._lends_cpu = suspension.is_in(leader.profile)
         self._guard = guard.guard_of(leader.profile)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
-        self._events = writes.ObjectEvents(MRJOB, self._context.events)
+        self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
         sizes = probes.order_by_size(leader.profile)
@@ -223,7 +210,6 @@ class MRJobKind:
         return dataclasses.replace(observation, pods=pods, missing=missing)
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
-        """Return what is missing of the ConfigMaps that the files of a job refer to."""
         files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
         wanted = [(reference.name, reference.key) for _, reference in files]
         missing = await self._related_objects.missing_keys(job.namespace, wanted)
@@ -397,10 +383,7 @@ class MRJobKind:
         return bool(unseen)
 
     async def _awaits_cluster(self, job: Job) -> bool:
-        """Return whether a cluster in the job's URLs exists whose addresses are not known yet.
-
-        A new leader may reconcile a job before its clusters. Without their addresses the tasks fail.
-        """
+        """Return whether a cluster in the job's URLs exists that a new leader has not reconciled: tasks would fail."""
         for name in hdfs.unknown(job, self._clusters):
             if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
                 return True

@@ -55,7 +55,6 @@ class ProbeMemory:
 
     Attributes:
         submitted: UID of the pod with which it was submitted; None for no pod, "" if it was not submitted.
-        is_published: Whether its events were published.
     """
 
     submitted: str | None = _NOT_SUBMITTED
@@ -85,7 +84,6 @@ class JobMemory(status_writer.Memory[JobState]):
 
     Attributes:
         granted: Pending retries that took a token of the namespace's bucket.
-        failed_s: Times of recent failures, by task name.
     """
 
     submitted: Submitted | None = None

@@ -99,7 +99,6 @@ class Job:
     Attributes:
         deleting_since_s: time of its deletion; it exists until its finalizers are removed.
         uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
-        suspend_reducers_until: value of the annotation `boathouse.dev/suspend-reducers-until`.
         on_cluster: how it runs on a Hadoop cluster; None: its tasks have pods of their own.
     """
 
@@ -164,10 +163,7 @@ class Job:
                 return self.housekeeping
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
-        """Return whether the step, with this number of splits and this total of bytes, runs in one pod.
-
-        Not if tasks may fail: the failure of one is that of the pod.
-        """
+        """Return whether the step, with these splits and bytes, runs in one pod. Not if tasks may fail: it would."""
         limits, current = self.spec.uber, self.steps[step]
         return (
             limits is not None

@@ -22,9 +22,7 @@ class OnCluster:
     """How a job runs on a Hadoop cluster.
 
     Attributes:
-        cluster: Name of an MRCluster in the job's namespace.
         jar: Its program; None: it is a job of Hadoop Streaming.
-        settings: Settings of Hadoop.
         archives: URLs that tasks unpack in their working folders.
     """
 
@@ -35,11 +33,7 @@ class OnCluster:
 
 
 def read(spec: Mapping[str, Any]) -> OnCluster | None:
-    """Return the part of a spec; None for a job whose tasks have pods of their own.
-
-    Raises:
-        pydantic.ValidationError: A field is invalid.
-    """
+    """Return the part of a spec; None for a job whose tasks have pods of their own. Raises pydantic.ValidationError."""
     fields = hadoop.HadoopFields.model_validate(spec)
     if fields.cluster_ref is None:
         return None

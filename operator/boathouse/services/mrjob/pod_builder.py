@@ -27,7 +27,6 @@ class PodSettings:
     """Settings of the operator for every pod.
 
     Attributes:
-        progress_url: URL of the progress endpoint for pods.
         scratch_bytes: size limit of each folder if the job requests no ephemeral storage.
         cluster: identity of the cluster, for ownership marks.
     """

@@ -22,13 +22,7 @@ _LOOKED_BACK: Final = 16
 
 @dataclasses.dataclass(slots=True)
 class _ReportedJob:
-    """State of a job in its last published events.
-
-    Attributes:
-        pods: Events about its pods.
-        classes: Its classes.
-        plan: The plan of its current step.
-    """
+    """State of a job in its last published events."""
 
     job: Job
     pods: PodEvents[AttemptPod]
@@ -60,12 +54,9 @@ class PolicyEvents:
         classes: Sequence[model.TaskClass],
         plan: Plan | None = None,
     ) -> list[AttemptPod]:
-        """Publish the changes of an unfinished job since the last call.
+        """Publish the changes of an unfinished job since the last call; returns new pods with less memory than wanted.
 
         The pods of the state are settled. `classes` are all known classes of its current step, with estimates.
-
-        Returns:
-            New pods that were started with less memory than they requested.
         """
         reported = self._jobs.get(job.uid) or self._jobs.setdefault(job.uid, self._begin(job))
         reported.job, reported.plan = job, plan
@@ -175,7 +166,6 @@ def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
 
 
 def _end_of_probe(reported: _ReportedJob, pod: AttemptPod) -> Ended:
-    """Return how a probe ended."""
     if pod.result is None:
         return Ended(reason=pod.ending.reason if pod.ending is not None else LOST)
     whole_bytes = reported.plan.bytes_total if reported.plan is not None else 0
@@ -204,6 +194,5 @@ def _left(
 
 
 def _split_bytes(plan: Plan | None, pod: AttemptPod) -> int:
-    """Return the size of a map's split; 0 for other tasks."""
     is_split = plan is not None and pod.task_type is TaskType.MAP and pod.index < len(plan.splits)
     return plan.splits[pod.index].length_bytes if plan is not None and is_split else 0

@@ -31,19 +31,7 @@ from boathouse_task.contract import Plan, TaskType
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Decides which jobs are probed, and runs their probes.
-
-    Attributes:
-        sizes: The order of jobs by size.
-        settings: Settings of the operator.
-        pods: Pods of all jobs and probes.
-        plans: The split plans.
-        events: Informs the observers of the profile.
-        placing: The scheduler.
-        related_objects: Priority classes.
-        pod_settings: Settings for every pod.
-        clusters: Hadoop clusters, whose HDFS jobs read.
-    """
+    """Decides which jobs are probed, and runs their probes."""
 
     sizes: fspy.SizeBased
     settings: PredictionConfig

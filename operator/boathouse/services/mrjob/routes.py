@@ -47,9 +47,7 @@ class Owners:
 
     Attributes:
         pods: task pods, in sync with the API server before the first request.
-        cluster: this cluster's identity; empty if unknown.
         namespaces: namespaces where the operator runs jobs; empty for all.
-        listed: whether this leader has listed all MRJobs.
     """
 
     jobs: ObjectStore

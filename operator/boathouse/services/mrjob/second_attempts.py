@@ -88,13 +88,7 @@ class SecondAttempts:
         return avoided
 
     def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
-        """Request a second attempt of a running task.
-
-        It must not run on the nodes that it avoids, nor on that of the first attempt.
-
-        Returns:
-            The second attempt, or None if there may be none.
-        """
+        """Request a second attempt of a task, not on these nodes nor on the first's. None if there may be none."""
         entry, pod = self._jobs.get(uid), self._pods.find(uid, task.rpartition("/")[2])
         if entry is None or pod is None or not self._may_repeat(entry, pod):
             return None
@@ -131,13 +125,7 @@ def _key(pod: AttemptPod, number: int) -> Attempt:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Control:
-    """Implements `TaskControl` for the tasks of one MRJob.
-
-    Attributes:
-        uid: The job.
-        orders: Orders for tasks.
-        seconds: Second attempts of tasks.
-    """
+    """Implements `TaskControl` for the tasks of one MRJob."""
 
     uid: JobUid
     orders: TaskOrders

@@ -38,7 +38,6 @@ class Limits:
         failures_max_percent: share of the stage's tasks that may fail `max_attempts` times. The next attempt of such
             a task commits an empty result.
         max_infrastructure: infrastructure failures of one task after which the job fails.
-        missing_object_timeout_s: timeout for a missing Secret or ConfigMap of a pod.
     """
 
     start_timeout_s: float
@@ -73,7 +72,6 @@ class StageControl:
     """Ends running attempts of all or some tasks of a stage. They count as killed, not as failed, and cause no backoff.
 
     Attributes:
-        indices: indices of the tasks; None for all.
         restart: whether these tasks, and others without an attempt, get a new attempt now.
     """
 

@@ -25,10 +25,7 @@ class Signal(NamedTuple):
 
 
 def of_report(task_type: TaskType, report: TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
-    """Return the signal of a running task.
-
-    `cpu_milli` is the CPU request of its pod; `split_bytes` is, of a map, the size of its split.
-    """
+    """Return the signal of a running task, by the CPU request of its pod and, of a map, the size of its split."""
     counters = flat(report.counters) | {"cpu_milli": float(cpu_milli), "cpu_s": report.cpu_s}
     counters |= _memory(report.spilled_bytes, report.spill_s, report.peak_memory_bytes)
     if task_type is not TaskType.REDUCE:

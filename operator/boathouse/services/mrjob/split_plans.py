@@ -47,22 +47,12 @@ class PlanIntake:
         self._decoding = asyncio.Lock()
 
     def check(self, namespace: str) -> None:
-        """Check that a namespace may post a plan now.
-
-        Raises:
-            Rejected: The budget of the namespace or of all namespaces is exhausted.
-        """
+        """Raise `Rejected` if the budget of a namespace or of all namespaces is exhausted: it may post no plan."""
         if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
     async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
-        """Receive and decode a plan.
-
-        `length` is the Content-Length of the body in bytes, or None.
-
-        Raises:
-            Rejected: Too many plans are being received, or the body is too large, too slow or not a plan.
-        """
+        """Receive and decode a plan, of `length` bytes or None; raises `Rejected` beyond limits, or if it is none."""
         with self._places.place(namespace) as free:
             if not free:
                 raise Rejected(Reason.TOO_MANY_POSTS)
@@ -92,10 +82,8 @@ class _Plans:
     """Plans of a job.
 
     Attributes:
-        posted: The plan that its setup task posted.
         stored: Its step and the plan in ConfigMaps.
         absent: The step and the digests for which the ConfigMaps contain no plan.
-        size_bytes: Size of the latest plan's JSON.
     """
 
     namespace: str
@@ -161,10 +149,7 @@ class Plans:
         return None
 
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
-        """Write the posted plan to ConfigMaps. Replaces shards of another plan with the same names.
-
-        `check_lead` raises unless this process is the leader. It is called before every write.
-        """
+        """Write the posted plan to ConfigMaps, in place of another plan. `check_lead` is called before every write."""
         kept = self._jobs[job.uid].posted
         assert kept is not None
         for manifest in splits.config_maps(job, step, kept):

@@ -32,9 +32,9 @@ _ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
 def admit(
     retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
 ) -> tuple[list[Attempt], frozenset[Attempt]]:
-    """Return the attempts that may start now, and those among them that used a token.
+    """Return the attempts that may start now, and those among them that used a token, now or before.
 
-    First attempts, attempts whose pod exists, and attempts that were granted before need no token.
+    First attempts, and attempts whose pod exists, need none.
     """
     admitted: list[Attempt] = []
     kept: set[Attempt] = set()
@@ -150,13 +150,7 @@ def _reads(task_type: TaskType, plan: Plan | None) -> float:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Factory:
-    """Builds the pods of submitted tasks.
-
-    Attributes:
-        attempts: Attempts by task.
-        control: Controls the job's running tasks.
-        avoided: Nodes on which attempts must not run.
-    """
+    """Builds the pods of submitted tasks."""
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
     builder: pod_builder.PodBuilder

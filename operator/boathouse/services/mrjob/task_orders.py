@@ -25,8 +25,6 @@ class Poll:
     """Request of a task for its orders.
 
     Attributes:
-        uid: The job.
-        pod: The task's pod.
         since: Version of the job's orders that the task has.
         carried_out: The last order to this task alone that it received, or ""; None if its runtime takes no such
             orders.
@@ -63,13 +61,7 @@ class _Entry:
     """Orders of a job.
 
     Attributes:
-        namespace: Its namespace.
-        orders: Orders for all its tasks.
-        wants_plan: Whether it has no accepted plan yet.
-        is_complete: Whether all maps are done.
         is_over: Whether the job was deleted.
-        pod_orders: Orders to single tasks, by pod.
-        polls: An event for each waiting poll, by pod.
     """
 
     namespace: str

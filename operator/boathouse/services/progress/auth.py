@@ -75,8 +75,7 @@ _decoder = msgspec.json.Decoder(_Payload)
 def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
     """Return the pod that a token claims to be projected into.
 
-    Returns:
-        None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
+    None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
     """
     parts = token.split(".", _PARTS)
     if len(token) > MAX_TOKEN_CHARS or len(parts) != _PARTS or not token.isascii():
@@ -130,10 +129,7 @@ class Authenticator:
         self._budgets = Buckets(rate_per_s=NAMESPACE_RATE, burst=NAMESPACE_BURST, clock=clock)
 
     async def caller(self, token: str, claimed: Caller) -> Verdict:
-        """Return the pod of a token, or why the token is refused.
-
-        `claimed` is the live pod that the token names. The verified pod must be the same.
-        """
+        """Return the pod of a token, which must be the live pod that it claims, or why the token is refused."""
         digest = hashlib.sha256(token.encode()).digest()
         verdict = self._good.get(digest) or self._bad.get(digest)
         if verdict is None:

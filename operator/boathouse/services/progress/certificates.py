@@ -185,18 +185,11 @@ class Bundles:
         await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
 
     async def republish(self) -> None:
-        """Publish this replica's authority again if it is missing. The standby does so too, so that tasks trust it.
-
-        Raises:
-            errors.ClusterError: A request failed.
-        """
+        """Publish this replica's authority again if it is missing, on a standby too; raises `errors.ClusterError`."""
         await self._add(self._pem)
 
     async def refresh(self) -> None:
-        """Read the replicas' authorities, and update the namespaces with jobs.
-
-        Errors of a namespace (it was deleted, or its quota is exhausted) are logged and do not affect others.
-        """
+        """Read the replicas' authorities, and update the namespaces with jobs. Errors of a namespace are logged."""
         await self._read()
         for namespace in list(self._published):
             try:

@@ -104,7 +104,6 @@ class Rejected(Exception):  # noqa: N818 - a response, not an error of the opera
     """Raised by a handler that refuses its request.
 
     Attributes:
-        reason: The reason.
         detail: What is wrong with this request, in addition to the reason's message.
     """
 
@@ -169,11 +168,7 @@ class Limits:
         return min(REPORTERS_S, len(self._reported) / REPORTS_A_S)
 
     def check_report(self, pod_uid: str) -> None:
-        """Check that a pod has not reported for `REPORT_DISTANCE_S`.
-
-        Raises:
-            Rejected: The pod has reported within this time.
-        """
+        """Raise `Rejected` if a pod has reported within `REPORT_DISTANCE_S`."""
         self._check(self._reported.get(pod_uid), REPORT_DISTANCE_S)
 
     def _check(self, last_s: float | None, distance_s: float) -> None:
@@ -181,11 +176,7 @@ class Limits:
             raise Rejected(Reason.TOO_OFTEN)
 
     async def receive_report(self, stream: Stream, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
-        """Return the body of a report, and store the time of the pod's report.
-
-        Raises:
-            Rejected: The namespace sends too many concurrent reports, or this one is too large or too slow.
-        """
+        """Return the body of a report, and store its time; raises `Rejected` as `receive` does, or beyond the limit."""
         self._reported.put(pod_uid, self._clock())
         with self._bodies.place(namespace) as free:
             if not free:
@@ -193,29 +184,17 @@ class Limits:
             return await receive(stream, most_bytes=most_bytes, within_s=REPORT_READ_S)
 
     def check_acknowledgement(self, pod_uid: str) -> None:
-        """Check that a pod has not acknowledged an order for `ACKNOWLEDGEMENT_DISTANCE_S`.
-
-        Raises:
-            Rejected: The pod has acknowledged an order within this time.
-        """
+        """Raise `Rejected` if a pod has acknowledged an order within `ACKNOWLEDGEMENT_DISTANCE_S`."""
         self._check(self._acknowledged.get(pod_uid), ACKNOWLEDGEMENT_DISTANCE_S)
 
     async def receive_acknowledgement(self, stream: Stream, pod_uid: str, *, most_bytes: int) -> bytes:
-        """Return the body of an acknowledgement, and store its time.
-
-        Raises:
-            Rejected: It is too large or too slow.
-        """
+        """Return the body of an acknowledgement, and store its time; raises `Rejected` as `receive` does."""
         self._acknowledged.put(pod_uid, self._clock())
         return await receive(stream, most_bytes=most_bytes, within_s=ACKNOWLEDGEMENT_READ_S)
 
     @contextlib.contextmanager
     def poll(self, namespace: str, pod_uid: str) -> Iterator[None]:
-        """Count a poll during the block.
-
-        Raises:
-            Rejected: The namespace, the pod or all pods have too many polls.
-        """
+        """Count a poll during the block; raises `Rejected` if the namespace, the pod or all pods have too many."""
         with self._polls.place(namespace) as free, self._polls_of_pod.place(pod_uid) as free_of_pod:
             if not (free and free_of_pod):
                 raise Rejected(Reason.TOO_MANY_POLLS)
@@ -223,11 +202,7 @@ class Limits:
 
 
 async def receive(stream: Stream, *, most_bytes: int, within_s: float) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        Rejected: The body is too large or too slow, or its sender has disconnected, as a task that is killed does.
-    """
+    """Return the body of a request; raises `Rejected` if it is too large or too slow, or its sender is gone."""
     content = bytearray()
     try:
         async with asyncio.timeout(within_s):

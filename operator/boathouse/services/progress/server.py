@@ -62,8 +62,6 @@ class Sender(Generic[PodT]):
 
     Attributes:
         claimed: The pod that the token names.
-        object_uid: UID of the object that the pod belongs to.
-        pod: The pod in the model of its kind.
     """
 
     claimed: Caller
@@ -76,12 +74,10 @@ class Route(Generic[PodT]):
     """One route of a kind.
 
     Attributes:
-        method: The HTTP method.
         path: Path below `/v1/jobs/{namespace}/{uid}/`. A part `{pod}` is the sender's name.
         handle: Returns the response, which is sent as JSON.
         check: Raises `Rejected` to refuse a request. It must be cheap: it runs before the token is reviewed, and
             again afterwards.
-        most_bytes: Maximum size of the body.
     """
 
     method: str
@@ -100,7 +96,6 @@ class ProgressServer:
 
     Attributes:
         application: The routes, for a server that does not decompress bodies.
-        listener: Listener of the endpoint while it is served.
     """
 
     listener: Listener | None = None
@@ -134,11 +129,7 @@ class ProgressServer:
 
     @contextlib.asynccontextmanager
     async def serve(self, context: ssl.SSLContext, *, port: int, host: str = "") -> AsyncIterator[int]:
-        """Serve the endpoint during the block; yields the port.
-
-        Raises:
-            OSError: The port is in use.
-        """
+        """Serve the endpoint during the block; yields the port. Raises OSError if the port is in use."""
         async with listener.serve(
             self.application,
             port=port,
@@ -202,7 +193,6 @@ def _claim(request: web.Request) -> tuple[str, Caller]:
 
 
 def _live(pod: PodT | None, claimed: Caller) -> PodT:
-    """Return the pod if it is the claimed one."""
     if pod is None:
         raise Rejected(Reason.UNKNOWN_POD)
     if pod.uid != claimed.pod_uid:

@@ -44,10 +44,7 @@ class ClientBuilder:
     """Builds the client of an attempt, for the scheduler.
 
     Attributes:
-        on_cluster: How the job runs.
-        cluster: Its cluster.
         clusters: All clusters that its URLs name.
-        image: The task image.
         hdfs: Addresses of these clusters, for files.
     """
 

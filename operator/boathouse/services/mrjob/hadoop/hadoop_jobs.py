@@ -5,9 +5,9 @@ from functools import partial
 from types import MappingProxyType
 
 from boathouse import failpoints
-from boathouse.services.frame import controllers, pod_index, protocols, writes
+from boathouse.services.frame import controllers, pod_index, protocols
 from boathouse.services.frame.kind import KindDefinition, ObjectUid
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.writes import ObjectEvents, Writes
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import conditions, hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
@@ -21,11 +21,7 @@ from boathouse_policies import model
 
 
 class HadoopJobs:
-    """Jobs on Hadoop clusters.
-
-    Attributes:
-        clients: Pods of clients.
-    """
+    """Jobs on Hadoop clusters."""
 
     def __init__(
         self, leader: controllers.LeaderServices, kind: KindDefinition, settings: PodSettings, later: pod_index.Later
@@ -36,7 +32,7 @@ class HadoopJobs:
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
-        self._events = writes.ObjectEvents(kind, self._context.events)
+        self._events = ObjectEvents(kind, self._context.events)
         self._named: dict[ObjectUid, tuple[str, str]] = {}
         self._memories: dict[ObjectUid, JobMemory] = {}
         self._followed: dict[ObjectUid, set[str]] = {}
@@ -52,10 +48,7 @@ class HadoopJobs:
                 self._mark(job_uid)
 
     def unknown(self, job: Job, state: JobState) -> str | None:
-        """Return a cluster that the job names and that was not reconciled, its own first; None for none.
-
-        One at a time is looked up, so that a job with many URLs costs one request.
-        """
+        """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
         is_open = state.hadoop is not None and state.hadoop.is_open
         if state.finished or job.deleting_since_s is not None:
             names_ = [job.cluster] if is_open else []
@@ -98,7 +91,6 @@ class HadoopJobs:
         )
 
     def _names(self, job: Job) -> list[str]:
-        """Return the names of other clusters in the job's URLs and arguments."""
         assert job.on_cluster is not None
         cluster_names = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
         return sorted(cluster_names - {job.on_cluster.cluster})
@@ -246,12 +238,10 @@ class HadoopJobs:
 
 
 def _is_at_rest(observation: HadoopObservation, state: JobState) -> bool:
-    """Return whether a job was suspended before its first attempt."""
     return state.phase == "Suspended" and state.hadoop is None and not observation.pods
 
 
 def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
-    """Return since when something holds."""
     return None if not holds else now_s if known_s is None else known_s
 
 

@@ -33,10 +33,7 @@ def tags(uid: str, attempt: int) -> Sequence[str]:
 
 
 def are_sure(views: Views, clientless_s: float | None) -> bool:
-    """Return whether the ResourceManager has said all that there is of these tags.
-
-    No client can submit since `clientless_s`; None: one can.
-    """
+    """Return whether all was said of these tags: no client can submit since `clientless_s`; None: one can."""
     return clientless_s is not None and all(
         view is not None and view.began_s >= max(clientless_s + SETTLED_S, view.rm_started_s + RECOVERY_S)
         for view in views.values()

@@ -77,7 +77,6 @@ def read_client(pod: facts.PodFacts) -> ClientPod | None:
 
 
 def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str, str, bool]:
-    """Return reason, message, and whether the user is to blame."""
     if pod_life.is_over_its_limit(pod):
         return contract.Reason.OUT_OF_DISK, pod.status.message, True
     if ended is not None and ended.reason == pod_life.OOM_KILLED:
@@ -115,10 +114,8 @@ class HadoopObservation:
         unknown: The first cluster that the job names and that this process does not know, with the UID that the API
             server has; None if it does not exist. A new leader has not reconciled all clusters yet.
         missing: Messages about missing ConfigMaps of the job's files.
-        pods: Clients of all attempts.
         views: What the ResourceManager says of the tags of the last attempts, by tag.
         submission: What this process knows of the current attempt's client.
-        may_create: Whether the scheduler may still create the pod of a client.
         clientless_s: Since when no client can submit an application; None: one can.
         all_ended_s: Since when all known applications of the attempt have ended; None: not all have, or there is none.
         diagnosis: Why the client is pending.
@@ -145,12 +142,7 @@ class Desired:
     """Output of the planner. The fields are carried out in this order.
 
     Attributes:
-        delete: Clients that are not needed.
-        kill: IDs of applications that must end.
-        submits: Whether the current attempt's client is to be scheduled.
-        recheck_at_s: Time of the next reconcile without an event.
         is_ending: Whether an attempt of a job that is over may still run, so that the job must not be deleted.
-        failures: What failed since the last observation.
     """
 
     state: JobState

@@ -89,13 +89,11 @@ def _go_on(o: HadoopObservation, state: JobState) -> Desired:
 
 
 def _applications(o: HadoopObservation) -> Sequence[ApplicationFigures]:
-    """Return the applications of the current attempt."""
     view = o.views.get(o.state.hadoop.tag) if o.state.hadoop is not None else None
     return view.applications if view is not None else ()
 
 
 def _client(o: HadoopObservation, state: JobState) -> ClientPod | None:
-    """Return the client of the attempt."""
     return next((pod for pod in o.pods if state.hadoop is not None and pod.attempt == state.hadoop.attempt), None)
 
 
@@ -175,7 +173,6 @@ def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState) -> bool:
 
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
-    """Return the plan for a job that waits for its cluster, or for a ConfigMap."""
     if problem.reason in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND):
         admitted = (ConditionType.ADMITTED, False, problem.reason, problem.message)
     else:
@@ -302,10 +299,7 @@ def _without_client(o: HadoopObservation, state: JobState) -> Desired:
 
 
 def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Desired | None:
-    """Return the plan with an earlier attempt that has an application which runs, or has made a streaming job's output.
-
-    None if there is no such attempt, so that another submission may be.
-    """
+    """Return the plan with an earlier attempt whose application runs or made a streaming job's output; else None."""
     for number in range(current.attempt - 1, max(0, current.attempt - mirror.MOST_TAGS), -1):
         tag = hadoop_tag(o.job.uid, number)
         view, is_streaming = o.views.get(tag), _is_streaming(o)
@@ -321,7 +315,6 @@ def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Des
 
 
 def _submitting(o: HadoopObservation, state: JobState) -> Desired:
-    """Return the plan that has the client scheduled."""
     state = _in_progress(o, state, waiting=True)
     again_s = _next_s(o, state, o.now_s + SOON_S)
     return Desired(state=state, delete=_clients_of_other_attempts(o, state), submits=True, recheck_at_s=again_s)
@@ -422,7 +415,6 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
 def _in_progress(
     o: HadoopObservation, state: JobState, *, waiting: bool = False, problem: Problem | None = None
 ) -> JobState:
-    """Return the state with its phase, reason and conditions."""
     pod = _client(o, state)
     is_placed = pod is not None and pod.state is not PodLife.UNPLACED
     phase = (mirror.phase(state.hadoop) if state.hadoop else None) or ("Setup" if is_placed else "Pending")

@@ -36,11 +36,7 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
 
 
 def plan(all_steps: Observation, observation: Observation, job_state: JobState) -> Desired:
-    """Return the next actions of the clean-up.
-
-    `all_steps` has the pods of all steps, `observation` those of the current one. `job_state` is the state of a job
-    that has ended or is being deleted.
-    """
+    """Return the next actions for a job that has ended or is being deleted; `observation` has one step's pods."""
     state = _begun(all_steps, job_state)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])

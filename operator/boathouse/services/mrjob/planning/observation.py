@@ -18,10 +18,7 @@ class SizeView:
     """What is known of a job's size with a profile that orders jobs by size.
 
     Attributes:
-        prediction: The predicted size; None if it is unknown.
-        wants_probe: Whether the job should be probed.
         may_probe: Whether the chart lets jobs be probed.
-        probe: The probe's pod.
         patience_s: How long a probe may be pending, and how long it may run.
     """
 
@@ -40,7 +37,6 @@ class Observation:
         limits: limits of attempts; `max_attempts` depends on the stage.
         stored: the complete plan in ConfigMaps, with the digest of the status or of setup's result.
         posted: the plan that setup posted, if this process still has it.
-        missing: messages about missing ConfigMaps of the job's files.
         diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
         failed_s: times of recent failures by task name, if this process still has them.
         seconds: requested second attempts of running tasks, without pods.
@@ -73,9 +69,7 @@ class Desired:
 
     Attributes:
         write_plan: store the posted plan in ConfigMaps, then reconcile again.
-        delete: pods whose work is not needed.
         waiting: all pending attempts; replaces those submitted before.
-        recheck_at_s: time of the next reconcile without an event.
         used_byte_s: run times of newly settled maps and reduces, each times its memory request.
         cleaning: whether a clean-up is in progress, so that the job must not be deleted.
     """

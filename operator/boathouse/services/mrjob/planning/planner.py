@@ -222,7 +222,6 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
 
 
 def _describe(observation: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
-    """Return the state with its phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
         return conditions.finished(state, None, observation.now_s)
     verdict = settlement.verdict or steps.overdue(observation.job, state, observation.now_s)

@@ -83,7 +83,6 @@ def _size(former: Prediction, predicted_size: fspy.Prediction, state: JobState) 
 def _probe(
     former: Prediction, state: JobState, job: Job, view: SizeView, now_s: float
 ) -> tuple[ProbePhase | None, str | None]:
-    """Return the phase of the probe, and why it failed."""
     is_over = state.finished or job.deleting_since_s is not None or job.spec.suspend or not view.may_probe
     if former.probe is None:
         return ("Pending" if view.wants_probe and not is_over else None), None
@@ -100,7 +99,6 @@ def _probe(
 
 
 def _failure(former: Prediction, state: JobState, view: SizeView, now_s: float) -> str:
-    """Return why a probe that is under way failed, or an empty text."""
     pod = view.probe
     if pod is not None and pod.ending is not None:
         return pod.ending.reason
@@ -117,7 +115,6 @@ def _is_running(pod: AttemptPod | None) -> bool:
 
 
 def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
-    """Return the part of the input that a probe read."""
     counters = probe.result.counters.get("Boathouse", {}) if probe.result is not None else {}
     return round(min(1.0, max(0, counters.get("Sampled bytes", 0)) / input_bytes), 6) if input_bytes else None
 

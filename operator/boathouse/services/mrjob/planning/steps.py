@@ -144,10 +144,7 @@ def _won(state: JobState, stage: TaskType) -> StageState:
 
 
 def early_reduces(observation: Observation, state: JobState, waiting: Sequence[settle.Attempt]) -> settle.StageControl:
-    """Return which reduces run or are preempted while maps are not done.
-
-    The maps of the state are settled; `waiting` are those that are pending.
-    """
+    """Return which reduces run or are preempted while maps, of which `waiting` are pending, are not done."""
     if observation.job.spec.suspend:
         return HALT
     maps = state.stages[TaskType.MAP]
