@@ -277,8 +277,7 @@ class Applications:
     def follow(self, cluster_uid: ObjectUid, tag: str, job_uid: ObjectUid) -> None:
         """Ask for the applications of a tag until it is dropped; ValueError if it has capitals, as YARN's have none."""
         if tag != tag.lower():
-            message = f"the tag {tag!r} is not in lower case"
-            raise ValueError(message)
+            raise ValueError(f"the tag {tag!r} is not in lower case")
         former = self._tags.get(tag)
         if former is not None and (former.cluster, former.job) == (cluster_uid, job_uid):
             return

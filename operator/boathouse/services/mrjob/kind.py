@@ -293,8 +293,7 @@ class MRJobKind:
         uid = observation.job.uid
         self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
         self.plans.forget(uid)
-        is_unseen = await self._submit(memory, desired, observation, (), writes)
-        return 0.0 if is_unseen else PENDING_REQUEUE_S
+        return 0.0 if await self._submit(memory, desired, observation, (), writes) else PENDING_REQUEUE_S
 
     async def _go_on(
         self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes

@@ -203,20 +203,21 @@ class Job:
 
 def _uber_stage(step: Step) -> Stage:
     """Return the stage of an uber task, with resources for both the mapper and the reducer."""
-    mapper = step.mapper
-    reducer = step.reducer or mapper
-    a, b = mapper.resources, reducer.resources
-    counts = dict(a.extended), dict(b.extended)
-    extended = {name: max(count.get(name, 0) for count in counts) for name in (*counts[0], *counts[1])}
+    stages = step.mapper, step.reducer or step.mapper
+    both = [stage.resources for stage in stages]
+    scratches = [resources.scratch_bytes for resources in both]
+    extended: dict[str, int] = {}
+    for name, count in (*both[0].extended, *both[1].extended):
+        extended[name] = max(extended.get(name, 0), count)
     return Stage(
-        max_attempts=min(mapper.max_attempts, reducer.max_attempts),
+        max_attempts=min(stage.max_attempts for stage in stages),
         resources=Resources(
-            cpu_milli=max(a.cpu_milli, b.cpu_milli),
-            cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),
-            memory_bytes=max(a.memory_bytes, b.memory_bytes),
-            ephemeral_storage_bytes=max(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
-            ephemeral_storage_limit_bytes=max(a.ephemeral_storage_limit_bytes, b.ephemeral_storage_limit_bytes),
-            scratch_bytes=max(a.scratch_bytes, b.scratch_bytes) if a.scratch_bytes and b.scratch_bytes else 0,
+            cpu_milli=max(resources.cpu_milli for resources in both),
+            cpu_limit_milli=max(resources.cpu_limit_milli for resources in both),
+            memory_bytes=max(resources.memory_bytes for resources in both),
+            ephemeral_storage_bytes=max(resources.ephemeral_storage_bytes for resources in both),
+            ephemeral_storage_limit_bytes=max(resources.ephemeral_storage_limit_bytes for resources in both),
+            scratch_bytes=max(scratches) if all(scratches) else 0,
             extended=tuple(sorted(extended.items())),
         ),
     )

@@ -91,9 +91,10 @@ class PolicyEvents:
         pod = reported.pods.find(pod_name) if reported else None
         if reported is None or pod is None or not pod.state.is_live:
             return
-        signal = signals.of_report(
-            pod.task_type, report, cpu_milli=pod.resources.cpu_milli, split_bytes=_split_bytes(reported.plan, pod)
-        )
+        splits = reported.plan.splits if reported.plan is not None and pod.task_type is TaskType.MAP else ()
+        split_bytes = splits[pod.index].length_bytes if pod.index < len(splits) else 0
+        cpu_milli = pod.resources.cpu_milli
+        signal = signals.of_report(pod.task_type, report, cpu_milli=cpu_milli, split_bytes=split_bytes)
         about = self._about(reported.job, pod)
         progress = model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters)
         self._publisher.publish(progress)
@@ -133,25 +134,26 @@ class PolicyEvents:
         return self._publisher.about(model.JobId(owner), job.namespace, pod, task_class)
 
     def _end(self, reported: _ReportedJob, pod: AttemptPod) -> Ended:
-        """Learn from an attempt that ended; return how it ended."""
-        job = reported.job
-        if pod.task_type is TaskType.PROBE:
-            return _end_of_probe(reported, pod)
-        stage = submission.run_times_stage(job, pod.task_type, pod.step)
+        """Learn from an attempt that ended, unless it is a probe; return how it ended."""
+        is_probe, less = pod.task_type is TaskType.PROBE, bool(pod.ideal_memory_bytes)
+        stage = submission.run_times_stage(reported.job, pod.task_type, pod.step)
         if pod.result is None:
             reason = pod.ending.reason if pod.ending is not None else LOST
-            if reason == Reason.OOM_KILLED and pod.ideal_memory_bytes:
+            if reason == Reason.OOM_KILLED and less and not is_probe:
                 self._learner.out_of_memory(stage, pod.resources.memory_bytes)
             return Ended(reason=reason)
-        seconds, counters = results.worked_s(pod.result), signals.of_result(pod.result, has_local_input=job.s3 is None)
-        read = signals.input_bytes(counters)
-        used = run_times.MemoryUse(
-            memory_bytes=pod.resources.memory_bytes,
-            spilled_bytes=counters["spilled_bytes"],
-            spill_bytes_per_s=counters.get("spill_bytes_per_s", 0.0),
-            peak_bytes=counters.get("peak_memory_bytes", 0.0),
-        )
-        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=bool(pod.ideal_memory_bytes), used=used)
+        whole_bytes = reported.plan.bytes_total if is_probe and reported.plan is not None else 0
+        seconds, has_local_input = results.worked_s(pod.result), reported.job.s3 is None
+        counters = signals.of_result(pod.result, has_local_input=has_local_input, whole_bytes=whole_bytes)
+        if not is_probe:
+            used = run_times.MemoryUse(
+                memory_bytes=pod.resources.memory_bytes,
+                spilled_bytes=counters["spilled_bytes"],
+                spill_bytes_per_s=counters.get("spill_bytes_per_s", 0.0),
+                peak_bytes=counters.get("peak_memory_bytes", 0.0),
+            )
+            read = signals.input_bytes(counters)
+            self._learner.learn(stage, seconds=seconds, input_bytes=read, less=less, used=used)
         return Ended(duration_s=seconds, counters=counters)
 
 
@@ -163,14 +165,6 @@ def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
         if former_pod is not None and former_pod.state.is_live:
             return submission.task_id(reported.job, attempt)
     return None
-
-
-def _end_of_probe(reported: _ReportedJob, pod: AttemptPod) -> Ended:
-    if pod.result is None:
-        return Ended(reason=pod.ending.reason if pod.ending is not None else LOST)
-    whole_bytes = reported.plan.bytes_total if reported.plan is not None else 0
-    counters = signals.of_result(pod.result, has_local_input=reported.job.s3 is None, whole_bytes=whole_bytes)
-    return Ended(duration_s=results.worked_s(pod.result), counters=counters)
 
 
 def _left(
@@ -191,8 +185,3 @@ def _left(
     failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # published as placed, then as failed
     waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))
     return waiting + len(news) - failing
-
-
-def _split_bytes(plan: Plan | None, pod: AttemptPod) -> int:
-    is_split = plan is not None and pod.task_type is TaskType.MAP and pod.index < len(plan.splits)
-    return plan.splits[pod.index].length_bytes if plan is not None and is_split else 0

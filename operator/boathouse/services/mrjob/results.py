@@ -48,7 +48,7 @@ def read(text: str) -> contract.TaskResult | None:
         return None
     return msgspec.structs.replace(
         result,
-        reason=_reason(result),
+        reason=result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED),
         message=printable(result.message, MAX_MESSAGE),
         winner_attempt=amount(result.winner_attempt),
         digest=result.digest if _DIGEST.fullmatch(result.digest) else "",
@@ -113,11 +113,6 @@ def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
                 if count > MAX_COUNTERS:
                     place, amount_ = (GROUP, DROPPED), 1
             contract.accumulate(sums, *place, amount_)
-
-
-def _reason(result: contract.TaskResult) -> str:
-    """Return a reason of the closed set: other runtime versions and user programs may send any text."""
-    return result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED)
 
 
 def printable_counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:

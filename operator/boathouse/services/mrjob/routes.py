@@ -71,8 +71,7 @@ class Owners:
             return contract.Owner(state=contract.OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
         if body is not None and not MRJOB.has_ended(body):
             return contract.Owner(state=contract.OwnerState.ACTIVE)
-        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
-        if is_live or self.scheduler.may_create(policy.JobId(uid)):
+        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(policy.JobId(uid)):
             return contract.Owner(
                 state=contract.OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not"
             )

@@ -75,8 +75,7 @@ def probe_job(job: Job, priority: int = 0) -> model.Job:
 
 def probe_class(job: Job) -> model.TaskClass:
     """Return the class of a probe's task."""
-    job_id = model.JobId(probe_uid(job.uid))
-    return dataclasses.replace(_class(job, TaskType.PROBE, 0, model.UNKNOWN), job=job_id)
+    return dataclasses.replace(_class(job, TaskType.PROBE, 0, model.UNKNOWN), job=model.JobId(probe_uid(job.uid)))
 
 
 def program(job: Job) -> str:

@@ -108,10 +108,6 @@ def _has_new_orders(entry: _Entry, poll: Poll) -> bool:
     return entry.is_over or entry.orders.version != poll.since or _has_order(entry, poll)
 
 
-def _has_urgent_orders(entry: _Entry, poll: Poll) -> bool:
-    return entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll)
-
-
 def _take(entry: _Entry, poll: Poll) -> contract.Orders:
     """Return the orders for a poll, and note that its task gets its own one."""
     if not _has_order(entry, poll):
@@ -150,13 +146,11 @@ class TaskOrders:
 
     def knows(self, uid: JobUid, namespace: str) -> bool:
         """Return whether the job exists in the namespace."""
-        entry = self._jobs.get(uid)
-        return entry is not None and entry.namespace == namespace
+        return uid in self._jobs and self._jobs[uid].namespace == namespace
 
     def wants_plan(self, uid: JobUid) -> bool:
         """Return whether the job has no accepted plan yet."""
-        entry = self._jobs.get(uid)
-        return entry is not None and entry.wants_plan
+        return uid in self._jobs and self._jobs[uid].wants_plan
 
     def orders_since(self, poll: Poll) -> contract.Orders | None:
         """Return a task's orders if they have news for it, else None."""
@@ -169,7 +163,11 @@ class TaskOrders:
         if not _has_new_orders(entry, poll):
             await entry.wait(poll.pod, lambda: _has_new_orders(entry, poll), wait_s)
             if entry.orders.version != poll.since:
-                await entry.wait(poll.pod, lambda: _has_urgent_orders(entry, poll), COALESCE_S)
+                await entry.wait(
+                    poll.pod,
+                    lambda: entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll),
+                    COALESCE_S,
+                )
         return _take(entry, poll)
 
     async def suspend(self, uid: JobUid, pod: str, order: contract.SuspendOrder) -> str:

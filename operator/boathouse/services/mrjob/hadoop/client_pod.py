@@ -73,12 +73,11 @@ class ClientBuilder:
     def task_class(self) -> model.TaskClass:
         """Return the class of the task."""
         manifest = self.build(self.task_id, RESOURCES, None)
-        own = {mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}
         return model.TaskClass(
             id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
             job=model.JobId(self.job.uid),
             stage=model.Stage.OTHER,
-            **manifests.pod_class(manifest, own_labels=own),
+            **manifests.pod_class(manifest, own_labels={mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}),
         )
 
     def task(self, pod_uid: str | None) -> model.Task:

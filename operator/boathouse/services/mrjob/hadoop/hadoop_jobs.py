@@ -49,9 +49,8 @@ class HadoopJobs:
 
     def unknown(self, job: Job, state: JobState) -> str | None:
         """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
-        is_open = state.hadoop is not None and state.hadoop.is_open
         if state.finished or job.deleting_since_s is not None:
-            names_ = [job.cluster] if is_open else []
+            names_ = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
         else:
             names_ = [job.cluster, *self._names(job)]
         return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
@@ -92,8 +91,7 @@ class HadoopJobs:
 
     def _names(self, job: Job) -> list[str]:
         assert job.on_cluster is not None
-        cluster_names = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
-        return sorted(cluster_names - {job.on_cluster.cluster})
+        return sorted({*hdfs.names(job), *options.names_in_arguments(job.on_cluster)} - {job.cluster})
 
     def plan(self, observation: HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""

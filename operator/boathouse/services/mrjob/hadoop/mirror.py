@@ -112,5 +112,4 @@ def _percent(hadoop: HadoopState, applications: Sequence[ApplicationFigures]) ->
     """Return the percentage of tasks that are done, or what YARN says; 100 only for complete output."""
     stages = [counts for counts in (hadoop.maps, hadoop.reduces) if counts]
     total, done = sum(counts.total for counts in stages), sum(counts.succeeded for counts in stages)
-    percent = _ALL * done // total if total else newest(applications).progress
-    return min(_ALL - 1, percent)
+    return min(_ALL - 1, _ALL * done // total if total else newest(applications).progress)

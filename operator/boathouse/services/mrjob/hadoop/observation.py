@@ -82,8 +82,7 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
     if ended is not None and ended.reason == pod_life.OOM_KILLED:
         return Reason.OOM_KILLED, "the client ran out of memory: let tasks do what the program does before", True
     if ended is None or pod_life.was_killed(ended):
-        killed = Problem(reason=Reason.POD_LOST, message="the client was killed")
-        disruption = pod_life.disruption(pod) or killed
+        disruption = pod_life.disruption(pod) or Problem(reason=Reason.POD_LOST, message="the client was killed")
         return disruption.reason, disruption.message, False
     if pod_life.has_not_started(ended):
         return Reason.RUNTIME_NOT_FOUND, f"{ended.message} (the cluster's image must have sh)", True

@@ -18,9 +18,8 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.pod_life import PodLife, Problem
+from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import conditions
-from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState, StageState
 from boathouse.services.mrjob.model import Resources
 from boathouse.services.mrjob.planning import cleanup, steps
@@ -229,25 +228,21 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
         return conditions.finished(state, steps.with_leftovers(verdict, observation, state), observation.now_s)
     if observation.job.spec.suspend:
         return conditions.suspended(state, observation.now_s, live=sum(pod.state.is_live for pod in observation.pods))
-    phase = _phase(observation, state)
-    state = dataclasses.replace(state, phase=phase)
-    moved = steps.current(state, observation.job) is not stage_type
+    state = dataclasses.replace(state, phase=_phase(observation, state))
+    moved, problem = steps.current(state, observation.job) is not stage_type, None
+    if settlement.problems:
+        pod, problem = settlement.problems[0], settlement.problems[0].problem
+        assert problem is not None
+        problem = dataclasses.replace(problem, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
     return conditions.in_progress(
         state,
         now_s=observation.now_s,
         running=sum(running for _, running in settlement.active.values()),
-        problem=_problem(settlement.problems[0]) if settlement.problems else None,
+        problem=problem,
         waiting=bool(settlement.waiting) and not moved,
         diagnosis=observation.diagnosis,
         less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in observation.pods),
     )
-
-
-def _problem(pod: AttemptPod) -> Problem | None:
-    problem = pod.problem
-    if problem is None:
-        return None
-    return Problem(reason=problem.reason, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
 
 
 def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:

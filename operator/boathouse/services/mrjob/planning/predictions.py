@@ -7,6 +7,7 @@ A probe runs once. Its phase is in the status before its pod is created, so a ne
 """
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.resources import names, statuses
@@ -30,6 +31,18 @@ _ORIGINS: Final = {
     "Program": "by a probe of an earlier job of the program",
     "History": "by earlier run times",
 }
+_PROBING: Final = "a probe runs the job's commands once more on a sample of the input, and writes no output"
+_PROBES: Final[Mapping[ProbePhase, tuple[str, str]]] = {
+    "Pending": (names.Reason.PROBING, _PROBING),
+    "Running": (names.Reason.PROBING, _PROBING),
+    "Succeeded": (names.Reason.LEARNING, "probed; sizes are predicted once enough probed jobs have ended"),
+    "Failed": (names.Reason.PROBE_FAILED, "the probe failed ({reason}): the job is scheduled as one of unknown size"),
+    "Withdrawn": (
+        names.Reason.PROBE_WITHDRAWN,
+        "the job ended, its probe was not wanted any more, or it was suspended",
+    ),
+}
+"""Reason and message of the condition `SizePredicted` without a prediction, by the phase of the probe."""
 
 
 def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
@@ -120,30 +133,11 @@ def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
 
 
 def _with_condition(state: JobState, prediction: Prediction, now_s: float) -> JobState:
-    condition = _condition(prediction)
-    if condition is None:
-        return state
-    return conditions.with_conditions(state, now_s, (names.ConditionType.SIZE_PREDICTED, *condition))
-
-
-def _condition(prediction: Prediction) -> tuple[bool, str, str] | None:
-    """Return status, reason and message of the condition `SizePredicted`; None for no condition."""
+    kind = names.ConditionType.SIZE_PREDICTED
     if prediction.source is not None:
-        return True, prediction.source, f"{prediction.memory_seconds:.1f} GiB·s of memory {_ORIGINS[prediction.source]}"
-    match prediction.probe:
-        case None:
-            return None
-        case "Pending" | "Running":
-            message = "a probe runs the job's commands once more on a sample of the input, and writes no output"
-            return False, names.Reason.PROBING, message
-        case "Succeeded":
-            return False, names.Reason.LEARNING, "probed; sizes are predicted once enough probed jobs have ended"
-        case "Failed":
-            why = f"the probe failed ({prediction.reason}): the job is scheduled as one of unknown size"
-            return False, names.Reason.PROBE_FAILED, why
-        case "Withdrawn":
-            return (
-                False,
-                names.Reason.PROBE_WITHDRAWN,
-                "the job ended, its probe was not wanted any more, or it was suspended",
-            )
+        message = f"{prediction.memory_seconds:.1f} GiB·s of memory {_ORIGINS[prediction.source]}"
+        return conditions.with_conditions(state, now_s, (kind, True, prediction.source, message))
+    if prediction.probe is None:
+        return state
+    reason, message = _PROBES[prediction.probe]
+    return conditions.with_conditions(state, now_s, (kind, False, reason, message.format(reason=prediction.reason)))

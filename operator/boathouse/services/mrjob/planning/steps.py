@@ -9,6 +9,7 @@ lack CPU if policies suspend reduces, which frees their CPU.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -124,12 +125,12 @@ def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
 
 def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[AttemptPod, ...]:
     """Return the pods whose labels name an existing task of the job. Tenants can create pods with other labels."""
-    return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, state))
-
-
-def _exists(pod: AttemptPod, state: JobState) -> bool:
-    stage = state.stages.get(pod.task_type)
-    return pod.step != state.step or stage is None or pod.index < stage.total
+    totals = {task_type: stage.total for task_type, stage in state.stages.items()}
+    return tuple(
+        pod
+        for pod in pods
+        if pod.step < len(job.steps) and (pod.step != state.step or pod.index < totals.get(pod.task_type, math.inf))
+    )
 
 
 def _done(state: JobState) -> bool:
