@@ -116,10 +116,9 @@ class SavedState:
             plain = self._plain()
         if plain == self._written:
             return
-        failpoints.hit("before-learned.write")
-        binary = {"binaryData": {KEY: base64.b64encode(packed).decode()}}
-        await own_objects.write_config_map(self._api, NAME, self._namespace, binary)
-        failpoints.hit("after-learned.write")
+        with failpoints.around("learned.write"):
+            binary = {"binaryData": {KEY: base64.b64encode(packed).decode()}}
+            await own_objects.write_config_map(self._api, NAME, self._namespace, binary)
         self._written = plain
 
     async def save_last(self) -> None:

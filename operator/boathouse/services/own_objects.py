@@ -37,15 +37,11 @@ async def unmark_leader(api: client.ApiClient, namespace: str, pod: str) -> None
 
 async def mark_leader(api: client.ApiClient, namespace: str, pod: str) -> None:
     """Label this pod as the leader, and remove the label from all others: a paused leader cannot do it itself."""
-    failpoints.hit("before-leader.label")
-    for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
-        if other.metadata.name != pod:
-            await unmark_leader(api, namespace, other.metadata.name)
-    try:
+    with contextlib.suppress(errors.NotFound), failpoints.around("leader.label"):
+        for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
+            if other.metadata.name != pod:
+                await unmark_leader(api, namespace, other.metadata.name)
         await _label(api, namespace, pod, "true")
-    except errors.NotFound:
-        return
-    failpoints.hit("after-leader.label")
 
 
 async def cluster_id(api: client.ApiClient) -> str:

@@ -356,7 +356,6 @@ class MRJobKind:
         plan = stored.plan if stored else None
         priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
-        failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(
             job=job,
             settings=self._pod_settings,
@@ -366,14 +365,14 @@ class MRJobKind:
         avoided = self.seconds.avoided(job.uid, waiting)
         tasks_control = second_attempts.Control(job.uid, self.orders, self.seconds)
         factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
-        over = self._scheduler.submit(
-            submission.scheduler_job(job, priority),
-            submission.classes_in_use(job, [*waiting, *live], classes, avoided),
-            factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
-            factory,
-            suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
-        )
-        failpoints.hit("after-mrjob.submit")
+        with failpoints.around("mrjob.submit"):
+            over = self._scheduler.submit(
+                submission.scheduler_job(job, priority),
+                submission.classes_in_use(job, [*waiting, *live], classes, avoided),
+                factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
+                factory,
+                suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
+            )
         existing = attempts(self.pods.of(job.uid)) if over else ()
         lost = (factory.attempts[task] for task in over)
         unseen = [attempt for attempt in lost if (attempt.task, attempt.number) not in existing]

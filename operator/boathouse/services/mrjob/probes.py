@@ -83,7 +83,6 @@ class Probes:
             return
         priority = await self.related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
-        failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(
             job=job,
             settings=self.pod_settings,
@@ -94,13 +93,13 @@ class Probes:
         )
         attempt = Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)
         factory = submission.Factory.of(builder, [attempt])
-        self.placing.submit(
-            submission.probe_job(job, priority),
-            [submission.probe_class(job)],
-            factory.tasks(None, lambda _host: None),
-            factory,
-        )
-        failpoints.hit("after-mrjob.submit")
+        with failpoints.around("mrjob.submit"):
+            self.placing.submit(
+                submission.probe_job(job, priority),
+                [submission.probe_class(job)],
+                factory.tasks(None, lambda _host: None),
+                factory,
+            )
         memory.submitted = pod_uid
 
     def _sample(self, job: Job, plan: Plan) -> Sequence[tuple[int, int]]:

@@ -17,7 +17,6 @@ from aiohttp import web
 
 from boathouse import failpoints
 from boathouse.scheduling.scheduler import Scheduler
-from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempt_pods import AttemptPod
@@ -72,9 +71,8 @@ class Owners:
         if body is not None and not MRJOB.has_ended(body):
             return contract.Owner(state=contract.OwnerState.ACTIVE)
         if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(policy.JobId(uid)):
-            return contract.Owner(
-                state=contract.OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not"
-            )
+            detail = "the job has ended, but some of its pods have not"
+            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail=detail)
         return contract.Owner(state=contract.OwnerState.ENDED)
 
 
@@ -84,9 +82,9 @@ class LeaveRoutes:
     def __init__(self, jobs: HadoopJobs) -> None:
         self._jobs = jobs
 
-    def find(self, object_uid: str, caller: Caller) -> ClientPod | None:
+    def find(self, uid: JobUid, caller: Caller) -> ClientPod | None:
         """Return a live client of a job."""
-        return self._jobs.find(ObjectUid(object_uid), caller.namespace, caller.pod_name)
+        return self._jobs.find(uid, caller.namespace, caller.pod_name)
 
     def routes(self) -> Sequence[Route[ClientPod]]:
         """Return all routes."""
@@ -101,14 +99,12 @@ class LeaveRoutes:
         )
 
     def _check(self, sender: Sender[ClientPod]) -> None:
-        if not self._jobs.may_submit(ObjectUid(sender.object_uid), sender.pod):
+        if not self._jobs.may_submit(sender.object_uid, sender.pod):
             raise Rejected(Reason.NO_LEAVE)
 
     async def _leave(self, _: web.Request, sender: Sender[ClientPod]) -> Leave:
-        failpoints.hit("before-mrjob.leave")
-        answer = Leave(attempt=sender.pod.attempt)
-        failpoints.hit("after-mrjob.leave")
-        return answer
+        with failpoints.around("mrjob.leave"):
+            return Leave(attempt=sender.pod.attempt)
 
 
 class TaskRoutes:
@@ -125,17 +121,12 @@ class TaskRoutes:
         on_plan: Callable[[JobUid], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._orders, self._reports = orders, reports
-        self._pods = pods
-        self._plans = plans
-        self._owners = owners
-        self._on_plan = on_plan
-        self._limits = Limits(clock)
-        self._intake = PlanIntake(clock)
+        self._orders, self._reports, self._pods, self._plans = orders, reports, pods, plans
+        self._owners, self._on_plan = owners, on_plan
+        self._limits, self._intake = Limits(clock), PlanIntake(clock)
 
-    def find(self, object_uid: str, caller: Caller) -> AttemptPod | None:
+    def find(self, uid: JobUid, caller: Caller) -> AttemptPod | None:
         """Return a live pod of an unfinished job."""
-        uid = JobUid(object_uid)
         pod = self._pods.find(uid, caller.pod_name) if self._orders.knows(uid, caller.namespace) else None
         return pod if pod is not None and pod.state.is_live else None
 
@@ -171,13 +162,13 @@ class TaskRoutes:
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
         )
-        self._reports.report(JobUid(sender.object_uid), sender.pod.name, _REPORT.decode(body))
+        self._reports.report(sender.object_uid, sender.pod.name, _REPORT.decode(body))
         return contract.ReportTaken(next_s=self._limits.report_distance_s)
 
     async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
         query = request.query
         poll = Poll(
-            uid=JobUid(sender.object_uid),
+            uid=sender.object_uid,
             pod=sender.pod.name,
             since=int(query.get("since", "0")),
             carried_out=query.get("order"),
@@ -193,25 +184,24 @@ class TaskRoutes:
         body = await self._limits.receive_acknowledgement(
             request.content, sender.pod.uid, most_bytes=contract.ACKNOWLEDGEMENT_MAX_BYTES
         )
-        self._orders.acknowledge(JobUid(sender.object_uid), sender.pod.name, _ACKNOWLEDGEMENT.decode(body))
+        self._orders.acknowledge(sender.object_uid, sender.pod.name, _ACKNOWLEDGEMENT.decode(body))
         return {}
 
     async def _post_plan(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
-        uid, namespace = JobUid(sender.object_uid), sender.claimed.namespace
+        uid, namespace = sender.object_uid, sender.claimed.namespace
         gzipped = request.headers.get("Content-Encoding") == "gzip"
         plan = await self._intake.read(namespace, request.content, request.content_length, gzipped=gzipped)
         self._check_wanted(uid)  # checked again, because the state may have changed while the plan was read
         if not self._plans.has_room(uid, namespace, plan):
             raise Rejected(Reason.TOO_MANY_PLANS)
-        failpoints.hit("before-plan.posted")
-        self._plans.post(uid, namespace, plan)
-        failpoints.hit("after-plan.posted")
+        with failpoints.around("plan.posted"):
+            self._plans.post(uid, namespace, plan)
         self._on_plan(uid)
         return {"digest": plan.digest, "shards": plan.shards}
 
     def _check_plan(self, sender: Sender[AttemptPod]) -> None:
         _check_setup(sender)
-        self._check_wanted(JobUid(sender.object_uid))
+        self._check_wanted(sender.object_uid)
         self._intake.check(sender.claimed.namespace)
 
     def _check_wanted(self, uid: JobUid) -> None:
@@ -220,8 +210,9 @@ class TaskRoutes:
 
     async def _owner(self, request: web.Request, _: Sender[AttemptPod]) -> contract.Owner:
         mark = request.query
-        uid = JobUid(mark.get("uid", ""))
-        return self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", ""))
+        return self._owners.state(
+            JobUid(mark.get("uid", "")), namespace=mark.get("namespace", ""), cluster=mark.get("cluster", "")
+        )
 
 
 def _check_setup(sender: Sender[AttemptPod]) -> None:

@@ -153,9 +153,8 @@ class Plans:
         kept = self._jobs[job.uid].posted
         assert kept is not None
         for manifest in splits.config_maps(job, step, kept):
-            failpoints.hit("before-plan.shard")
-            await self._write_shard(job.namespace, manifest, check_lead)
-            failpoints.hit("after-plan.shard")
+            with failpoints.around("plan.shard"):
+                await self._write_shard(job.namespace, manifest, check_lead)
         self._keep(job, step, kept)
 
     def forget(self, uid: JobUid) -> None:

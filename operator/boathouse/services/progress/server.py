@@ -19,6 +19,7 @@ from boathouse.cluster import server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
+from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, Reviewer, read_claims
 from boathouse.services.progress.limits import Reason, Rejected
 from boathouse.telemetry import metrics
@@ -65,7 +66,7 @@ class Sender(Generic[PodT]):
     """
 
     claimed: Caller
-    object_uid: str
+    object_uid: ObjectUid
     pod: PodT
 
 
@@ -87,7 +88,7 @@ class Route(Generic[PodT]):
     most_bytes: int = 0
 
 
-Find = Callable[[str, Caller], PodT | None]
+Find = Callable[[ObjectUid, Caller], PodT | None]
 """Returns a live pod of an object, by the object's UID and the pod's names."""
 
 
@@ -142,7 +143,7 @@ class ProgressServer:
 
     def _handler(self, find: Find[PodT], route: Route[PodT]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.Response:
-            uid = request.match_info["uid"]
+            uid = ObjectUid(request.match_info["uid"])
             token, claimed = _claim(request)
             sender = Sender(claimed=claimed, object_uid=uid, pod=_live(find(uid, claimed), claimed))
             if (request.content_length or 0) > route.most_bytes:

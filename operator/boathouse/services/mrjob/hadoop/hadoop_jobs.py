@@ -154,11 +154,10 @@ class HadoopJobs:
         for tag in followed - wanted:
             self._applications.drop(tag)
         if wanted and observation.cluster is not None:
-            failpoints.hit("before-mrjob.tags")
-            for tag in wanted:
-                self._applications.follow(observation.cluster.uid, tag, job.uid)
-            self._followed[job.uid] = wanted
-            failpoints.hit("after-mrjob.tags")
+            with failpoints.around("mrjob.tags"):
+                for tag in wanted:
+                    self._applications.follow(observation.cluster.uid, tag, job.uid)
+                self._followed[job.uid] = wanted
 
     def _kill(self, cluster: ClusterFacts, desired: Desired, memory: JobMemory, writes: Writes) -> None:
         """Order kills. That the attempt stops must be in the status first: else its end would count as a failure."""
@@ -167,9 +166,8 @@ class HadoopJobs:
             return
         writes.check_lead()
         for application_id in desired.kill:
-            failpoints.hit("before-mrjob.kill-application")
-            self._applications.request_kill(cluster.uid, application_id)
-            failpoints.hit("after-mrjob.kill-application")
+            with failpoints.around("mrjob.kill-application"):
+                self._applications.request_kill(cluster.uid, application_id)
 
     def _submit(
         self, observation: HadoopObservation, cluster: ClusterFacts, memory: JobMemory, writes: Writes
@@ -179,7 +177,6 @@ class HadoopJobs:
         assert attempt is not None
         assert job.on_cluster is not None
         writes.check_lead()
-        failpoints.hit("before-mrjob.submit")
         memory.hadoop.begun = 0
         builder = ClientBuilder(
             job=job,
@@ -194,8 +191,8 @@ class HadoopJobs:
         )
         pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
         task = builder.task(pod.uid if pod is not None and pod.node is None else None)
-        over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
-        failpoints.hit("after-mrjob.submit")
+        with failpoints.around("mrjob.submit"):
+            over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
         if not over:
             return None
         memory.hadoop.observed = attempt.attempt
