@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from boathouse.resources import statuses
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob.status import (
     MAX_APPLICATIONS,
@@ -152,6 +153,11 @@ class JobState(JobFields):
     def finished(self) -> bool:
         """Whether the job has succeeded or failed."""
         return self.phase in TERMINAL
+
+    def since_s(self, condition_type: str) -> float | None:
+        """Return since when a condition has its status, in epoch seconds; None if the job has none of the type."""
+        condition = self.condition(condition_type)
+        return statuses.epoch(condition.last_transition_time) if condition is not None else None
 
     @property
     def failures(self) -> tuple[int, int]:

@@ -7,6 +7,7 @@ attempt has a higher one, because a lost pod may still run.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
 
@@ -135,7 +136,7 @@ class Settlement:
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
     verdict: Verdict | None = None
-    recheck_at_s: float | None = None
+    recheck_at_s: float = math.inf
     used_byte_s: float = 0.0
 
 
@@ -287,7 +288,7 @@ class _Settler:
             return None
         if self.now_s >= deadline_s:
             return late
-        self._recheck(deadline_s)
+        self.outcome.recheck_at_s = min(self.outcome.recheck_at_s, deadline_s)
         return None
 
     def _count_live(self, pod: AttemptPod) -> None:
@@ -366,14 +367,10 @@ class _Settler:
         ended_s = max(ended_s, self.failed_s.get(contract.task_name(self.type, index), 0.0))
         ready_s = ended_s + backoff_s(self.stage.failures(index))
         if ready_s > self.now_s:
-            self._recheck(ready_s)
+            self.outcome.recheck_at_s = min(self.outcome.recheck_at_s, ready_s)
             return
         number = max(self.stage.last[index], self.stage.settled(index)) + 1
         self.waiting.append(self._attempt(index, number))
-
-    def _recheck(self, at_s: float) -> None:
-        earliest_s = self.outcome.recheck_at_s
-        self.outcome.recheck_at_s = at_s if earliest_s is None else min(earliest_s, at_s)
 
 
 _NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="check the pod's events for FailedMount")

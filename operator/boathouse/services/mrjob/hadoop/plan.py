@@ -188,7 +188,7 @@ def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired
     scheduled = (ConditionType.SCHEDULED, False, problem.reason, problem.message)
     state = conditions.with_conditions(state, o.now_s, admitted, scheduled, *former)
     state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason))
-    return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
+    return Desired(state=state, recheck_at_s=min(steps.deadline_s(o.job, state), o.now_s + CLUSTER_S))
 
 
 def _stopped(o: HadoopObservation, state: JobState) -> Desired:
@@ -290,7 +290,7 @@ def _without_client(o: HadoopObservation, state: JobState) -> Desired:
         return _held(o, state) or _submitting(o, state)
     if not mirror.are_sure(o.views, o.clientless_s):
         state = _in_progress(o, state, problem=_problem_of_cluster(o) or _UNKNOWN)
-        return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
+        return Desired(state=state, recheck_at_s=min(steps.deadline_s(o.job, state), o.now_s + SOON_S))
     if _has_succeeded(pod):
         return _succeed(o, state)
     if pod is not None or o.submission is Submission.MADE:
@@ -316,7 +316,7 @@ def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Des
 
 def _submitting(o: HadoopObservation, state: JobState) -> Desired:
     state = _in_progress(o, state, waiting=True)
-    again_s = _next_s(o, state, o.now_s + SOON_S)
+    again_s = min(steps.deadline_s(o.job, state), o.now_s + SOON_S)
     return Desired(state=state, delete=_clients_of_other_attempts(o, state), submits=True, recheck_at_s=again_s)
 
 
@@ -355,7 +355,7 @@ def _running(
         state=state,
         delete=_clients_of_other_attempts(o, state),
         kill=[application.id for application in mirror.running(o.views, but=tag)],
-        recheck_at_s=_next_s(o, state, min(until_s, o.now_s + RUNNING_S)),
+        recheck_at_s=min(steps.deadline_s(o.job, state), until_s, o.now_s + RUNNING_S),
     )
 
 
@@ -427,9 +427,3 @@ def _in_progress(
         waiting=waiting,
         diagnosis=o.diagnosis,
     )
-
-
-def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:
-    """Return the time of the next reconcile, at the deadline at the latest."""
-    deadline_s = steps.deadline_s(o.job, state)
-    return at_s if deadline_s is None else min(at_s, deadline_s)

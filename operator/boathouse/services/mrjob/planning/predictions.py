@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any, Final
 
-from boathouse.resources import names, statuses
+from boathouse.resources import names
 from boathouse.resources.mrjob.status import Prediction, ProbePhase
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import conditions
@@ -117,8 +117,7 @@ def _failure(former: Prediction, state: JobState, view: SizeView, now_s: float) 
         return pod.ending.reason
     if former.probe == "Running" and pod is None:
         return names.Reason.POD_LOST
-    condition = state.condition(names.ConditionType.SIZE_PREDICTED)
-    since_s = statuses.epoch(condition.last_transition_time) if condition is not None else None
+    since_s = state.since_s(names.ConditionType.SIZE_PREDICTED)
     most_s = view.patience_s * (2 if _is_running(pod) else 1)
     return names.Reason.PROBE_TIMEOUT if since_s is not None and now_s > since_s + most_s else ""
 

@@ -13,7 +13,6 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import statuses
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import settle
@@ -49,10 +48,10 @@ def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
     if state.plan is None:
         return (TaskType.SETUP,)
     if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
-        work: tuple[TaskType, ...] = (TaskType.UBER,)
+        work = [TaskType.UBER]
     else:
-        work = (TaskType.MAP, TaskType.REDUCE) if job.steps[state.step].reduces else (TaskType.MAP,)
-    return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else work
+        work = [TaskType.MAP, TaskType.REDUCE] if job.steps[state.step].reduces else [TaskType.MAP]
+    return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else tuple(work)
 
 
 def settled(
@@ -92,9 +91,10 @@ def follow(state: JobState, job: Job) -> JobState:
     last = state.step == len(job.steps) - 1
     if state.stages[TaskType.UBER].done and not _done(state):
         over = (TaskType.MAP, TaskType.REDUCE, TaskType.COMMIT) if last else (TaskType.MAP, TaskType.REDUCE)
-        state = dataclasses.replace(
-            state, stages={**state.stages, **{task_type: _won(state, task_type) for task_type in over}}
-        )
+        stages = {task_type: stage.copy() for task_type, stage in state.stages.items()}
+        for task_type in over:  # attempt 1 wins where no winner is set
+            stages[task_type].winner = [winner or 1 for winner in stages[task_type].winner]
+        state = dataclasses.replace(state, stages=stages)
     if last or not _done(state):
         return state
     return dataclasses.replace(
@@ -137,13 +137,6 @@ def _done(state: JobState) -> bool:
     return state.stages[TaskType.MAP].done and state.stages[TaskType.REDUCE].done
 
 
-def _won(state: JobState, stage: TaskType) -> StageState:
-    """Return the stage with all tasks done by an uber task: attempt 1 wins where no winner is set."""
-    won = state.stages[stage].copy()
-    won.winner[:] = [winner or 1 for winner in won.winner]
-    return won
-
-
 def early_reduces(observation: Observation, state: JobState, waiting: Sequence[settle.Attempt]) -> settle.StageControl:
     """Return which reduces run or are preempted while maps, of which `waiting` are pending, are not done."""
     if observation.job.spec.suspend:
@@ -162,42 +155,34 @@ def early_reduces(observation: Observation, state: JobState, waiting: Sequence[s
 
 def _needs_preemption(observation: Observation, state: JobState) -> bool:
     """Return whether tasks have been pending for long although they fit on some node."""
-    scheduled = state.condition(ConditionType.SCHEDULED)
-    if observation.diagnosis is None or scheduled is None or scheduled.status != "False":
+    since_s = state.since_s(ConditionType.SCHEDULED)
+    if observation.diagnosis is None or since_s is None or state.holds(ConditionType.SCHEDULED):
         return False
-    since_s = statuses.epoch(scheduled.last_transition_time)
     may_borrow = observation.lends_cpu and observation.diagnosis.scarce == "cpu"
-    return (
-        observation.diagnosis.reason != policy.Code.NEVER_FITS
-        and since_s is not None
-        and observation.now_s >= since_s + (PREEMPTION_DELAY_WITH_LENDING_S if may_borrow else PREEMPTION_DELAY_S)
-    )
+    delay_s = PREEMPTION_DELAY_WITH_LENDING_S if may_borrow else PREEMPTION_DELAY_S
+    return observation.diagnosis.reason != policy.Code.NEVER_FITS and observation.now_s >= since_s + delay_s
 
 
 def overdue(job: Job, state: JobState, now_s: float) -> settle.Verdict | None:
     """Return the verdict for a job that exceeds its deadline, else None."""
-    end_s = deadline_s(job, state)
-    if end_s is None or now_s < end_s:
-        return None
     limit_s = job.spec.active_deadline_seconds
     message = f"the job was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
-    return settle.Verdict(reason=Reason.DEADLINE_EXCEEDED, message=message)
+    is_over = now_s >= deadline_s(job, state)
+    return settle.Verdict(reason=Reason.DEADLINE_EXCEEDED, message=message) if is_over else None
 
 
-def next_reconcile_s(observation: Observation, state: JobState, known_s: float | None) -> float | None:
+def next_reconcile_s(observation: Observation, state: JobState, known_s: float) -> float | None:
     """Return the time of the next reconcile without an event, or None."""
-    moments = [moment for moment in (known_s, deadline_s(observation.job, state)) if moment is not None]
+    next_s = min(known_s, deadline_s(observation.job, state))
     if any(pod.task_type is TaskType.REDUCE for pod in observation.pods) and not state.stages[TaskType.MAP].done:
-        moments.append(observation.now_s + _FIRST_CHECK_S)
-    return min(moments, default=None)
+        next_s = min(next_s, observation.now_s + _FIRST_CHECK_S)
+    return None if math.isinf(next_s) else next_s
 
 
-def deadline_s(job: Job, state: JobState) -> float | None:
-    """Return when the job exceeds its deadline; None if it has none, or does not run."""
+def deadline_s(job: Job, state: JobState) -> float:
+    """Return when the job exceeds its deadline; infinity if it has none, or does not run."""
     limit_s = job.spec.active_deadline_seconds
-    if limit_s is None or state.start_s is None or job.spec.suspend:
-        return None
-    return state.start_s + limit_s
+    return math.inf if limit_s is None or state.start_s is None or job.spec.suspend else state.start_s + limit_s
 
 
 def with_leftovers(verdict: settle.Verdict, observation: Observation, state: JobState) -> settle.Verdict:
