@@ -25,7 +25,7 @@ class Jobs:
     """One job, whose client may submit or not."""
 
     def __init__(self, pod_uid: str) -> None:
-        self.pod = ClientPod(name=NAME, uid=pod_uid, attempt=1, state=PodLife.RUNNING)
+        self.pod = ClientPod(name=NAME, uid=pod_uid, attempt=1, state=PodLife.RUNNING, placed_s=0)
         self.is_open = True
 
     def find(self, uid, namespace, pod_name):

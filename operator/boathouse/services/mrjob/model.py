@@ -19,6 +19,7 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.services.frame import admission
 from boathouse.services.frame.kind import ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
+from boathouse.services.mrjob.on_cluster import OnCluster
 from boathouse_task import contract, formats
 
 MRJOBS: Final = catalogue.Resource(
@@ -118,7 +119,7 @@ class Job:
     housekeeping: Stage
     deleting_since_s: float | None = None
     suspend_reducers_until: str | None = None
-    on_cluster: on_cluster.OnCluster | None = None
+    on_cluster: OnCluster | None = None
 
     @property
     def key(self) -> str:
@@ -232,7 +233,7 @@ def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refu
 
 
 def _job(
-    metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, hadoop: on_cluster.OnCluster | None, config: OperatorConfig
+    metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, hadoop: OnCluster | None, config: OperatorConfig
 ) -> Job | Refusal:
     template = spec.pod_template or pod_fields.PodTemplate()
     queue = admission.admitting(

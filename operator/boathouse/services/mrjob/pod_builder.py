@@ -237,8 +237,8 @@ def s3_keys(job: Job) -> list[Manifest]:
 
 def scratch_volumes(size_bytes: int) -> list[Manifest]:
     """Return the volumes that a pod writes to, each with this limit."""
-    limit = {"sizeLimit": quantity.format_bytes(size_bytes)}
-    return [{"name": name, "emptyDir": limit} for name in ("work", "tmp")]
+    limit = quantity.format_bytes(size_bytes)
+    return [{"name": name, "emptyDir": {"sizeLimit": limit}} for name in ("work", "tmp")]
 
 
 def file_volumes(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
