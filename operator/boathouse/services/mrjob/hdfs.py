@@ -44,8 +44,10 @@ def is_name(text: str) -> bool:
 
 def names(job: Job) -> Iterator[str]:
     """Yield the names of the clusters in the job's URLs."""
-    jar = job.on_cluster.jar if job.on_cluster is not None else None
-    files = (*(file.url or "" for file in job.spec.files or ()), *([jar.url] if jar is not None else ()))
+    files = (
+        *(file.url or "" for file in job.spec.files or ()),
+        *([job.spec.jar.url] if job.spec.jar is not None else ()),
+    )
     archives = (archive.url for archive in job.spec.archives or ())
     for url in (*job.spec.input, job.spec.output, *files, *archives):
         if url.startswith(f"{_SCHEME}://"):

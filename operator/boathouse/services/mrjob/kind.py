@@ -121,7 +121,7 @@ class MRJobKind:
 
     def life(self, job: Job) -> protocols.Life:
         """Return the job's creation time, TTL and finalizer."""
-        wants_finalizer = job.spec.clean_up == "OnDelete" or job.on_cluster is not None
+        wants_finalizer = job.spec.clean_up == "OnDelete" or bool(job.cluster)
         return protocols.Life(
             created_s=job.created_s, ttl_s=job.spec.ttl_seconds_after_finished, wants_finalizer=wants_finalizer
         )
@@ -164,7 +164,7 @@ class MRJobKind:
 
     async def observe(self, job: Job, memory: JobMemory) -> Observation | HadoopObservation:
         """Collect the input of the planner."""
-        if job.on_cluster is not None:
+        if job.cluster:
             return await self._observe_on_cluster(job, memory)
         state, now_s = memory.state, self._context.now
         existing_pods = steps.existing(self.pods.of(job.uid), state, job)

@@ -22,7 +22,6 @@ from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.hadoop.observation import RUNTIME, TASK_TYPE
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job
-from boathouse.services.mrjob.on_cluster import OnCluster
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
@@ -52,7 +51,6 @@ class ClientBuilder:
     control: ClassVar[jobs.TaskControl | None] = None
     job: Job
     attempt: int
-    on_cluster: OnCluster
     cluster: hadoop.ClusterFacts
     clusters: Sequence[hadoop.ClusterFacts]
     settings: pod_builder.PodSettings
@@ -143,10 +141,10 @@ class ClientBuilder:
             "BOATHOUSE_JAVA_OPTS": " ".join([*heap, "--add-opens=java.base/java.lang=ALL-UNNAMED"]),
         }
         # A program with secrets could print them, and the pod's status has the last lines.
-        job, has_jar = self.job, self.on_cluster.jar is not None
+        job, has_jar = self.job, self.job.spec.jar is not None
         has_secrets = bool((job.s3 and job.s3.secret_ref) or job.secret_variables)
         has_secrets = has_secrets or any(source.secret_ref for source in job.spec.env_from or ())
-        words = ["sh", f"{cluster_contract.CONF_PATH}/client.sh", *options.command(self.job, self.on_cluster)]
+        words = ["sh", f"{cluster_contract.CONF_PATH}/client.sh", *options.command(job)]
         return {
             "name": names.CONTAINER,
             "image": self.cluster.image,
@@ -205,18 +203,18 @@ class ClientBuilder:
     def client_spec(self) -> cluster_contract.ClientSpec:
         """Return the parameters of the container that prepares the job."""
         job, tag = self.job, job_state.hadoop_tag(self.job.uid, self.attempt)
-        is_streaming = self.on_cluster.jar is None
+        is_streaming = self.job.spec.jar is None
         return cluster_contract.ClientSpec(
             job_uid=job.uid,
             job_name=job.name,
             namespace=job.namespace,
             attempt=self.attempt,
             progress_url=self.settings.progress_url,
-            settings=options.hadoop_settings(job, self.on_cluster, tag, self.clusters),
+            settings=options.hadoop_settings(job, tag, self.clusters),
             secret_settings=hadoop.s3_secret_settings(job.s3) if job.s3 else {},
             scripts=options.scripts(job) if is_streaming else {},
             exported=[variable.name for variable in job.spec.env or ()] if is_streaming else [],
-            files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(self.on_cluster)],
+            files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(job)],
             s3=pod_builder.s3_config(job),
             hdfs=dict(self.hdfs),
             secret_variables=job.secret_variables,

@@ -90,8 +90,7 @@ class HadoopJobs:
         )
 
     def _names(self, job: Job) -> list[str]:
-        assert job.on_cluster is not None
-        return sorted({*hdfs.names(job), *options.names_in_arguments(job.on_cluster)} - {job.cluster})
+        return sorted({*hdfs.names(job), *options.names_in_arguments(job)} - {job.cluster})
 
     def plan(self, observation: HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -175,13 +174,11 @@ class HadoopJobs:
         """Have the client of the attempt scheduled. Returns 0 to reconcile at once: its pod ended unobserved."""
         job, attempt = observation.job, memory.state.hadoop
         assert attempt is not None
-        assert job.on_cluster is not None
         writes.check_lead()
         memory.hadoop.begun = 0
         builder = ClientBuilder(
             job=job,
             attempt=attempt.attempt,
-            on_cluster=job.on_cluster,
             cluster=cluster,
             clusters=(cluster, *self._clusters.find_all(job.namespace, self._names(job))),
             settings=self._pod_settings,

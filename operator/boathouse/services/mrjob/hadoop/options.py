@@ -11,7 +11,7 @@ from typing import Final
 
 from boathouse.services import hadoop
 from boathouse.services.mrjob.model import MIB, Job, Stage, Step
-from boathouse.services.mrjob.on_cluster import TAGS, OnCluster, open_settings
+from boathouse.services.mrjob.on_cluster import TAGS, open_settings
 from boathouse_task import cluster_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
@@ -211,11 +211,9 @@ SETTINGS: Final = (
 """The settings of a streaming job."""
 
 
-def hadoop_settings(
-    job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[hadoop.ClusterFacts]
-) -> dict[str, str]:
+def hadoop_settings(job: Job, tag: str, clusters: Sequence[hadoop.ClusterFacts]) -> dict[str, str]:
     """Return the settings of any job for the client's files: those of its storage, the user's, and ours, which win."""
-    given = open_settings(job.spec, on_cluster)
+    given = open_settings(job.spec)
     return {
         **(hadoop.s3_settings(job.s3, hadoop.S3_PROVIDER) if job.s3 else {}),
         **given,
@@ -225,27 +223,29 @@ def hadoop_settings(
     }
 
 
-def names_in_arguments(on_cluster: OnCluster) -> list[str]:
+def names_in_arguments(job: Job) -> list[str]:
     """Return the clusters whose HDFS a program's arguments and the archives name."""
-    arguments = (on_cluster.jar.arguments or ()) if on_cluster.jar is not None else ()
-    return [name for text in (*arguments, *on_cluster.archives) for name in _HDFS_URL.findall(text)]
+    words = (job.spec.jar.arguments or ()) if job.spec.jar is not None else ()
+    return [name for text in (*words, *_archives(job)) for name in _HDFS_URL.findall(text)]
 
 
-def command(job: Job, on_cluster: OnCluster) -> list[str]:
+def _archives(job: Job) -> Sequence[str]:
+    return (job.spec.hadoop and job.spec.hadoop.archives) or ()
+
+
+def command(job: Job) -> list[str]:
     """Return class and arguments of the program that submits the job."""
-    jar = on_cluster.jar
+    jar = job.spec.jar
     if jar is None:
-        return [STREAMING, *arguments(job, on_cluster)]
+        return [STREAMING, *arguments(job)]
     path = jar.url.removeprefix(_LOCAL) if jar.url.startswith(_LOCAL) else f"{FILES}/{JAR_FILE}"
     return [RUN_JAR, path, *([jar.main_class] if jar.main_class else ()), *(jar.arguments or ())]
 
 
-def jar_file(on_cluster: OnCluster) -> list[contract.FileSource]:
+def jar_file(job: Job) -> list[contract.FileSource]:
     """Return the file of a jar that is not in the cluster's image."""
-    jar = on_cluster.jar
-    if jar is None or jar.url.startswith(_LOCAL):
-        return []
-    return [contract.FileSource(name=JAR_FILE, url=jar.url)]
+    jar = job.spec.jar
+    return [] if jar is None or jar.url.startswith(_LOCAL) else [contract.FileSource(name=JAR_FILE, url=jar.url)]
 
 
 def scripts(job: Job) -> dict[str, list[str]]:
@@ -259,14 +259,14 @@ def scripts(job: Job) -> dict[str, list[str]]:
     return {SCRIPTS[part]: list(argv) for part, argv in commands.items() if argv}
 
 
-def arguments(job: Job, on_cluster: OnCluster) -> list[str]:
+def arguments(job: Job) -> list[str]:
     """Return the arguments of Hadoop Streaming; its generic options come first."""
     step = job.steps[0]
     settings = {setting.key: setting.text(job, step) for setting in SETTINGS}
     names = [*scripts(job), *(file.name for file in job.spec.files or ())]
     words = [word for key, value in settings.items() if value is not None for word in ("-D", f"{key}={value}")]
     words += ["-files", ",".join(f"file://{FILES}/{name}" for name in names)]
-    words += ["-archives", ",".join(on_cluster.archives)] if on_cluster.archives else []
+    words += ["-archives", ",".join(archives)] if (archives := _archives(job)) else []
     partitioner = PARTITIONERS.get(step.partitioner.type)
     words += ["-partitioner", partitioner] if partitioner else []
     input_format = INPUT_FORMATS.get(job.spec.input_format)

@@ -52,7 +52,7 @@ _LOST: Final = Ending(reason=Reason.POD_LOST, message="the client's pod was dele
 def plan(o: HadoopObservation) -> Desired:
     """Return the next actions of the job."""
     desired = _plan(o)
-    keys = on_cluster.closed_keys(o.job.spec, o.job.on_cluster) if o.job.on_cluster is not None else ()
+    keys = on_cluster.closed_keys(o.job.spec)
     if not keys or o.state.finished:
         return desired
     ignored = (ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
@@ -85,7 +85,7 @@ def _go_on(o: HadoopObservation, state: JobState) -> Desired:
         return _stop(o, state)
     if _is_cluster_gone(o, state.hadoop):
         return _without_cluster(o, state)
-    return _streaming(o, state) if _is_streaming(o) else _from_jar(o, state)
+    return _streaming(o, state) if o.job.spec.jar is None else _from_jar(o, state)
 
 
 def _applications(o: HadoopObservation) -> Sequence[ApplicationFigures]:
@@ -104,10 +104,6 @@ def _has_succeeded(pod: ClientPod | None) -> bool:
 def _can_submit(o: HadoopObservation) -> bool:
     """Return whether a client exists that has not ended, or the scheduler may create one."""
     return o.may_create or any(pod.state.is_live for pod in o.pods)
-
-
-def _is_streaming(o: HadoopObservation) -> bool:
-    return o.job.on_cluster is not None and o.job.on_cluster.jar is None
 
 
 # Beginning and ending of attempts
@@ -245,7 +241,7 @@ def _has_succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> b
     """Return whether the application of an attempt that was to end, or lost its cluster, has succeeded before."""
     return (
         hadoop is not None
-        and _is_streaming(o)
+        and o.job.spec.jar is None
         and (hadoop.is_stopping or not hadoop.is_open or _is_cluster_gone(o, hadoop))
         and any(application.final_status == "SUCCEEDED" for application in hadoop.applications)
     )
@@ -302,7 +298,7 @@ def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Des
     """Return the plan with an earlier attempt whose application runs or made a streaming job's output; else None."""
     for number in range(current.attempt - 1, max(0, current.attempt - mirror.MOST_TAGS), -1):
         tag = hadoop_tag(o.job.uid, number)
-        view, is_streaming = o.views.get(tag), _is_streaming(o)
+        view, is_streaming = o.views.get(tag), o.job.spec.jar is None
         if view is not None and any(
             not application.has_ended or (is_streaming and application.final == "SUCCEEDED")
             for application in view.applications
