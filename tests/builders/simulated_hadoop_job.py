@@ -239,7 +239,8 @@ class SimulatedHadoopJob:
     # Clients
 
     def ask_leave(self, client: Client) -> None:
-        pod = self.jobs.find(mrjobs.UID, "demo", f"client-a{client.attempt}")  # type: ignore[arg-type]
+        caller = types.SimpleNamespace(namespace="demo", pod_name=f"client-a{client.attempt}")
+        pod = self.jobs.find(mrjobs.UID, caller)  # type: ignore[arg-type]
         if not client.is_cut_off and pod is not None and pod.uid == client.uid:
             client.has_leave = client.has_leave or self.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]
 
@@ -291,9 +292,7 @@ class SimulatedHadoopJob:
             else []
             for tag in tags_
         }
-        self.tags.answered(
-            self.cluster.uid, at_s=self.now_s, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found
-        )
+        self.tags.answered(self.cluster.uid, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found)
 
     def check(self) -> None:
         assert len(self.running) <= 1, self.applications

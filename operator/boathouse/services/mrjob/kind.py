@@ -74,6 +74,7 @@ class MRJobKind:
 
     definition: ClassVar[KindDefinition] = MRJOB
     status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
+    refuse = staticmethod(planner.refuse)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
@@ -138,10 +139,6 @@ class MRJobKind:
     def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:
         """Return the memory of a job whose status was read."""
         return JobMemory(uid, state, written)
-
-    def refuse(self, state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
-        """Return the state of a job that cannot run."""
-        return planner.refuse(state, refusal, generation, now_s)
 
     def note(self, job: Job, state: JobState) -> str:
         """Return the text of the event about the phase."""

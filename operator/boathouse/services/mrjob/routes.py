@@ -76,35 +76,18 @@ class Owners:
         return contract.Owner(state=contract.OwnerState.ENDED)
 
 
-class LeaveRoutes:
-    """Gives leave to the clients of open attempts."""
+def leave_route(jobs: HadoopJobs) -> Route[ClientPod]:
+    """Return the route that gives leave to the clients of open attempts."""
 
-    def __init__(self, jobs: HadoopJobs) -> None:
-        self._jobs = jobs
-
-    def find(self, uid: JobUid, caller: Caller) -> ClientPod | None:
-        """Return a live client of a job."""
-        return self._jobs.find(uid, caller.namespace, caller.pod_name)
-
-    def routes(self) -> Sequence[Route[ClientPod]]:
-        """Return all routes."""
-        return (
-            Route(
-                method="POST",
-                path="tasks/{pod}/leave",
-                handle=self._leave,
-                check=self._check,
-                most_bytes=_MOST_LEAVE_BYTES,
-            ),
-        )
-
-    def _check(self, sender: Sender[ClientPod]) -> None:
-        if not self._jobs.may_submit(sender.object_uid, sender.pod):
+    def check(sender: Sender[ClientPod]) -> None:
+        if not jobs.may_submit(sender.object_uid, sender.pod):
             raise Rejected(Reason.NO_LEAVE)
 
-    async def _leave(self, _: web.Request, sender: Sender[ClientPod]) -> Leave:
+    async def leave(_: web.Request, sender: Sender[ClientPod]) -> Leave:
         with failpoints.around("mrjob.leave"):
             return Leave(attempt=sender.pod.attempt)
+
+    return Route(method="POST", path="tasks/{pod}/leave", handle=leave, check=check, most_bytes=_MOST_LEAVE_BYTES)
 
 
 class TaskRoutes:

@@ -9,7 +9,6 @@ attempt has a higher one, because a lost pod may still run.
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from boathouse.resources import names, statuses
 from boathouse.resources.config import TaskDefaults
@@ -26,7 +25,6 @@ MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
 """The node of a pod that still exists this long after its deletion is unreachable. The task is then retried."""
 
-NO_TIMES: Mapping[str, float] = MappingProxyType({})
 MAX_LOST_AT_ONCE = 100
 """Lost attempts of one task beyond this number are counted without a failure entry for each."""
 
@@ -147,11 +145,11 @@ def settle(
     sums: contract.Counters,
     limits: Limits,
     now_s: float,
-    stop: StageControl = RUN,
-    failed_s: Mapping[str, float] = NO_TIMES,
+    stop: StageControl,
+    failed_s: Mapping[str, float],
     *,
-    seconds: Iterable[Attempt] = (),
-    former: Settlement | None = None,
+    seconds: Iterable[Attempt],
+    former: Settlement | None,
 ) -> Settlement:
     """Settle the attempts of a stage's pods; `stage` and `sums` are not modified.
 

@@ -23,7 +23,7 @@ class Tags:
 
     def report(self, cluster=LAKE, began_s=None, rm_started_s=0.0, **found):
         began_s = self.now_s if began_s is None else began_s
-        self.applications.answered(cluster, at_s=self.now_s, began_s=began_s, rm_started_s=rm_started_s, found=found)
+        self.applications.answered(cluster, began_s=began_s, rm_started_s=rm_started_s, found=found)
 
     def found(self, tag="a"):
         view = self.applications.view(tag)

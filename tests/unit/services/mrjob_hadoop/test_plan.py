@@ -56,7 +56,6 @@ def tag_views(
     """Return reports about all tags up to that of an attempt, which has these applications."""
     return {
         job_state.hadoop_tag(mrjobs.UID, attempt): TagView(
-            answered_s=began_s,
             began_s=began_s,
             rm_started_s=rm_started_s,
             applications=applications if attempt == number else (),

@@ -17,6 +17,7 @@ from boathouse.services.mrjob.job_state import TERMINAL, HadoopState, JobState
 from boathouse.services.mrjob.memory import HadoopMemory, JobMemory
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.pod_builder import PodSettings
+from boathouse.services.progress.auth import Caller
 from boathouse_policies import model
 
 
@@ -198,10 +199,10 @@ class HadoopJobs:
 
     # For clients
 
-    def find(self, uid: ObjectUid, namespace: str, pod_name: str) -> ClientPod | None:
+    def find(self, uid: ObjectUid, caller: Caller) -> ClientPod | None:
         """Return a live client of a job that this process knows."""
         named = self._named.get(uid)
-        pod = self.clients.find(uid, pod_name) if named is not None and named[0] == namespace else None
+        pod = self.clients.find(uid, caller.pod_name) if named and named[0] == caller.namespace else None
         return pod if pod is not None and pod.state.is_live else None
 
     def may_submit(self, uid: ObjectUid, pod: ClientPod) -> bool:
