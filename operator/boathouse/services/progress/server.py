@@ -107,10 +107,11 @@ class ProgressServer:
             metrics_,
             "boathouse_progress_rejections",
             "Requests and connections that the progress endpoint refused",
-            reason=Reason,
+            "reason",
+            Reason,
         )
         reviews = _counter(
-            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=RESULTS
+            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", "result", RESULTS
         )
         metrics_.gauges.add(
             metrics.Gauge(
@@ -201,10 +202,11 @@ def _live(pod: PodT | None, claimed: Caller) -> PodT:
     return pod
 
 
-def _counter(metrics_: metrics.Metrics, name: str, documentation: str, **label: Iterable[str]) -> prometheus.Counter:
+def _counter(
+    metrics_: metrics.Metrics, name: str, documentation: str, label: str, values: Iterable[str]
+) -> prometheus.Counter:
     """Return a counter with one label, all of whose values are initialized."""
-    ((key, values),) = label.items()
-    counter = prometheus.Counter(name, documentation, [key], registry=metrics_.registry)
+    counter = prometheus.Counter(name, documentation, [label], registry=metrics_.registry)
     for value in values:
         counter.labels(value)
     return counter

@@ -12,7 +12,8 @@ delete pods, submit the pending attempts to the scheduler. A pod is deleted only
 """
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
@@ -27,15 +28,21 @@ from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, StageControl, Verdict
 from boathouse_task.contract import TaskType
 
+_PHASES: Final[Mapping[TaskType, mrjob_status.Phase]] = {
+    TaskType.MAP: "Map",
+    TaskType.UBER: "Map",
+    TaskType.REDUCE: "Reduce",
+    TaskType.COMMIT: "Commit",
+}
+
 
 def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
     """Return the state of a refused resource. It is pending, because the cause may be fixed without a change of it."""
     if state.finished:
         return state
     state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
-    return conditions.with_conditions(
-        state, now_s, (names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    )
+    refused = (names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return conditions.with_conditions(state, now_s, refused)
 
 
 def plan(observation: Observation) -> Desired:
@@ -163,23 +170,15 @@ def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
 
 def _held(observation: Observation, state: JobState) -> Desired:
     """Return the plan for a job whose ConfigMaps are missing: it is pending, and fails after the start timeout."""
-    message = (
-        f"{'; '.join(observation.missing)}: create it in namespace {observation.job.namespace}, or correct spec.files"
-    )
-    deadline_s = observation.job.created_s + observation.limits.start_timeout_s
-    if observation.now_s >= deadline_s:
+    job, now_s, missing = observation.job, observation.now_s, "; ".join(observation.missing)
+    message = f"{missing}: create it in namespace {job.namespace}, or correct spec.files"
+    deadline_s = job.created_s + observation.limits.start_timeout_s
+    if now_s >= deadline_s:
         verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-        return Desired(state=conditions.finished(_common(observation, state), verdict, observation.now_s))
-    held = refuse(
-        state,
-        Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message),
-        observation.job.generation,
-        observation.now_s,
-    )
-    return Desired(
-        state=dataclasses.replace(held, queue=observation.job.queue),
-        recheck_at_s=min(deadline_s, observation.now_s + 5),
-    )
+        return Desired(state=conditions.finished(_common(observation, state), verdict, now_s))
+    refusal = Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+    held = dataclasses.replace(refuse(state, refusal, job.generation, now_s), queue=job.queue)
+    return Desired(state=held, recheck_at_s=min(deadline_s, now_s + 5))
 
 
 def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
@@ -246,13 +245,8 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
 
 
 def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:
-    match steps.current(state, observation.job):
-        case TaskType.SETUP:
-            placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
-            return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
-        case TaskType.MAP | TaskType.UBER | TaskType.PROBE:
-            return "Map"
-        case TaskType.REDUCE:
-            return "Reduce"
-        case TaskType.COMMIT | TaskType.CLEANUP:
-            return "Commit"
+    stage = steps.current(state, observation.job)
+    if stage is not TaskType.SETUP:
+        return _PHASES[stage]
+    placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
+    return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
