@@ -313,14 +313,15 @@ class MRJobKind:
     def _classes(self, state: JobState, observation: Observation) -> Sequence[policy.TaskClass]:
         """Inform the profile's observers. Returns the step's classes with the learner's estimates."""
         job = observation.job
-        stored = self.plans.held(job.uid, state.step) if state.plan else None
-        plan = stored.plan if stored else None
+        plan = self.plans.plan(job.uid, state.step) if state.plan else None
         classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
         if less := self.policy_events.update(job, state, observation.pods, classes, plan):
             self._metrics.elastic(pod.task_type for pod in less)
-            self._events.publish(
-                job.key, job.uid, "MemoryShrunk", _of_less(less), action="Scheduling", is_warning=False
-            )
+            had, wanted = map(quantity.format_bytes, (less[0].memory_bytes, less[0].ideal_memory_bytes))
+            many = f" and {len(less) - 1} more" if len(less) > 1 else ""
+            sizes = f"({had} instead of {wanted}): no node had more free memory"
+            note = f"{less[0].task_name}{many} started with less memory {sizes}"
+            self._events.publish(job.key, job.uid, "MemoryShrunk", note, action="Scheduling", is_warning=False)
         return classes
 
     async def _submit(
@@ -349,8 +350,7 @@ class MRJobKind:
         if await self._awaits_cluster(job):
             return False
         needs_plan = desired.state.plan and not desired.cleaning
-        stored = self.plans.held(job.uid, desired.state.step) if needs_plan else None
-        plan = stored.plan if stored else None
+        plan = self.plans.plan(job.uid, desired.state.step) if needs_plan else None
         priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
         builder = pod_builder.PodBuilder(
@@ -383,13 +383,6 @@ class MRJobKind:
             if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
                 return True
         return False
-
-
-def _of_less(less: Sequence[AttemptPod]) -> str:
-    pod = less[0]
-    sizes = f"{quantity.format_bytes(pod.memory_bytes)} instead of {quantity.format_bytes(pod.ideal_memory_bytes)}"
-    many = f" and {len(less) - 1} more" if len(less) > 1 else ""
-    return f"{pod.task_name}{many} started with less memory ({sizes}): no node had more free memory"
 
 
 def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pod_builder.PodSettings:

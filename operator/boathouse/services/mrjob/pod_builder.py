@@ -12,7 +12,7 @@ from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.pod_environment import literal
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.mrjob.model import MIB, MRJOBS, Job, Resources
+from boathouse.services.mrjob.model import MRJOBS, Job, Resources
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_task import contract, formats
 from boathouse_task.contract import TaskType
@@ -295,13 +295,3 @@ def file_source(file: mrjob_spec.File) -> contract.FileSource:
     if file.url:
         return contract.FileSource(name=file.name, url=file.url)
     return contract.FileSource(name=file.name, path=f"{contract.FILES_PATH}/{file.name}")
-
-
-def resized(resources: Resources, *, cpu_milli: int, memory_request_bytes: int) -> Resources:
-    """Return the stage's resources with the size that the scheduler decided."""
-    return dataclasses.replace(
-        resources,
-        cpu_milli=cpu_milli,
-        cpu_limit_milli=max(resources.cpu_limit_milli, cpu_milli + 1),
-        memory_bytes=memory_request_bytes + MIB,
-    )

@@ -64,8 +64,7 @@ class Probes:
     async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
         """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""
         phase = state.prediction.probe if state.prediction is not None else None
-        stored = self.plans.held(job.uid, 0)
-        plan = stored.plan if stored is not None else None
+        plan = self.plans.plan(job.uid, 0)
         if phase is None:
             return 0.0 if plan is not None and not state.finished and self._wants_probe(job, state) else None
         is_under_way, pod = phase in predictions.UNDER_WAY, _pod(self.pods, job.uid)

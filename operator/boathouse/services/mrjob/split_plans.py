@@ -121,8 +121,12 @@ class Plans:
         """Return the plan that was posted to this process, or None."""
         return self._jobs.get(uid, _NOTHING).posted
 
-    def held(self, uid: JobUid, step: int) -> StoredPlan | None:
+    def plan(self, uid: JobUid, step: int) -> contract.Plan | None:
         """Return the plan of a step if this process has written or read it."""
+        held = self._held(uid, step)
+        return held.plan if held is not None else None
+
+    def _held(self, uid: JobUid, step: int) -> StoredPlan | None:
         stored = self._jobs.get(uid, _NOTHING).stored
         return stored[1] if stored is not None and stored[0] == step else None
 
@@ -132,7 +136,7 @@ class Plans:
         The plan must have one of the digests, which are those of the status or of setup's result. A plan that is not
         accepted, which means in the status, must fit into the namespace's limit.
         """
-        held = self.held(job.uid, step)
+        held = self._held(job.uid, step)
         if held is not None and (held.digest in digests or not digests):
             return held
         sought, plans = (step, frozenset(digests)), self._of(job.uid, job.namespace)

@@ -16,7 +16,7 @@ from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import manifests
 from boathouse.services.mrjob import hdfs, pod_builder
 from boathouse.services.mrjob.attempt_pods import AttemptPod
-from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid, Resources
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import model, run_times
 from boathouse_task.contract import Plan, TaskType
@@ -193,25 +193,22 @@ class Factory:
     ) -> dict[str, Any]:
         """Return the pod's manifest, without the leader's epoch."""
         attempt = self.attempts[task]
-        decided = pod_builder.resized(
-            self.builder.job.stage(attempt.task_type, attempt.step).resources,
+        wanted = self.builder.job.stage(attempt.task_type, attempt.step).resources
+        decided = dataclasses.replace(
+            wanted,
             cpu_milli=resources.cpu_milli,
-            memory_request_bytes=resources.memory_bytes,
+            cpu_limit_milli=max(wanted.cpu_limit_milli, resources.cpu_milli + 1),
+            memory_bytes=resources.memory_bytes + MIB,
         )
-        return _explained(self.builder.build(attempt, decided, node), self.builder.job, attempt, decided)
-
-
-def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Resources) -> dict[str, Any]:
-    """Add annotations to a pod with less memory than its task requested: the requested memory and the reason."""
-    ideal = job.stage(attempt.task_type, attempt.step).resources.memory_bytes
-    if decided.memory_bytes < ideal:
-        less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
-        manifest["metadata"]["annotations"] |= {
-            names.ANNOTATION_IDEAL_MEMORY: str(ideal),
-            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
-            "memory, and this does not delay the job",
-        }
-    return manifest
+        manifest = self.builder.build(attempt, decided, node)
+        if decided.memory_bytes < wanted.memory_bytes:
+            less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(wanted.memory_bytes)
+            manifest["metadata"]["annotations"] |= {
+                names.ANNOTATION_IDEAL_MEMORY: str(wanted.memory_bytes),
+                names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
+                "memory, and this does not delay the job",
+            }
+        return manifest
 
 
 def task_id(job: Job, attempt: Attempt) -> model.TaskId:
