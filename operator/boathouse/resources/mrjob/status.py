@@ -78,24 +78,21 @@ class DecidedResources(Model):
     reduce: StageResources | None = None
 
 
+_Packed = Annotated[str, Field(max_length=65536)]
+
+
 class AttemptArrays(Model):
     """A number per task of a stage, as base64(zlib(little-endian uint16)). Absent: all tasks have the default."""
 
-    last: str | None = Field(default=None, max_length=65536, description="Highest attempt number; default 0.")
-    user_failures: str | None = Field(
-        default=None, max_length=65536, description="Attempts with user errors; default 0."
+    last: _Packed | None = Field(default=None, description="Highest attempt number; default 0.")
+    user_failures: _Packed | None = Field(default=None, description="Attempts with user errors; default 0.")
+    infrastructure_failures: _Packed | None = Field(
+        default=None, description="Attempts with infrastructure errors; default 0."
     )
-    infrastructure_failures: str | None = Field(
-        default=None, max_length=65536, description="Attempts with infrastructure errors; default 0."
+    killed: _Packed | None = Field(
+        default=None, description="Attempts that Boathouse ended for another task or for the job; default 0."
     )
-    killed: str | None = Field(
-        default=None,
-        max_length=65536,
-        description="Attempts that Boathouse ended for another task or for the job; default 0.",
-    )
-    winners: str | None = Field(
-        default=None, max_length=65536, description="Attempt whose commit won, if not attempt 1; default 0."
-    )
+    winners: _Packed | None = Field(default=None, description="Attempt whose commit won, if not attempt 1; default 0.")
 
 
 class Attempts(Model):
