@@ -303,7 +303,9 @@ class Applications:
 
     def orders(self, cluster_uid: ObjectUid) -> tuple[Sequence[str], Sequence[str]]:
         """Return the tags that the agent shall ask for next, and the applications that it shall kill."""
-        cluster = self._clusters.get(cluster_uid, _Cluster())
+        cluster = self._clusters.get(cluster_uid)
+        if cluster is None:
+            return (), ()
         return _next(cluster.tags, MOST_TAGS), _next(cluster.kills, MOST_KILLS)
 
     def answered(

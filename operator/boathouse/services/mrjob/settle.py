@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from boathouse.resources import names, statuses
 from boathouse.resources.config import TaskDefaults
-from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob.status import TaskFailure
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
@@ -127,7 +127,7 @@ class Settlement:
     counters: contract.Counters
     stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
     active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
-    failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
+    failures: list[TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
     seconds: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
@@ -177,6 +177,20 @@ def settle(
     outcome.active[task_type] = settler.starting, settler.running
     outcome.waiting += sorted(settler.waiting, key=lambda attempt: attempt.index)
     return outcome
+
+
+def failure(task: str, attempt: int, node: str | None, ending: Ending, time_s: float | None) -> TaskFailure:
+    """Return the entry of a failed attempt in the status."""
+    return TaskFailure(
+        task=task,
+        attempt=attempt,
+        node=node,
+        reason=str(ending.reason)[:64],
+        message=printable(ending.message, results.MAX_MESSAGE),
+        exit_code=ending.exit_code,
+        user_error=ending.user_error,
+        time=statuses.rfc3339(time_s),
+    )
 
 
 def backoff_s(failures: int) -> float:
@@ -316,18 +330,7 @@ class _Settler:
         node, task = pod.node if pod else None, contract.task_name(self.type, index)
         if pod is None:
             self.failed_s[task] = self.now_s
-        self.outcome.failures.append(
-            mrjob_status.TaskFailure(
-                task=task,
-                attempt=attempt,
-                node=node,
-                reason=ending.reason[:64],
-                message=printable(ending.message, results.MAX_MESSAGE),
-                exit_code=ending.exit_code,
-                user_error=ending.user_error,
-                time=statuses.rfc3339(ending.time_s),
-            )
-        )
+        self.outcome.failures.append(failure(task, attempt, node, ending, ending.time_s))
         if self.outcome.verdict is None:
             self.outcome.verdict = self._judge(index, task, attempt, ending, node)
 

@@ -19,19 +19,17 @@ import math
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import statuses
 from boathouse.resources.mrcluster import spec
-from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import hadoop
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob import conditions, on_cluster, results
+from boathouse.services.mrjob import conditions, on_cluster
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.observation import TASK_TYPE, ClientPod, Desired, HadoopObservation, Submission
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT, MAX_LAST_FAILURES, HadoopState, JobState, hadoop_tag
 from boathouse.services.mrjob.planning import steps
-from boathouse.services.mrjob.settle import Verdict, backoff_s
+from boathouse.services.mrjob.settle import Verdict, backoff_s, failure
 from boathouse_task.cluster_contract import ApplicationFigures
 
 SOON_S: Final = 2.0
@@ -381,28 +379,20 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
     """Count the failure of the attempt. The user's fails the job; after another one the next attempt begins."""
     assert state.hadoop is not None
     pod = _client(o, state)
-    failure = mrjob_status.TaskFailure(
-        task=TASK_TYPE,
-        attempt=state.hadoop.attempt,
-        node=pod.node if pod is not None else None,
-        reason=str(ending.reason)[:64],
-        message=ending.message[: results.MAX_MESSAGE],
-        exit_code=ending.exit_code,
-        user_error=ending.user_error,
-        time=statuses.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
-    )
+    number, node = state.hadoop.attempt, pod.node if pod is not None else None
+    failed = failure(TASK_TYPE, number, node, ending, ending.time_s if ending.time_s is not None else o.now_s)
     user, infrastructure = state.past_failures
     counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)
-    failures = (*state.last_failures, failure)[-MAX_LAST_FAILURES:]
+    failures = (*state.last_failures, failed)[-MAX_LAST_FAILURES:]
     state = dataclasses.replace(state, past_failures=counted, last_failures=failures)
     if ending.user_error or counted[1] >= o.limits.max_infrastructure:
-        verdict = Verdict(reason=str(ending.reason), message=f"attempt {failure.attempt}: {ending.message}")
-        return dataclasses.replace(_finish(o, state, verdict), failures=[failure])
+        verdict = Verdict(reason=str(ending.reason), message=f"attempt {number}: {ending.message}")
+        return dataclasses.replace(_finish(o, state, verdict), failures=[failed])
     desired = _stopped(o, state)
     state, hadoop = desired.state, desired.state.hadoop
     if hadoop is not None and not hadoop.is_open:  # the backoff is for attempts that ended by themselves
         state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=False))
-    return dataclasses.replace(desired, state=_in_progress(o, state), recheck_at_s=o.now_s + SOON_S, failures=[failure])
+    return dataclasses.replace(desired, state=_in_progress(o, state), recheck_at_s=o.now_s + SOON_S, failures=[failed])
 
 
 # The status
