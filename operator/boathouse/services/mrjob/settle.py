@@ -255,9 +255,8 @@ class _Settler:
     def _count(self, result: contract.TaskResult) -> None:
         if self.type in (contract.TaskType.SETUP, contract.TaskType.CLEANUP):  # setup may run again if its plan is lost
             return
-        if (
-            self.type is contract.TaskType.COMMIT
-        ):  # its counters are the sums of the winners' and replace those counted so far
+        if self.type is contract.TaskType.COMMIT:
+            # Its counters are the sums over the winners, which replace those counted so far.
             if not result.counters or results.DROPPED in result.counters.get(results.GROUP, {}):
                 return
             self.outcome.counters.clear()
