@@ -13,6 +13,7 @@ LEAST_SPILLED_BYTES: Final = 16 << 20
 _LACKING_PHASES: Final = frozenset({"start", "wait"})
 """Phases of the runtime in which a reduce may lack map output."""
 _INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")
+_WRITTEN_BYTES: Final = ("Map output materialized bytes", "Bytes Written")
 _SHUFFLED: Final = "Reduce shuffle bytes"
 
 
@@ -56,9 +57,7 @@ def of_result(result: TaskResult, *, has_local_input: bool, whole_bytes: int = 0
     counters["cpu_s"] = counters.get("CPU time spent (ms)", 0.0) / 1000
     if has_local_input:
         counters["read_bytes"] = counters.get("Bytes Read", 0.0)
-        counters["written_bytes"] = counters.get("Map output materialized bytes", 0.0) + counters.get(
-            "Bytes Written", 0.0
-        )
+        counters["written_bytes"] = sum(counters.get(name, 0.0) for name in _WRITTEN_BYTES)
     counters |= _memory(
         counters.get("Spilled bytes", 0.0),
         counters.get("Spill milliseconds", 0.0) / 1000,
