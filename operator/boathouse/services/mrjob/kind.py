@@ -12,14 +12,7 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import ownership
 from boathouse.services import hadoop
-from boathouse.services.frame import (
-    controllers,
-    pod_index,
-    protocols,
-    related_objects,
-    status_codec,
-    status_writer,
-)
+from boathouse.services.frame import controllers, pod_index, protocols, related_objects, status_codec, status_writer
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.frame.writes import ObjectEvents, Writes
