@@ -39,8 +39,8 @@ from boathouse.services.mrjob.model import MRJOBS, Job, JobUid, from_resource
 from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.task_orders import TaskOrders
+from boathouse_policies import fspy, run_times
 from boathouse_policies import model as policy
-from boathouse_policies import run_times
 from boathouse_policies.ikayak import suspension
 from boathouse_policies.profiles import guard
 
@@ -94,11 +94,10 @@ class MRJobKind:
         self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
-        sizes = probes.order_by_size(leader.profile)
         self._probes = None
-        if sizes is not None:
+        if isinstance(leader.profile.order, fspy.SizeBased):
             self._probes = probes.Probes(
-                sizes=sizes,
+                sizes=leader.profile.order,
                 settings=leader.settings.prediction,
                 pods=self.pods,
                 plans=self.plans,

@@ -90,9 +90,11 @@ class PodBuilder:
     def stage(self, task_type: TaskType, step: int, resources: Resources) -> Manifest:
         """Return the pod of a stage, without the parts that depend on the task or the node."""
         job = self.job
+        own = (job.template.metadata.labels if job.template.metadata else None) or {}
+        probe = {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else {}
         metadata = {
             "namespace": job.namespace,
-            "labels": stage_labels(job, task_type, step),
+            "labels": {**own, **labels(job, task_type.value), mrjob_names.LABEL_STEP: str(step), **probe},
             "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
             "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
         }
@@ -267,13 +269,6 @@ def labels(job: Job, task_type: str) -> dict[str, str]:
         mrjob_names.LABEL_TASK_TYPE: task_type,
         names.LABEL_QUEUE: job.queue,
     }
-
-
-def stage_labels(job: Job, task_type: TaskType, step: int) -> dict[str, str]:
-    """Return the labels that the pods of a stage share."""
-    probe = {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else {}
-    own = (job.template.metadata.labels if job.template.metadata else None) or {}
-    return {**own, **labels(job, task_type.value), mrjob_names.LABEL_STEP: str(step), **probe}
 
 
 def _requirements(resources: Resources) -> Manifest:

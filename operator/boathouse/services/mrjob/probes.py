@@ -24,7 +24,7 @@ from boathouse.services.mrjob.planning.observation import SizeView
 from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.settle import Attempt
 from boathouse.services.mrjob.split_plans import Plans
-from boathouse_policies import framework, fspy, model
+from boathouse_policies import fspy, model
 from boathouse_policies.fspy import prediction
 from boathouse_task.contract import Plan, TaskType
 
@@ -128,8 +128,3 @@ def surplus(pods: PodIndex[AttemptPod], job: Job, state: JobState) -> Sequence[t
 
 def _pod(pods: PodIndex[AttemptPod], uid: JobUid) -> AttemptPod | None:
     return next(iter(pods.of(submission.probe_uid(uid))), None)
-
-
-def order_by_size(profile: framework.Profile) -> fspy.SizeBased | None:
-    """Return the order of a profile that orders jobs by size, or None."""
-    return profile.order if isinstance(profile.order, fspy.SizeBased) else None

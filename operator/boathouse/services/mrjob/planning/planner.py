@@ -47,7 +47,8 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
 
 def plan(observation: Observation) -> Desired:
     """Return the next actions of the job."""
-    everything, observation = observation, steps.at_hand(observation, observation.state)
+    everything, step = observation, observation.state.step
+    observation = dataclasses.replace(observation, pods=[pod for pod in everything.pods if pod.step == step])
     state = _accept_plan(observation)
     if state.finished or observation.job.deleting_since_s is not None:
         return cleanup.plan(everything, observation, state)
@@ -91,10 +92,10 @@ def plan(observation: Observation) -> Desired:
         delete=[
             *settlement.obsolete,
             *(pod for pod in observation.pods if pod.task_type in ended_stages and pod.is_active),
-            *(pod for pod in everything.pods if pod.step != observation.state.step and pod.is_active),
+            *(pod for pod in everything.pods if pod.step != step and pod.is_active),
         ],
         waiting=[
-            dataclasses.replace(attempt, step=observation.state.step) if observation.state.step else attempt
+            dataclasses.replace(attempt, step=step) if step else attempt
             for attempt in (*settlement.waiting, *settlement.seconds)
         ],
         recheck_at_s=observation.now_s

@@ -112,11 +112,6 @@ def follow(state: JobState, job: Job) -> JobState:
     )
 
 
-def at_hand(observation: Observation, state: JobState) -> Observation:
-    """Return the observation without the pods of other steps."""
-    return dataclasses.replace(observation, pods=tuple(pod for pod in observation.pods if pod.step == state.step))
-
-
 def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
     """Return the plan digests in the results of a step's setup pods, which the job owns."""
     setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
