@@ -20,7 +20,8 @@ from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import ClientPod
-from boathouse.services.mrjob.kind import MRJOB, JobMemory
+from boathouse.services.mrjob.kind import MRJOB
+from boathouse.services.mrjob.memory import JobMemory
 from boathouse_task.cluster_contract import ApplicationFigures
 from tests.builders import mrjobs
 from tests.builders.mrclusters import cluster_facts
@@ -44,7 +45,6 @@ class Client:
     has_submitted: bool = False
     is_cut_off: bool = False
     deleting_since_s: float | None = None
-    ended_s: float | None = None
     exit_code: int = 0
 
     @property
@@ -62,7 +62,6 @@ class Client:
             node="n1",
             deleting_since_s=self.deleting_since_s,
             ending=ending or user,
-            ended_s=self.ended_s,
         )
 
 
@@ -225,7 +224,7 @@ class SimulatedHadoopJob:
             client.deleting_since_s = self.now_s
 
     def end(self, client: Client, exit_code: int) -> None:
-        client.exit_code, client.ended_s = exit_code, self.now_s
+        client.exit_code = exit_code
         client.state = PodLife.FAILED if exit_code else PodLife.SUCCEEDED
 
     def kubelet(self) -> None:
@@ -240,7 +239,8 @@ class SimulatedHadoopJob:
     # Clients
 
     def ask_leave(self, client: Client) -> None:
-        pod = self.jobs.find(mrjobs.UID, "demo", f"client-a{client.attempt}")  # type: ignore[arg-type]
+        caller = types.SimpleNamespace(namespace="demo", pod_name=f"client-a{client.attempt}")
+        pod = self.jobs.find(mrjobs.UID, caller)  # type: ignore[arg-type]
         if not client.is_cut_off and pod is not None and pod.uid == client.uid:
             client.has_leave = client.has_leave or self.jobs.may_submit(mrjobs.UID, pod)  # type: ignore[arg-type]
 
@@ -292,9 +292,7 @@ class SimulatedHadoopJob:
             else []
             for tag in tags_
         }
-        self.tags.answered(
-            self.cluster.uid, at_s=self.now_s, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found
-        )
+        self.tags.answered(self.cluster.uid, began_s=self.now_s, rm_started_s=self.rm_started_s, found=found)
 
     def check(self) -> None:
         assert len(self.running) <= 1, self.applications

@@ -25,11 +25,11 @@ class Jobs:
     """One job, whose client may submit or not."""
 
     def __init__(self, pod_uid: str) -> None:
-        self.pod = ClientPod(name=NAME, uid=pod_uid, attempt=1, state=PodLife.RUNNING)
+        self.pod = ClientPod(name=NAME, uid=pod_uid, attempt=1, state=PodLife.RUNNING, placed_s=0)
         self.is_open = True
 
-    def find(self, uid, namespace, pod_name):
-        return self.pod if (uid, namespace, pod_name) == (JOB, "demo", NAME) else None
+    def find(self, uid, caller):
+        return self.pod if (uid, caller.namespace, caller.pod_name) == (JOB, "demo", NAME) else None
 
     def may_submit(self, uid, pod):
         return self.is_open and (uid, pod) == (JOB, self.pod)
@@ -40,8 +40,7 @@ async def endpoint(api, client, tmp_path):
     made = Endpoint(api, client, tmp_path)
     pod = api.add(manifests.pod(NAME, node="n1"))
     made.jobs = Jobs(pod["metadata"]["uid"])
-    routes = mrjob_routes.LeaveRoutes(made.jobs)
-    made.server.add(routes.find, routes.routes())
+    made.server.add(made.jobs.find, [mrjob_routes.leave_route(made.jobs)])
     async with made.server.serve(
         certificates.server_context(made.authority, ["localhost"], NOW), port=0, host="127.0.0.1"
     ) as made.port:

@@ -48,7 +48,6 @@ class ClusterFacts:
 
     Attributes:
         is_ready: Whether its HDFS and YARN are available.
-        has_compute: Whether it runs YARN.
         domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
         master: Host of the NameNode and the ResourceManager, such as `master`.
         settings: Name of the ConfigMap with its settings.
@@ -100,8 +99,8 @@ class Directory:
 
     def __init__(self) -> None:
         self._by_uid: dict[ObjectUid, ClusterFacts] = {}
-        self._by_name: dict[tuple[str, str], ObjectUid] = {}
-        self._by_domain: dict[str, ObjectUid] = {}
+        self._by_name: dict[tuple[str, str], ClusterFacts] = {}
+        self._by_domain: dict[str, ClusterFacts] = {}
         self._subscribers: list[Callable[[ObjectUid], None]] = []
         self._used: dict[ObjectUid, frozenset[ObjectUid]] = {}
 
@@ -113,12 +112,10 @@ class Directory:
         """Add a cluster, or replace its facts. A cluster that is created again replaces the one of the same name."""
         if self._by_uid.get(facts.uid) == facts:
             return
-        former = self._by_name.get((facts.namespace, facts.name), facts.uid)
-        if former != facts.uid:
-            self.forget(former)
-        self._by_uid[facts.uid] = facts
-        self._by_name[facts.namespace, facts.name] = facts.uid
-        self._by_domain[facts.domain] = facts.uid
+        former = self._by_name.get((facts.namespace, facts.name), facts)
+        if former.uid != facts.uid:
+            self.forget(former.uid)
+        self._by_uid[facts.uid] = self._by_name[facts.namespace, facts.name] = self._by_domain[facts.domain] = facts
         self._publish(facts.uid)
 
     def forget(self, uid: ObjectUid) -> None:
@@ -135,8 +132,7 @@ class Directory:
 
     def find(self, namespace: str, name: str) -> ClusterFacts | None:
         """Return the cluster with this name in a namespace."""
-        uid = self._by_name.get((namespace, name))
-        return None if uid is None else self._by_uid[uid]
+        return self._by_name.get((namespace, name))
 
     def find_all(self, namespace: str, names: Iterable[str]) -> list[ClusterFacts]:
         """Return the clusters with these names in a namespace, as far as they are listed."""
@@ -153,16 +149,14 @@ class Directory:
         DataNodes register with the domain of the Kubernetes cluster, as in `c0.SERVICE.NAMESPACE.svc.cluster.local`.
         """
         host, *rest = fqdn.split(".", _LABELS + 1)
-        uid = self._by_domain.get(".".join(rest[:_LABELS]))
-        facts = None if uid is None else self._by_uid[uid]
+        facts = self._by_domain.get(".".join(rest[:_LABELS]))
         return facts.hosts.get(host) if facts is not None and facts.namespace == namespace else None
 
     def use(self, job: ObjectUid, clusters: Collection[ObjectUid]) -> None:
         """Note which clusters a job runs on or reads now; none once it has ended."""
+        self._used.pop(job, None)
         if clusters:
             self._used[job] = frozenset(clusters)
-        else:
-            self._used.pop(job, None)
 
     def users(self, uid: ObjectUid) -> int:
         """Return how many jobs use a cluster: it is not idle then."""
@@ -178,11 +172,9 @@ class Directory:
 
 
 def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str, str]:
-    """Return the settings by which hdfs://NAME/ is the HDFS of each of these clusters.
+    """Return the settings by which hdfs://NAME/ is the HDFS of each of these clusters, beside the `given` nameservices.
 
     A nameservice needs no address in the URL. It has one NameNode, whose provider repeats requests.
-
-    `given` are nameservices that there are already, as in `dfs.nameservices`.
     """
     clusters = tuple(clusters)
     if not clusters:
@@ -231,14 +223,12 @@ class TagView:
     """The applications of a tag. Times are epoch seconds of this process's clock.
 
     Attributes:
-        answered_s: When the agent reported them.
         began_s: A time before the agent asked for them: what had been submitted by then is among them.
         rm_started_s: When the ResourceManager that was asked started, at the latest. It may not have recovered all
             applications yet if that was a moment before.
         applications: First those that run, then the newest; none: the ResourceManager knows no application of the tag.
     """
 
-    answered_s: float
     began_s: float
     rm_started_s: float
     applications: Sequence[ApplicationFigures] = ()
@@ -278,14 +268,9 @@ class Applications:
     # For jobs
 
     def follow(self, cluster_uid: ObjectUid, tag: str, job_uid: ObjectUid) -> None:
-        """Ask the cluster's ResourceManager for the applications of a tag, until the tag is dropped.
-
-        Raises:
-            ValueError: The tag has capitals: YARN stores tags in lower case.
-        """
+        """Ask for the applications of a tag until it is dropped; ValueError if it has capitals, as YARN's have none."""
         if tag != tag.lower():
-            message = f"the tag {tag!r} is not in lower case"
-            raise ValueError(message)
+            raise ValueError(f"the tag {tag!r} is not in lower case")
         former = self._tags.get(tag)
         if former is not None and (former.cluster, former.job) == (cluster_uid, job_uid):
             return
@@ -311,9 +296,8 @@ class Applications:
 
     def request_kill(self, cluster_uid: ObjectUid, application_id: str) -> None:
         """Have an application killed: the order is repeated until the application ends or its tag is dropped."""
-        cluster = self._clusters.get(cluster_uid)
-        if cluster is not None:
-            cluster.kills[application_id] = None
+        if cluster_uid in self._clusters:
+            self._clusters[cluster_uid].kills[application_id] = None
 
     # For agents
 
@@ -328,7 +312,6 @@ class Applications:
         self,
         cluster_uid: ObjectUid,
         *,
-        at_s: float,
         began_s: float,
         rm_started_s: float,
         found: Mapping[str, Sequence[ApplicationFigures]],
@@ -342,9 +325,7 @@ class Applications:
             followed = self._tags.get(tag)
             if followed is None or followed.cluster != cluster_uid or began_s < followed.since_s:
                 continue
-            view = TagView(
-                answered_s=at_s, began_s=began_s, rm_started_s=rm_started_s, applications=tuple(applications)
-            )
+            view = TagView(began_s=began_s, rm_started_s=rm_started_s, applications=tuple(applications))
             running = {application.id for application in applications if not application.has_ended}
             before, followed.view = followed.view, view
             self._end_kills(cluster_uid, before, running)

@@ -48,11 +48,9 @@ class Part(Protocol):
 
     def dump(self) -> Mapping[str, Any]:
         """Return the state as JSON values."""
-        ...
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Replace the state by that of a dump."""
-        ...
 
 
 def key(part: object) -> str:
@@ -79,11 +77,7 @@ class SavedState:
         self._was_read = False
 
     async def load(self) -> None:
-        """Load the state that a previous leader saved.
-
-        Raises:
-            errors.ClusterError: The request failed.
-        """
+        """Load the state that a previous leader saved; raises `errors.ClusterError` if the request failed."""
         try:
             config_map = await self._api.get(own_objects.CONFIG_MAPS, NAME, self._namespace)
         except errors.NotFound:
@@ -101,11 +95,7 @@ class SavedState:
         self._unread = _newest({name: raw for name, raw in state.items() if name not in self._parts})
 
     async def save(self) -> None:
-        """Save the state if it has changed. A part whose dump fails keeps its last dump.
-
-        Raises:
-            errors.ClusterError: The write failed.
-        """
+        """Save the state if it has changed; raises `errors.ClusterError`. A part that fails keeps its last dump."""
         for name, part in self._parts.items():
             try:
                 self._dumps[name] = msgspec.Raw(msgspec.json.encode(part.dump()))
@@ -114,23 +104,21 @@ class SavedState:
         plain = self._plain()
         if plain == self._written or not self._may_lead():
             return
-        while len(packed := gzip.compress(plain, compresslevel=6, mtime=0)) > MAX_BYTES and self._unread:
-            dropped = next(iter(self._unread))
-            _log.warning("dropped the saved estimates of another profile: all together are too large", part=dropped)
-            del self._unread[dropped]
+        while len(packed := gzip.compress(plain, compresslevel=6, mtime=0)) > MAX_BYTES:
+            if self._unread:
+                dropped = next(iter(self._unread))
+                _log.warning("dropped the saved estimates of another profile: all together are too large", part=dropped)
+                del self._unread[dropped]
+            else:
+                largest = max(self._dumps, key=lambda name: len(bytes(self._dumps[name])))
+                _log.warning("dropped the estimates of a part: all together are too large", part=largest)
+                del self._dumps[largest]
             plain = self._plain()
-        while len(packed) > MAX_BYTES:
-            largest = max(self._dumps, key=lambda name: len(bytes(self._dumps[name])))
-            _log.warning("dropped the estimates of a part: all together are too large", part=largest)
-            del self._dumps[largest]
-            plain = self._plain()
-            packed = gzip.compress(plain, compresslevel=6, mtime=0)
         if plain == self._written:
             return
-        failpoints.hit("before-learned.write")
-        binary = {"binaryData": {KEY: base64.b64encode(packed).decode()}}
-        await own_objects.write_config_map(self._api, NAME, self._namespace, binary)
-        failpoints.hit("after-learned.write")
+        with failpoints.around("learned.write"):
+            binary = {"binaryData": {KEY: base64.b64encode(packed).decode()}}
+            await own_objects.write_config_map(self._api, NAME, self._namespace, binary)
         self._written = plain
 
     async def save_last(self) -> None:
@@ -155,11 +143,7 @@ class SavedState:
 
 
 def _unpacked(text: str) -> dict[str, msgspec.Raw]:
-    """Return the dumps by the names of their parts, not yet decoded.
-
-    Raises:
-        ValueError, zlib.error, msgspec.MsgspecError: The text was not written by `SavedState.save`, or is too large.
-    """
+    """Return the dumps by the names of their parts, not yet decoded. Raises one of `_MALFORMED`."""
     inflate = zlib.decompressobj(_GZIP)
     plain = inflate.decompress(base64.b64decode(text), MAX_PLAIN_BYTES)
     if not inflate.eof:
@@ -198,11 +182,7 @@ def _load_part(name: str, part: Part, raw: msgspec.Raw) -> bool:
 
 
 def _check(state: object) -> None:
-    """Check that the dump is an object whose values are few, short and finite.
-
-    Raises:
-        ValueError: The check failed.
-    """
+    """Raise ValueError unless the dump is an object whose values are few, short and finite."""
     if not isinstance(state, dict):
         raise ValueError("it is not an object")  # noqa: TRY004 - a malformed dump, like any other invalid value
     todo: list[object] = [state]

@@ -14,10 +14,6 @@ class GuardedObservers(framework.Observer):
     """Passes events to observers. If an observer raises an error, it misses this event and others are not affected.
 
     An observer that raised still gets later events. Otherwise one tenant's tasks could disable it for all tenants.
-
-    Attributes:
-        report_every_s: The shortest interval of reports that an observer requests; 0 for none.
-        measure_every_s: The shortest interval of measurements that an observer requests; 0 for none.
     """
 
     def __init__(self, observers: Iterable[framework.Observer], scrape: metrics.ScrapeGauges) -> None:

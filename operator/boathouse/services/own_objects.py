@@ -1,10 +1,11 @@
 """The operator's own objects: its ConfigMaps, and the label by which the endpoint's Service selects the leader."""
 
+import contextlib
 from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors
+from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.resources import names
 
 CONFIG_MAPS: Final = catalogue.CONFIG_MAPS.untyped()
@@ -12,24 +13,16 @@ _SYSTEM = "kube-system"
 _LABELLED = f"{names.LABEL_LEADER}=true"
 
 
+def config_map(name: str, namespace: str, content: Mapping[str, Any]) -> wire.Manifest:
+    """Return a ConfigMap with its `data` or `binaryData`."""
+    labels = {names.APP_MANAGED_BY: names.MANAGER, names.APP_PART_OF: "boathouse"}
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, **content}
+
+
 async def write_config_map(api: client.ApiClient, name: str, namespace: str, content: Mapping[str, Any]) -> None:
-    """Replace a ConfigMap, or create it.
-
-    The content is its `data` or `binaryData`.
-
-    Raises:
-        errors.ClusterError: The write failed.
-    """
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": name,
-            "namespace": namespace,
-            "labels": {names.APP_MANAGED_BY: names.MANAGER, names.APP_PART_OF: "boathouse"},
-        },
-        **content,
-    }
+    """Replace a ConfigMap, or create it; raises `errors.ClusterError` if the write failed."""
+    manifest = config_map(name, namespace, content)
     try:
         await api.replace(CONFIG_MAPS, name, manifest, namespace)
     except errors.NotFound:
@@ -38,23 +31,17 @@ async def write_config_map(api: client.ApiClient, name: str, namespace: str, con
 
 async def unmark_leader(api: client.ApiClient, namespace: str, pod: str) -> None:
     """Remove the leader label from this pod at the start: a previous container of the pod may have set it."""
-    try:
+    with contextlib.suppress(errors.NotFound):  # started outside a pod
         await _label(api, namespace, pod, None)
-    except errors.NotFound:  # started outside a pod
-        return
 
 
 async def mark_leader(api: client.ApiClient, namespace: str, pod: str) -> None:
     """Label this pod as the leader, and remove the label from all others: a paused leader cannot do it itself."""
-    failpoints.hit("before-leader.label")
-    for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
-        if other.metadata.name != pod:
-            await unmark_leader(api, namespace, other.metadata.name)
-    try:
+    with contextlib.suppress(errors.NotFound), failpoints.around("leader.label"):
+        for other in (await api.list(catalogue.PODS, namespace, labels=_LABELLED)).items:
+            if other.metadata.name != pod:
+                await unmark_leader(api, namespace, other.metadata.name)
         await _label(api, namespace, pod, "true")
-    except errors.NotFound:
-        return
-    failpoints.hit("after-leader.label")
 
 
 async def cluster_id(api: client.ApiClient) -> str:

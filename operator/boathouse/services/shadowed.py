@@ -56,11 +56,7 @@ class Published:
         return {"agreed": self._shadow.agreed, "differed": self._shadow.differed, "dropped": self._shadow.dropped}
 
     async def save(self) -> None:
-        """Write the ConfigMap if anything has changed.
-
-        Raises:
-            errors.ClusterError: The write failed.
-        """
+        """Write the ConfigMap if anything has changed; raises `errors.ClusterError` if the write failed."""
         report = {
             "profile": self._profile,
             "shadow": self._shadow.name,

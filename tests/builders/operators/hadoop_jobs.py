@@ -105,13 +105,13 @@ class Nodes:
         """Ask as the endpoint does."""
         if leader is None:
             return False
-        routes = mrjob_routes.LeaveRoutes(self._world.kind.hadoop)
+        jobs = self._world.kind.hadoop
         caller = types.SimpleNamespace(namespace="demo", pod_name=key.rpartition("/")[2])
-        found = routes.find(self._world.uid(), caller)
+        found = jobs.find(self._world.uid(), caller)
         if found is None or found.uid != pod["metadata"]["uid"]:
             return False
         sender = types.SimpleNamespace(object_uid=self._world.uid(), pod=found)
-        (route,) = routes.routes()
+        route = mrjob_routes.leave_route(jobs)
         try:
             route.check(sender)
             await route.handle(None, sender)
@@ -159,7 +159,7 @@ class Nodes:
         found = {
             tag: [application for known, application in self.applications.values() if known == tag] for tag in tags
         }
-        leader.applications.answered(self.cluster.uid, at_s=now_s, began_s=now_s, rm_started_s=0.0, found=found)
+        leader.applications.answered(self.cluster.uid, began_s=now_s, rm_started_s=0.0, found=found)
         if self._api.get("mrjobs", KEY) is not None:
             leader.controllers.mark(self._world.uid())
 

@@ -21,7 +21,7 @@ BOUNDED = {
     "boathouse.services.frame.related_objects.Answers._used_bytes": 3 * (4 + 32) * 1024,
     "boathouse.services.frame.work_queue.WorkQueue._not_before": 1024,
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
-    "boathouse.services.progress.auth._Memory._values": 2 * 20_000,
+    "boathouse.services.progress.limits.Cache._values": 6 * 20_000,  # of tokens, and of reports and acknowledgements to two kinds
     "boathouse_policies.framework.programs.Contest._standings": 3 * 256,
     "boathouse_policies.framework.programs.Programs.items": 23 * 257,
     "boathouse_policies.fspy.sums.Sums._sums": 4 * 257,
@@ -41,7 +41,6 @@ BY_TIME = {
     "boathouse.scheduling.showing.Showing._refused": "15 s",
     "boathouse.scheduling.showing.Showing._tried": "15 s",
     "boathouse.scheduling.limits.Variety._used": "60 s",
-    "boathouse.services.progress.limits._Senders._sent": "60 s, and until the next request",
     "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",
 }
 """What is kept for a time after the object."""

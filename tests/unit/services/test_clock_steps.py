@@ -124,10 +124,10 @@ def test_agents_reports_have_the_times_of_the_server(now_s):
     reported.take(UID, AgentReport(), reported.arrive())
     began_s = reported.take(UID, AgentReport(follows=reported.number(UID)), reported.arrive())
     assert began_s == now_s
-    agents.answered(UID, at_s=now_s, began_s=began_s, rm_started_s=0, found={"tag": ()})
+    agents.answered(UID, began_s=began_s, rm_started_s=0, found={"tag": ()})
     assert agents.view("tag") is not None
     agents.follow(UID, "another", ObjectUid("job"))
-    agents.answered(UID, at_s=now_s, began_s=began_s - 1, rm_started_s=0, found={"another": ()})
+    agents.answered(UID, began_s=began_s - 1, rm_started_s=0, found={"another": ()})
     assert agents.view("another") is None
 
 

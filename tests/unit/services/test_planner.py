@@ -99,7 +99,8 @@ def test_counters_of_a_pod_that_stays_visible_are_added_once():
 def test_the_commits_sums_are_not_added_to_those_of_the_tasks(reported, counters):
     limits = settle.Limits(max_attempts=1, start_timeout_s=10, image_pull_timeout_s=10)
     commit = mrjobs.succeeded_pod("commit", counters=reported)
-    settled = settle.settle(TaskType.COMMIT, job_state.StageState.empty(1), [commit], {"g": {"n": 7}}, limits, 0)
+    stage, sums = job_state.StageState.empty(1), {"g": {"n": 7}}
+    settled = settle.settle(TaskType.COMMIT, stage, [commit], sums, limits, 0, settle.RUN, {}, seconds=(), former=None)
     assert settled.counters == counters
 
 

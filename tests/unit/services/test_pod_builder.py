@@ -8,7 +8,8 @@ import msgspec
 import pytest
 
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrjob import model, pod_builder
+from boathouse.services.mrjob import model, pod_builder, submission
+from boathouse_policies.model import Resources
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 from tests.builders import mrjobs, reviewed
@@ -93,9 +94,11 @@ def test_a_pod_without_a_node_is_left_to_the_scheduler():
 
 
 def test_a_size_that_the_scheduler_decided_keeps_the_pod_burstable():
-    requested = mrjobs.job().steps[0].mapper.resources
-    decided = pod_builder.resized(requested, cpu_milli=250, memory_request_bytes=100 << 20)
-    assert (decided.memory_bytes, decided.memory_request_bytes) == (101 << 20, 100 << 20)
+    job, attempt = mrjobs.job(), mrjobs.attempt(TaskType.REDUCE)
+    factory = submission.Factory.of(pod_builder.PodBuilder(job=job, settings=mrjobs.SETTINGS), [attempt])
+    pod = factory.build(submission.task_id(job, attempt), Resources(cpu_milli=250, memory_bytes=100 << 20), None)
+    resources = only_container(pod)["resources"]
+    assert (resources["limits"]["memory"], resources["requests"]["memory"]) == ("101Mi", "100Mi")
 
 
 @pytest.mark.parametrize("name", ["wordcount", "a" * 253, "a.c", "a" * 40])

@@ -7,7 +7,8 @@ import pytest
 from boathouse.resources.mrjob.status import Prediction
 from boathouse.services.mrjob import submission
 from boathouse.services.mrjob.job_state import JobState
-from boathouse.services.mrjob.probes import ProbeMemory, Probes
+from boathouse.services.mrjob.memory import ProbeMemory
+from boathouse.services.mrjob.probes import Probes
 from tests.builders import mrjobs
 
 

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from boathouse.cluster import written
-from boathouse.services.progress import auth
+from boathouse.services.progress import auth, limits
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Reason
 
@@ -86,7 +86,7 @@ async def test_a_namespace_has_a_limit_of_pending_reviews(request_reviews, monke
 
 def test_expired_verdicts_are_dropped():
     now_s = 0.0
-    memory = auth._Memory(60.0, lambda: now_s)
+    memory = limits.Cache(60.0, lambda: now_s)
     for number in range(3):
         memory.put(bytes([number]), Reason.INVALID_TOKEN)
     now_s = 61.0
@@ -96,4 +96,4 @@ def test_expired_verdicts_are_dropped():
 
 def test_ten_thousand_pods_of_a_namespace_are_reviewed_within_half_of_its_share():
     assert 10_000 / auth.CACHE_S < auth.NAMESPACE_RATE / 2
-    assert auth.CACHE_SIZE >= 2 * 10_000
+    assert limits.CACHE_SIZE >= 2 * 10_000

@@ -112,7 +112,7 @@ async def test_the_plans_of_a_namespace_have_a_bound_that_is_not_anothers():
     assert plans.has_room("c", "other", kept)
     plans.forget("a")
     assert plans.has_room("c", "demo", kept)
-    assert plans.held(job.uid, 0) is None
+    assert plans.plan(job.uid, 0) is None
 
 
 async def test_an_accepted_plan_is_read_though_there_is_no_room_and_another_is_not():
@@ -130,4 +130,4 @@ async def test_the_plan_of_the_step_before_is_not_held():
     plans.post(job.uid, job.namespace, mrjob_splits.encode(mrjobs.split_plan(20)))
     await plans.write(job, 0, server.check_lead)
     await plans.write(job, 1, server.check_lead)
-    assert (plans.held(job.uid, 0), plans.held(job.uid, 1).plan) == (None, mrjobs.split_plan(20))
+    assert (plans.plan(job.uid, 0), plans.plan(job.uid, 1)) == (None, mrjobs.split_plan(20))

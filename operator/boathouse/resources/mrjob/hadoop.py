@@ -18,24 +18,24 @@ IS_OWN: Final = f"startsWith('{_OWN_FILES}')"
 """Whether a URL is that of a file of the job itself, which tasks mount."""
 _FILE = "startsWith('file://')"
 _ON_VOLUME = "startsWith('file://' + self.storage.volume.mountPath + '/')"
-_URLS_IN = "(has(self.input) ? self.input : [])"
-_URLS_OUT = "(has(self.output) ? self.output : '')"
+_INPUT = "(has(self.input) ? self.input : [])"
+_OUTPUT = "(has(self.output) ? self.output : '')"
 _HAS_VOLUME = "(has(self.storage) && has(self.storage.volume))"
 volume_rules = (
     rule(
-        f"{_HAS_VOLUME} || !({_URLS_OUT}.{_FILE} || {_URLS_IN}.exists(url, url.{_FILE} && !url.{IS_OWN}))",
+        f"{_HAS_VOLUME} || !({_OUTPUT}.{_FILE} || {_INPUT}.exists(url, url.{_FILE} && !url.{IS_OWN}))",
         "file:/// URLs need spec.storage.volume: set claimName there",
     ),
     rule(
-        f"!{_HAS_VOLUME} || !{_URLS_OUT}.{_FILE} || {_URLS_OUT}.{_ON_VOLUME}",
+        f"!{_HAS_VOLUME} || !{_OUTPUT}.{_FILE} || {_OUTPUT}.{_ON_VOLUME}",
         "output must lie on the volume: begin it with file:// and spec.storage.volume.mountPath",
     ),
     rule(
-        f"!{_HAS_VOLUME} || {_URLS_IN}.all(url, !url.{_FILE} || url.{IS_OWN} || url.{_ON_VOLUME})",
+        f"!{_HAS_VOLUME} || {_INPUT}.all(url, !url.{_FILE} || url.{IS_OWN} || url.{_ON_VOLUME})",
         "input must lie on the volume: begin it with file:// and spec.storage.volume.mountPath",
     ),
     rule(
-        f"{_URLS_IN}.all(url, !url.{IS_OWN} || (has(self.files) && "
+        f"{_INPUT}.all(url, !url.{IS_OWN} || (has(self.files) && "
         f"self.files.exists(file, has(file.configMapKeyRef) && url == '{_OWN_FILES}' + file.name)))",
         "an input below file:///files is one of spec.files: write file:///files/NAME, and name its ConfigMap in the "
         "configMapKeyRef of that file",
@@ -147,15 +147,11 @@ _JAR_LEAVES_OUT: Final = " || ".join(f"has(self.{field})" for field in _OF_COMMA
 _JAR_HAS_DEFAULTS: Final = (
     "self.inputFormat == 'TextInputFormat' && !self.keyOnlyOutput && !self.lazyOutput && self.nonZeroExitIsFailure"
 )
-_INPUT: Final = "(has(self.input) ? self.input : [])"
 _NATIVE_URL: Final = "matches('^(s3|file|hdfs)://')"
 _HADOOP_URL: Final = f"matches('^(s3a://|/|{_CLUSTER})')"
 
 url_rules = (
-    rule(
-        "has(self.jar) || (has(self.input) && has(self.output))",
-        "spec.input and spec.output are missing: set both",
-    ),
+    rule("has(self.jar) || (has(self.input) && has(self.output))", "spec.input and spec.output are missing: set both"),
     rule(
         f"has(self.clusterRef) || ({_INPUT}.all(url, url.{_NATIVE_URL}) && "
         f"(!has(self.output) || self.output.{_NATIVE_URL}))",

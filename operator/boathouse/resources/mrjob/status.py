@@ -78,24 +78,21 @@ class DecidedResources(Model):
     reduce: StageResources | None = None
 
 
+_Packed = Annotated[str, Field(max_length=65536)]
+
+
 class AttemptArrays(Model):
     """A number per task of a stage, as base64(zlib(little-endian uint16)). Absent: all tasks have the default."""
 
-    last: str | None = Field(default=None, max_length=65536, description="Highest attempt number; default 0.")
-    user_failures: str | None = Field(
-        default=None, max_length=65536, description="Attempts with user errors; default 0."
+    last: _Packed | None = Field(default=None, description="Highest attempt number; default 0.")
+    user_failures: _Packed | None = Field(default=None, description="Attempts with user errors; default 0.")
+    infrastructure_failures: _Packed | None = Field(
+        default=None, description="Attempts with infrastructure errors; default 0."
     )
-    infrastructure_failures: str | None = Field(
-        default=None, max_length=65536, description="Attempts with infrastructure errors; default 0."
+    killed: _Packed | None = Field(
+        default=None, description="Attempts that Boathouse ended for another task or for the job; default 0."
     )
-    killed: str | None = Field(
-        default=None,
-        max_length=65536,
-        description="Attempts that Boathouse ended for another task or for the job; default 0.",
-    )
-    winners: str | None = Field(
-        default=None, max_length=65536, description="Attempt whose commit won, if not attempt 1; default 0."
-    )
+    winners: _Packed | None = Field(default=None, description="Attempt whose commit won, if not attempt 1; default 0.")
 
 
 class Attempts(Model):
@@ -187,8 +184,7 @@ class HadoopStatus(PartWithoutDefaults):
     ended_s: Annotated[
         Time,
         Field(
-            alias="ended",
-            description="When its client and all its applications had ended. Absent: they may still run.",
+            alias="ended", description="When its client and all its applications had ended. Absent: they may still run."
         ),
     ] = None
     applications: Annotated[
@@ -210,8 +206,7 @@ class JobFields(Status):
     conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
     queue: Annotated[Text, Field(max_length=63, description="Queue of the job.")] = ""
     reason: Annotated[
-        Text,
-        Field(max_length=64, description="Why the job is pending or failed; details are in the conditions."),
+        Text, Field(max_length=64, description="Why the job is pending or failed; details are in the conditions.")
     ] = ""
     start_s: Annotated[Time, Field(description="When it was admitted. Absent while it is suspended.")] = None
     completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
@@ -255,7 +250,7 @@ class MRJobStatus(JobFields):
         Count | None,
         Field(
             description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this "
-            "step.",
+            "step."
         ),
     ] = None
     steps: Annotated[int | None, Field(description="Number of steps, if more than one.")] = None

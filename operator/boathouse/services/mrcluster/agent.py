@@ -292,8 +292,7 @@ class AgentRoutes:
             raise Rejected(Reason.UNKNOWN_POD)
         began_s = self._reports.take(uid, report, arrival)
         if report.yarn is not None and began_s is not None:
-            at_s = self._now()
-            started_s = at_s - report.yarn.up_s
-            self._applications.answered(uid, at_s=at_s, began_s=began_s, rm_started_s=started_s, found=report.tags)
+            rm_started_s = self._now() - report.yarn.up_s
+            self._applications.answered(uid, began_s=began_s, rm_started_s=rm_started_s, found=report.tags)
         next_s = max(DEFAULT_DISTANCE_S, self._limits.report_distance_s)
         return self._orders.answer(uid, report.version, number=self._reports.number(uid), next_s=next_s)

@@ -5,11 +5,11 @@ import re
 from typing import Final
 
 from boathouse.cluster import wire
-from boathouse.resources import names, quantity
+from boathouse.resources import quantity
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.resources.names import Reason
+from boathouse.resources.names import ANNOTATION_IDEAL_MEMORY, CONTAINER, Reason
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_events import LENT_MILLI
@@ -19,12 +19,13 @@ from boathouse.services.mrjob import results
 from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model as policy
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 _DIGITS: Final = re.compile("[0-9]{1,19}")
 _MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
 MAX_ATTEMPT: Final = 0xFFFF
 """The status stores attempt numbers in 16 bits."""
+Task = tuple[int, contract.TaskType, int]
+"""Step, type and index of a task."""
 _Cause = tuple[str, str, bool]
 """Reason, message, and whether the user is to blame."""
 
@@ -41,37 +42,45 @@ class Ending:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptPod:
-    """One attempt of one task.
+class JobPod:
+    """A pod of a job: an attempt of a task, or the client of an attempt on a Hadoop cluster.
 
     Attributes:
-        step: of the job, from 0.
         placed_s: time of its binding, from which its start timeout counts.
         deleting_since_s: time of its deletion; on an unreachable node such a pod may exist for long.
-        result: result of a pod that succeeded.
-        ending: failure of a pod that failed.
-        problem: problem of a pod that cannot start.
-        memory_bytes: its memory limit.
-        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
-        started_s: start time of its container.
-        resources: what it takes of its node now.
-        suspension: record of its last suspension.
-        is_suspended: whether it has the CPU of a suspended task.
     """
 
     name: str
     uid: str
-    task_type: TaskType
-    index: int
     attempt: int
     state: PodLife
     placed_s: float
-    step: int = 0
     node: str | None = None
     deleting_since_s: float | None = None
     problem: Problem | None = None
-    result: contract.TaskResult | None = None
     ending: Ending | None = None
+
+    @property
+    def is_active(self) -> bool:
+        """Whether the pod has neither ended nor been deleted."""
+        return self.state.is_live and self.deleting_since_s is None
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptPod(JobPod):
+    """One attempt of one task.
+
+    Attributes:
+        step: of the job, from 0.
+        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
+        resources: what it takes of its node now.
+        is_suspended: whether it has the CPU of a suspended task.
+    """
+
+    task_type: contract.TaskType
+    index: int
+    step: int = 0
+    result: contract.TaskResult | None = None
     memory_bytes: int = 0
     ideal_memory_bytes: int = 0
     started_s: float | None = None
@@ -80,16 +89,16 @@ class AttemptPod:
     is_suspended: bool = False
 
     @property
-    def is_active(self) -> bool:
-        """Whether the pod has neither ended nor been deleted."""
-        return self.state.is_live and self.deleting_since_s is None
-
-    @property
     def is_owed_cpu(self) -> bool:
         """Whether its suspension is over, but its CPU request is still that of a suspended task."""
         record = self.suspension
         is_lent = 0 < self.resources.cpu_milli <= LENT_MILLI
         return record is not None and not self.is_suspended and is_lent and record.cpu_request_milli > LENT_MILLI
+
+    @property
+    def task(self) -> Task:
+        """The task of the attempt."""
+        return self.step, self.task_type, self.index
 
     @property
     def task_name(self) -> str:
@@ -101,15 +110,15 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     """Return the attempt of a pod; None if its labels name no task type or numbers out of range."""
     labels = pod.metadata.labels
     try:
-        task_type = TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
+        task_type = contract.TaskType(labels[mrjob_names.LABEL_TASK_TYPE])
     except (KeyError, ValueError):
         return None
-    index = _number(labels.get(mrjob_names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
-    attempt = _number(labels.get(mrjob_names.LABEL_ATTEMPT, ""), MAX_ATTEMPT - 1)
-    step = _number(labels.get(mrjob_names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
+    index = number(labels.get(mrjob_names.LABEL_TASK_INDEX, ""), _MAX_TASKS - 1)
+    attempt = number(labels.get(mrjob_names.LABEL_ATTEMPT, ""), MAX_ATTEMPT - 1)
+    step = number(labels.get(mrjob_names.LABEL_STEP, "0"), mrjob_steps.MAX_STEPS - 1)
     if index is None or step is None or not attempt:
         return None
-    status = pod_life.container(pod, names.CONTAINER)
+    status = pod_life.container(pod, CONTAINER)
     state = pod_life.life(pod, status)
     ended = status.state.terminated if status else None
     result = results.read(ended.message) if ended is not None else None
@@ -141,7 +150,7 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     )
 
 
-def _number(text: str, most: int) -> int | None:
+def number(text: str, most: int) -> int | None:
     """Return the number from 0 to `most` that a label or annotation contains in ASCII digits, or None."""
     number = int(text) if _DIGITS.fullmatch(text) else None
     return number if number is not None and number <= most else None
@@ -157,19 +166,18 @@ def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None, result: co
         or (said and (said.reason or contract.Reason.INTERNAL_ERROR, said.message, said.user_error))
         or _of_the_container(ended)
     )
+    reason, message, is_user_error = cause
+    message, tail = printable(message, results.MAX_MESSAGE), result.stderr_tail.strip() if result else ""
+    if tail and tail not in message:
+        message = f"{message}; its standard error ended with: {tail[-800:]}"
     code = ended.exit_code if ended else None
     return Ending(
-        reason=cause[0],
-        message=_with_tail(printable(cause[1], results.MAX_MESSAGE), result),
-        user_error=cause[2],
+        reason=reason,
+        message=message,
+        user_error=is_user_error,
         exit_code=result.exit_code if result is not None and result.exit_code is not None else code,
         time_s=pod_life.ended_s(pod, status),
     )
-
-
-def _with_tail(message: str, result: contract.TaskResult | None) -> str:
-    tail = result.stderr_tail.strip() if result else ""
-    return message if not tail or tail in message else f"{message}; its standard error ended with: {tail[-800:]}"
 
 
 def _of_the_pod(pod: facts.PodFacts) -> _Cause | None:
@@ -191,20 +199,15 @@ def _out_of_memory(
         result is None or result.reason != contract.Reason.OUT_OF_MEMORY
     ):
         return None
-    task_type, step = (
-        pod.metadata.labels[mrjob_names.LABEL_TASK_TYPE],
-        pod.metadata.labels.get(mrjob_names.LABEL_STEP, "0"),
-    )
     limit, ideal = memory_limit_bytes(pod), ideal_memory_bytes(pod)
-    had = quantity.format_bytes(limit)
+    had, wanted = quantity.format_bytes(limit), quantity.format_bytes(ideal)
     if limit < ideal:
-        ideal_size = quantity.format_bytes(ideal)
-        return (
-            Reason.OOM_KILLED,
-            f"out of memory with {had} instead of {ideal_size}: the next attempt gets {ideal_size}",
-            False,
-        )
-    stage = {TaskType.MAP: "mapper", TaskType.REDUCE: "reducer"}.get(TaskType(task_type), str(task_type))
+        return Reason.OOM_KILLED, f"out of memory with {had} instead of {wanted}: the next attempt gets {wanted}", False
+    labels = pod.metadata.labels
+    task_type, step = labels[mrjob_names.LABEL_TASK_TYPE], labels.get(mrjob_names.LABEL_STEP, "0")
+    stage = {contract.TaskType.MAP: "mapper", contract.TaskType.REDUCE: "reducer"}.get(
+        contract.TaskType(task_type), task_type
+    )
     where = f"{stage} of step {int(step) + 1}" if int(step) else stage
     return Reason.OOM_KILLED, f"out of memory: raise the {where}'s resources.requests.memory ({had})", True
 
@@ -216,7 +219,7 @@ def memory_limit_bytes(pod: facts.PodFacts) -> int:
 
 def ideal_memory_bytes(pod: facts.PodFacts) -> int:
     """Return the memory that the task requested if its pod started with less, else 0."""
-    return _number(pod.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
+    return number(pod.metadata.annotations.get(ANNOTATION_IDEAL_MEMORY, ""), contract.MAX_AMOUNT) or 0
 
 
 def _of_the_container(ended: wire.StateTerminated | None) -> _Cause:

@@ -9,9 +9,9 @@ from typing import Final
 
 from boathouse.resources import statuses
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, Reason
+from boathouse.scheduling import reasons
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.frame.status_codec import ConditionTable
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
@@ -19,7 +19,6 @@ from boathouse.services.mrjob.planning.observation import Observation
 from boathouse.services.mrjob.settle import Verdict
 from boathouse_policies.profiles.guard import Off, Part
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 _NAMES: Final[Mapping[Part, str]] = {
     Part.MEMORY: "less memory than requested",
@@ -30,45 +29,52 @@ RESUME_LATE_S: Final = 15.0
 """A reduce that is suspended for this long after its deadline could not be resumed."""
 BY_USER: Final = "user"
 _NAMED: Final = 5
+_Condition = tuple[ConditionType, bool, str, str]
+"""Type, whether it holds, reason, message."""
 
 
-def table(state: JobState, now_s: float, generation: int | None = None) -> ConditionTable:
-    """Return a mutable table of a job's conditions; `generation` defaults to its observed generation."""
-    generation = state.observed_generation if generation is None else generation
-    return ConditionTable(state.conditions, generation, now_s, order=ConditionType)
+def with_conditions(state: JobState, now_s: float, *conditions: _Condition, generation: int | None = None) -> JobState:
+    """Return the state with these conditions, about `generation` or by default the observed one."""
+    about = state.observed_generation if generation is None else generation
+    table = status_codec.ConditionTable(state.conditions, about, now_s, order=ConditionType)
+    for condition in conditions:
+        table.set(*condition)
+    return dataclasses.replace(state, conditions=table.conditions)
 
 
 def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState:
     """Return the state of a job that has failed, or whose output is complete if there is no verdict."""
     reason, message = (verdict.reason, verdict.message) if verdict else (Reason.SUCCEEDED, "the output is complete")
     reason = Reason.TASK_FAILED if reason == contract.Reason.USER_COMMAND_FAILED else reason
-    conditions = table(state, now_s)
-    conditions.set(ConditionType.RUNNING, False, Reason.JOB_FINISHED, "")
-    conditions.set(ConditionType.SUCCEEDED, verdict is None, reason, message)
-    conditions.set(ConditionType.FAILED, verdict is not None, reason, message if verdict else "")
+    state = with_conditions(
+        state,
+        now_s,
+        (ConditionType.RUNNING, False, Reason.JOB_FINISHED, ""),
+        (ConditionType.SUCCEEDED, verdict is None, reason, message),
+        (ConditionType.FAILED, verdict is not None, reason, message if verdict else ""),
+    )
     return dataclasses.replace(
         state,
         phase="Failed" if verdict else "Succeeded",
         reason=str(reason) if verdict else "",
         completion_s=now_s,
         active={},
-        conditions=conditions.conditions,
     )
 
 
 def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
-    """Return the state of a suspended job. Finished tasks count after a resume."""
-    conditions = table(state, now_s)
-    conditions.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    """Return the state of a suspended job, of which this number of pods has not ended."""
     ending = f"; {live} of its pods have not ended yet" if live else ""
-    conditions.set(
-        ConditionType.SUSPENDED, True, Reason.SUSPENDED, f"spec.suspend is true: set it to false to resume{ending}"
+    message = f"spec.suspend is true: set it to false to resume{ending}"
+    state = with_conditions(
+        state,
+        now_s,
+        (ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}"),
+        (ConditionType.SUSPENDED, True, Reason.SUSPENDED, message),
+        (ConditionType.SCHEDULED, False, Reason.SUSPENDED, ""),
+        (ConditionType.RUNNING, False, Reason.SUSPENDED, ""),
     )
-    conditions.set(ConditionType.SCHEDULED, False, Reason.SUSPENDED, "")
-    conditions.set(ConditionType.RUNNING, False, Reason.SUSPENDED, "")
-    return dataclasses.replace(
-        state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None, conditions=conditions.conditions
-    )
+    return dataclasses.replace(state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None)
 
 
 def in_progress(
@@ -78,35 +84,36 @@ def in_progress(
     running: int,
     problem: Problem | None,
     waiting: bool,
-    diagnosis: tuple[str, str] | None,
+    diagnosis: reasons.JobDiagnosis | None,
     less: int = 0,
 ) -> JobState:
-    """Return the conditions of a job in progress, with the reason if it is pending."""
-    conditions = table(state, now_s)
-    conditions.set(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    """Return the conditions of a job in progress, with the reason if it is pending.
+
+    `less` of its tasks run with less memory than they requested.
+    """
+    conditions: list[_Condition] = [(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")]
     if state.condition(ConditionType.SUSPENDED) is not None:
-        conditions.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
-    reason = ""
+        conditions.append((ConditionType.SUSPENDED, False, Reason.RESUMED, ""))
     squeezed = (
         f" ({less} run with less memory than they requested, because no node had more free memory)" if less else ""
     )
-    if waiting and diagnosis is not None:
-        reason = diagnosis[0]
-        conditions.set(ConditionType.SCHEDULED, False, diagnosis[0], diagnosis[1] + squeezed)
-    elif not waiting:
-        conditions.set(
-            ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, f"all runnable tasks have a node{squeezed}"
-        )
+    if not waiting:
+        message = f"all runnable tasks have a node{squeezed}"
+        conditions.append((ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, message))
+    elif diagnosis is not None:
+        conditions.append((ConditionType.SCHEDULED, False, diagnosis.reason, diagnosis.message + squeezed))
     elif state.condition(ConditionType.SCHEDULED) is None:
-        conditions.set(ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, "not evaluated by the scheduler yet")
+        message = "not evaluated by the scheduler yet"
+        conditions.append((ConditionType.SCHEDULED, False, Reason.PENDING_EVALUATION, message))
     if problem is not None:
-        reason = problem.reason
-        conditions.set(ConditionType.RUNNING, False, problem.reason, problem.message)
+        conditions.append((ConditionType.RUNNING, False, problem.reason, problem.message))
     elif running:
-        conditions.set(ConditionType.RUNNING, True, Reason.TASKS_RUNNING, "")
+        conditions.append((ConditionType.RUNNING, True, Reason.TASKS_RUNNING, ""))
     elif state.condition(ConditionType.RUNNING) is None:
-        conditions.set(ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet")
-    return dataclasses.replace(state, reason=reason, conditions=conditions.conditions)
+        conditions.append((ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet"))
+    obstacle = problem or (diagnosis if waiting else None)
+    reason = obstacle.reason if obstacle is not None else ""
+    return dataclasses.replace(with_conditions(state, now_s, *conditions), reason=reason)
 
 
 def with_measurements(state: JobState, problem: Problem | None, now_s: float) -> JobState:
@@ -114,19 +121,15 @@ def with_measurements(state: JobState, problem: Problem | None, now_s: float) ->
     if state.finished or (problem is None and state.condition(ConditionType.SIGNALS_AVAILABLE) is None):
         return state
     reason, message = (Reason.KUBELETS_READ, "") if problem is None else (problem.reason, problem.message)
-    conditions = table(state, now_s)
-    conditions.set(ConditionType.SIGNALS_AVAILABLE, problem is None, reason, message)
-    return dataclasses.replace(state, conditions=conditions.conditions)
+    return with_conditions(state, now_s, (ConditionType.SIGNALS_AVAILABLE, problem is None, reason, message))
 
 
 def with_parts_off(state: JobState, off: Sequence[Off], now_s: float) -> JobState:
     """Return the state with the condition `PoliciesActive`, which a job has once a part has been off for it."""
     if state.finished or (not off and state.condition(ConditionType.POLICIES_ACTIVE) is None):
         return state
-    conditions = table(state, now_s)
     reason, message = (Reason.HARMFUL, "; ".join(map(_effect_text, off))) if off else (Reason.TRIED_AGAIN, "")
-    conditions.set(ConditionType.POLICIES_ACTIVE, not off, reason, message)
-    return dataclasses.replace(state, conditions=conditions.conditions)
+    return with_conditions(state, now_s, (ConditionType.POLICIES_ACTIVE, not off, reason, message))
 
 
 def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None:
@@ -135,6 +138,22 @@ def parts_off_event(before: JobState, after: JobState) -> tuple[str, str] | None
     if now is None or (last is not None and (last.status, last.message) == (now.status, now.message)):
         return None
     return ("PolicyOff", now.message) if now.status == "False" else ("PolicyOn", "all policies decide again")
+
+
+def suspension_event(before: JobState, after: JobState) -> tuple[str, str] | None:
+    """Return reason and note of the event about reduces that were just suspended or resumed; None for no event."""
+    last, now = (state.condition(ConditionType.REDUCERS_SUSPENDED) for state in (before, after))
+    if now is None or now.status == (last.status if last is not None else "False"):
+        return None
+    return ("ReducerSuspended", now.message) if now.status == "True" else ("ReducerResumed", "all continue")
+
+
+def cleanup_failure(before: JobState, after: JobState) -> str | None:
+    """Return why the clean-up has just failed; None if it has not."""
+    last, now = (state.condition(ConditionType.CLEANED_UP) for state in (before, after))
+    failed = Reason.CLEAN_UP_FAILED
+    has_failed = now is not None and now.reason == failed and (last is None or last.reason != failed)
+    return now.message if now is not None and has_failed else None
 
 
 def _effect_text(off: Off) -> str:
@@ -165,16 +184,17 @@ def _requested_until_s(job: Job) -> float | None:
 def with_suspensions(state: JobState, observation: Observation, pods: Sequence[AttemptPod]) -> JobState:
     """Return the state with the number of suspended reduces, and with the condition `ReducersSuspended`."""
     now_s = observation.now_s
-    reduces = [pod for pod in pods if pod.task_type is TaskType.REDUCE and pod.state.is_live and not state.finished]
+    reduces = [
+        pod for pod in pods if pod.task_type is contract.TaskType.REDUCE and pod.state.is_live and not state.finished
+    ]
     paused, owed = [pod for pod in reduces if pod.is_suspended], [pod for pod in reduces if pod.is_owed_cpu]
-    conditions = table(state, now_s)
+    state = dataclasses.replace(state, suspended_reduces=len(paused))
     if paused or owed:
-        conditions.set(ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s))
-    elif (problem := _problem(observation)) is not None and not state.finished:
-        conditions.set(ConditionType.REDUCERS_SUSPENDED, False, *problem)
-    elif state.condition(ConditionType.REDUCERS_SUSPENDED) is not None:
-        conditions.set(ConditionType.REDUCERS_SUSPENDED, False, Reason.RESUMED, "")
-    return dataclasses.replace(state, suspended_reduces=len(paused), conditions=conditions.conditions)
+        return with_conditions(state, now_s, (ConditionType.REDUCERS_SUSPENDED, True, *_reason(paused, owed, now_s)))
+    problem = None if state.finished else _problem(observation)
+    if problem is None and state.condition(ConditionType.REDUCERS_SUSPENDED) is None:
+        return state
+    return with_conditions(state, now_s, (ConditionType.REDUCERS_SUSPENDED, False, *(problem or (Reason.RESUMED, ""))))
 
 
 def _reason(paused: Sequence[AttemptPod], owed: Sequence[AttemptPod], now_s: float) -> tuple[str, str]:

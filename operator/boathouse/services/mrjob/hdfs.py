@@ -8,8 +8,7 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob.model import Job
 from boathouse_policies import model
-from boathouse_task import contract
-from boathouse_task.contract import HdfsAddress, TaskType
+from boathouse_task.contract import HdfsAddress, Plan, TaskType
 
 _SCHEME = "hdfs"
 _NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
@@ -45,19 +44,18 @@ def is_name(text: str) -> bool:
 
 def names(job: Job) -> Iterator[str]:
     """Yield the names of the clusters in the job's URLs."""
-    jar = job.on_cluster.jar if job.on_cluster is not None else None
-    files = (*(file.url or "" for file in job.spec.files or ()), *([jar.url] if jar is not None else ()))
+    files = (
+        *(file.url or "" for file in job.spec.files or ()),
+        *([job.spec.jar.url] if job.spec.jar is not None else ()),
+    )
     archives = (archive.url for archive in job.spec.archives or ())
     for url in (*job.spec.input, job.spec.output, *files, *archives):
         if url.startswith(f"{_SCHEME}://"):
             yield urlsplit(url).netloc
 
 
-def locations(task_type: TaskType, index: int, plan: contract.Plan | None, node_of: NodeOf) -> Sequence[model.NodeName]:
-    """Return the nodes that store the split of a map; none for other tasks and for object stores.
-
-    Hosts of HDFS are pods, which move, and a plan is immutable: it has the names of hosts.
-    """
+def locations(task_type: TaskType, index: int, plan: Plan | None, node_of: NodeOf) -> Sequence[model.NodeName]:
+    """Return the nodes that store the split of a map, whose plan has hosts, as pods move; none for other tasks."""
     if task_type is not TaskType.MAP or plan is None or not 0 <= index < len(plan.splits):
         return ()
     which = plan.splits[index].locations

@@ -12,27 +12,29 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from boathouse.resources import statuses
 from boathouse.resources.mrjob import spec
-from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.resources.mrjob.status import MAX_APPLICATIONS, HadoopStatus, JobFields, MRJobStatus, TaskCounts
+from boathouse.resources.mrjob.status import (
+    MAX_APPLICATIONS,
+    AttemptArrays,
+    Attempts,
+    FailureCounts,
+    HadoopStatus,
+    JobFields,
+    MRJobStatus,
+    TaskCounts,
+)
 from boathouse.services.frame import status_codec
-from boathouse.services.frame.status_codec import StatusCodec
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 MAX_ATTEMPT = 0xFFFF
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
+_COUNTED: Final = ("last", "user_failures", "infrastructure_failures", "killed")
+"""Fields of `StageState` and `AttemptArrays`."""
 TERMINAL = frozenset({"Succeeded", "Failed"})
-_CODEC: Final = StatusCodec(MRJobStatus)
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Tasks:
-    """Tasks of the attempt's applications, as the ResourceManager counts them."""
-
-    done: int = 0
-    total: int = 0
+_CODEC: Final = status_codec.StatusCodec(MRJobStatus)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +49,8 @@ class HadoopState(HadoopStatus):
         maps: None until an application reports them.
     """
 
-    maps: Tasks | None = None
-    reduces: Tasks | None = None
+    maps: TaskCounts | None = None
+    reduces: TaskCounts | None = None
 
     @property
     def is_open(self) -> bool:
@@ -61,41 +63,19 @@ def hadoop_tag(uid: str, attempt: int) -> str:
     return f"{uid}-{attempt}".lower()
 
 
-def _hadoop_status(state: HadoopState) -> HadoopStatus:
-    """Return the part `hadoop` of the status."""
-    latest = dataclasses.replace(state, applications=state.applications[-MAX_APPLICATIONS:])
-    return HadoopStatus(**status_codec.fields_of(HadoopStatus, latest))
+def counts_of_applications(done: int, total: int) -> TaskCounts:
+    """Return the tasks of a stage as the ResourceManager counts them. What runs is not known: it counts as pending."""
+    return TaskCounts(total=total, succeeded=done, pending=max(0, total - done))
 
 
 def _hadoop_state(status: MRJobStatus) -> HadoopState | None:
-    """Return the attempt in a status; None if it has none."""
-    read = status.hadoop
-    if read is None or not 0 < read.attempt <= MAX_ATTEMPT:
+    if status.hadoop is None or not 0 < status.hadoop.attempt <= MAX_ATTEMPT:
         return None
-    fields = status_codec.fields_of(HadoopStatus, read)
-    return HadoopState(**fields, maps=_tasks(status.maps), reduces=_tasks(status.reduces))
-
-
-def hadoop_progress(state: HadoopState) -> str | None:
-    """Return `maps 12/40, reduces 0/2`; None until an application reports its tasks."""
-    parts = [f"{word} {tasks.done}/{tasks.total}" for word, tasks in _by_word(state) if tasks]
-    return ", ".join(parts) or None
-
-
-def _by_word(state: HadoopState) -> Sequence[tuple[str, Tasks | None]]:
-    return ("maps", state.maps), ("reduces", state.reduces)
-
-
-def hadoop_counts(state: HadoopState, task_type: TaskType) -> TaskCounts | None:
-    """Return the tasks of a stage. What runs is not known: it counts as pending."""
-    tasks = {TaskType.MAP: state.maps, TaskType.REDUCE: state.reduces}.get(task_type)
-    if tasks is None:
-        return None
-    return TaskCounts(total=tasks.total, succeeded=tasks.done, pending=max(0, tasks.total - tasks.done))
-
-
-def _tasks(counts: TaskCounts | None) -> Tasks | None:
-    return Tasks(done=counts.succeeded, total=counts.total) if counts else None
+    maps, reduces = (
+        counts_of_applications(counts.succeeded, counts.total) if counts else None
+        for counts in (status.maps, status.reduces)
+    )
+    return HadoopState(**status_codec.fields_of(HadoopStatus, status.hadoop), maps=maps, reduces=reduces)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -117,13 +97,7 @@ class StageState:
     @classmethod
     def empty(cls, total: int) -> "StageState":
         """Return a stage without attempts."""
-        return cls(
-            winner=[0] * total,
-            last=[0] * total,
-            user_failures=[0] * total,
-            infrastructure_failures=[0] * total,
-            killed=[0] * total,
-        )
+        return cls(**{field.name: [0] * total for field in dataclasses.fields(cls)})
 
     @property
     def total(self) -> int:
@@ -140,11 +114,6 @@ class StageState:
         """Whether every task is done."""
         return 0 not in self.winner
 
-    @property
-    def failed_attempts(self) -> int:
-        """Number of failed attempts, with user and infrastructure errors."""
-        return sum(self.user_failures) + sum(self.infrastructure_failures)
-
     def settled(self, index: int) -> int:
         """Return the number of attempts of the task that ended without success and are counted."""
         return self.failures(index) + self.killed[index]
@@ -155,13 +124,7 @@ class StageState:
 
     def copy(self) -> "StageState":
         """Return an independent copy."""
-        return StageState(
-            winner=self.winner[:],
-            last=self.last[:],
-            user_failures=self.user_failures[:],
-            infrastructure_failures=self.infrastructure_failures[:],
-            killed=self.killed[:],
-        )
+        return StageState(**{name: numbers[:] for name, numbers in status_codec.fields_of(StageState, self).items()})
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,33 +154,39 @@ class JobState(JobFields):
         """Whether the job has succeeded or failed."""
         return self.phase in TERMINAL
 
+    def since_s(self, condition_type: str) -> float | None:
+        """Return since when a condition has its status, in epoch seconds; None if the job has none of the type."""
+        condition = self.condition(condition_type)
+        return statuses.epoch(condition.last_transition_time) if condition is not None else None
+
     @property
     def failures(self) -> tuple[int, int]:
         """Failed attempts of all steps so far: user errors, infrastructure errors."""
         user, infrastructure = self.past_failures
-        for stage in self.stages.values():
-            user += sum(stage.user_failures)
-            infrastructure += sum(stage.infrastructure_failures)
-        return user, infrastructure
+        return (
+            user + sum(sum(stage.user_failures) for stage in self.stages.values()),
+            infrastructure + sum(sum(stage.infrastructure_failures) for stage in self.stages.values()),
+        )
 
 
 def to_status(state: JobState) -> dict[str, Any]:
     """Return the status as JSON with all fields, so that a merge patch also clears removed values."""
     user, infrastructure = state.failures
+    applications = state.hadoop.applications[-MAX_APPLICATIONS:] if state.hadoop else ()
     status = MRJobStatus(
         **status_codec.fields_of(JobFields, state),
         progress=progress(state),
         maps=_counts(state, TaskType.MAP),
         reduces=_counts(state, TaskType.REDUCE),
-        failures=mrjob_status.FailureCounts(user=user, infrastructure=infrastructure),
+        failures=FailureCounts(user=user, infrastructure=infrastructure),
         current_step=state.step if state.steps > 1 else None,
         steps=state.steps if state.steps > 1 else None,
         succeeded_maps=_bitmap(state, TaskType.MAP),
         succeeded_reduces=_bitmap(state, TaskType.REDUCE),
-        attempts=mrjob_status.Attempts(
-            **{stage: _arrays(state.stages.get(TaskType(stage))) for stage in mrjob_status.Attempts.model_fields}
-        ),
-        hadoop=_hadoop_status(state.hadoop) if state.hadoop else None,
+        attempts=Attempts(**{stage: _arrays(state.stages.get(TaskType(stage))) for stage in Attempts.model_fields}),
+        hadoop=HadoopStatus(**status_codec.fields_of(HadoopStatus, state.hadoop) | {"applications": applications})
+        if state.hadoop
+        else None,
     )
     return _CODEC.write(status)
 
@@ -228,11 +197,9 @@ def without_free_parts(state: JobState) -> JobState:
 
 
 def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
-    """Return the state in a status. Unreadable fields get their defaults and are derived again.
+    """Return the state in a status, whose current step has `reduces`. Unreadable fields are derived again.
 
     Another version may have written the status: an unknown phase counts as in progress, an unknown condition is kept.
-
-    `reduces` is the number of reduces of the current step.
     """
     read = _CODEC.read(status)
     plan = read.plan if read.plan and 0 <= read.plan.splits <= spec.MAX_MAPS else None
@@ -261,29 +228,30 @@ def from_status(status: Mapping[str, Any] | None, reduces: int) -> JobState:
 
 def progress(state: JobState) -> str | None:
     """Return `maps 12/40, reduces 0/2`, with several steps `step 2/3, maps ...`; None without a plan."""
-    if state.hadoop is not None:
-        return hadoop_progress(state.hadoop)
     step = f"step {state.step + 1}/{state.steps}"
-    if TaskType.MAP not in state.stages:
-        return step if state.steps > 1 and state.step else None
-    parts = [(word, state.stages[kind]) for word, kind in (("maps", TaskType.MAP), ("reduces", TaskType.REDUCE))]
-    tasks = [f"{word} {stage.succeeded}/{stage.total}" for word, stage in parts if stage.total or word == "maps"]
-    return ", ".join([step, *tasks] if state.steps > 1 else tasks)
+    counted = {"maps": _counts(state, TaskType.MAP), "reduces": _counts(state, TaskType.REDUCE)}
+    tasks = [
+        f"{word} {counts.succeeded}/{counts.total}"
+        for word, counts in counted.items()
+        if counts is not None and (counts.total or word == "maps")
+    ]
+    parts = [step, *tasks] if state.steps > 1 and (tasks or state.step) else tasks
+    return ", ".join(parts) or None
 
 
-def _counts(state: JobState, task_type: TaskType) -> mrjob_status.TaskCounts | None:
+def _counts(state: JobState, task_type: TaskType) -> TaskCounts | None:
     if state.hadoop is not None:
-        return hadoop_counts(state.hadoop, task_type)
+        return state.hadoop.maps if task_type is TaskType.MAP else state.hadoop.reduces
     stage = state.stages.get(task_type)
     if stage is None:
         return None
     running = state.active.get(task_type, (0, 0))[1]
-    return mrjob_status.TaskCounts(
+    return TaskCounts(
         total=stage.total,
         succeeded=stage.succeeded,
         running=running,
         pending=0 if state.finished else stage.total - stage.succeeded - running,
-        failed_attempts=stage.failed_attempts,
+        failed_attempts=sum(stage.user_failures) + sum(stage.infrastructure_failures),
         killed_attempts=sum(stage.killed),
         suspended=state.suspended_reduces if task_type is TaskType.REDUCE else 0,
     )
@@ -296,29 +264,20 @@ def _bitmap(state: JobState, task_type: TaskType) -> str | None:
     return contract.encode_bitmap((index for index, winner in enumerate(stage.winner) if winner), stage.total)
 
 
-def _arrays(stage: StageState | None) -> mrjob_status.AttemptArrays | None:
+def _arrays(stage: StageState | None) -> AttemptArrays | None:
     if stage is None or not any(stage.last):
         return None
-    return mrjob_status.AttemptArrays(
-        last=_pack(stage.last),
-        user_failures=_pack(stage.user_failures),
-        infrastructure_failures=_pack(stage.infrastructure_failures),
-        killed=_pack(stage.killed),
-        winners=_pack([0 if winner == 1 else winner for winner in stage.winner]),
-    )
+    winners = _pack([0 if winner == 1 else winner for winner in stage.winner])
+    return AttemptArrays(winners=winners, **{name: _pack(getattr(stage, name)) for name in _COUNTED})
 
 
 def _stage(read: MRJobStatus, kind: TaskType, total: int, bitmap: str | None = None) -> StageState:
-    arrays: mrjob_status.AttemptArrays = getattr(read.attempts, kind.value, None) or mrjob_status.AttemptArrays()
+    arrays: AttemptArrays = getattr(read.attempts, kind.value, None) or AttemptArrays()
     winners = _unpack(arrays.winners, total)
-    nothing: set[int] = set()
-    done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), nothing)
+    done = status_codec.value(lambda: contract.decode_bitmap(bitmap or "", total), set[int]())
     return StageState(
         winner=[(winners[index] or 1) if index in done else 0 for index in range(total)],
-        last=_unpack(arrays.last, total),
-        user_failures=_unpack(arrays.user_failures, total),
-        infrastructure_failures=_unpack(arrays.infrastructure_failures, total),
-        killed=_unpack(arrays.killed, total),
+        **{name: _unpack(getattr(arrays, name), total) for name in _COUNTED},
     )
 
 
@@ -331,10 +290,7 @@ def _pack(values: Sequence[int]) -> str | None:
 
 
 def _unpack(text: str | None, total: int) -> list[int]:
-    """Return the numbers that `_pack` encoded, one per task; zeros for an invalid text.
-
-    At most the bytes of these numbers are decompressed.
-    """
+    """Return what `_pack` encoded, a number per task; zeros for an invalid text. Decompresses no more bytes."""
     try:
         raw = zlib.decompressobj().decompress(base64.b64decode(text), 2 * total) if text and total else b""
     except (ValueError, zlib.error):

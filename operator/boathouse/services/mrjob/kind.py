@@ -1,153 +1,73 @@
 """Implement the kind MRJob: observe a job, plan, and carry out the effects that only MRJobs have."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from boathouse import failpoints, fair
 from boathouse.resources import names, quantity
 from boathouse.resources.config import OperatorConfig
-from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import ownership
 from boathouse.services import hadoop
-from boathouse.services.frame import (
-    controllers,
-    pod_index,
-    protocols,
-    related_objects,
-    status_codec,
-    status_writer,
-    writes,
-)
-from boathouse.services.frame.kind import PENDING_REQUEUE_S, RESUBMIT_S, Body, KindDefinition, Refusal
+from boathouse.services.frame import controllers, pod_index, protocols, related_objects, status_codec, status_writer
+from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.writes import ObjectEvents, Writes
 from boathouse.services.mrjob import (
-    attempt_pods,
     conditions,
     hdfs,
     job_state,
-    model,
     pod_builder,
     policy_events,
     probes,
     second_attempts,
     settle,
     split_plans,
-    splits,
     submission,
     task_metrics,
     task_reports,
 )
-from boathouse.services.mrjob.attempt_pods import AttemptPod
-from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs, HadoopMemory
+from boathouse.services.mrjob.attempt_pods import AttemptPod, task_pod
+from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job_state import JobState
-from boathouse.services.mrjob.model import Job, JobUid
+from boathouse.services.mrjob.memory import RUNNING_REQUEUE_S, JobMemory, Submitted, attempts
+from boathouse.services.mrjob.model import MRJOBS, Job, JobUid, from_resource
 from boathouse.services.mrjob.planning import cleanup, planner, predictions, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
 from boathouse.services.mrjob.task_orders import TaskOrders
-from boathouse.services.mrjob.task_reports import TaskReports
+from boathouse_policies import fspy, run_times
 from boathouse_policies import model as policy
-from boathouse_policies import run_times
 from boathouse_policies.ikayak import suspension
 from boathouse_policies.profiles import guard
-from boathouse_task.contract import TaskType
 
 RETRIES_DISTANCE_S: Final = 1.0
 """The interval at which a job takes its share of retries, for all attempts that became pending meanwhile."""
-RUNNING_REQUEUE_S: Final = 10.0
-"""The interval at which the progress of running tasks is written to the status."""
+_PLAN_LOST: Final = settle.Verdict(
+    reason=names.Reason.PLAN_LOST,
+    message="the ConfigMaps with the job's split plan were deleted or changed: recreate the job",
+)
 
 MRJOB: Final = KindDefinition(
-    resource=model.MRJOBS,
+    resource=MRJOBS,
     noun="job",
     phases=("Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"),
     terminal_phases=frozenset(job_state.TERMINAL),
     urgent_fields=("plan",),
     annotations=frozenset({names.ANNOTATION_SUSPEND_UNTIL}),
-    phase_events={
-        "Setup": "SetupStarted",
-        "Map": "MapsStarted",
-        "Reduce": "ReducesStarted",
-        "Commit": "CommitStarted",
-    },
+    phase_events={"Setup": "SetupStarted", "Map": "MapsStarted", "Reduce": "ReducesStarted", "Commit": "CommitStarted"},
 )
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Submitted:
-    """The last submission of a job to the scheduler.
-
-    Attributes:
-        unplaced: UIDs of its pods without a node.
-    """
-
-    job: Job
-    classes: tuple[policy.TaskClass, ...]
-    waiting: frozenset[settle.Attempt]
-    unplaced: frozenset[str]
-    at_s: float
-
-    def covers(self, now: "Submitted", placed: Sequence[AttemptPod]) -> bool:
-        """Return whether a new submission changes nothing: attempts that are no longer pending were placed since."""
-        if (self.job, self.classes, self.unplaced) != (now.job, now.classes, now.unplaced):
-            return False
-        age_s = now.at_s - self.at_s
-        if (now.unplaced and age_s >= RUNNING_REQUEUE_S) or (now.waiting and age_s >= RESUBMIT_S):
-            return False
-        if now.waiting - self.waiting:
-            return False
-        placed_attempts = _attempts(pod for pod in placed if pod.node is not None)
-        gone = self.waiting - now.waiting
-        return all(
-            (attempt.step, attempt.task_type, attempt.index, attempt.number) in placed_attempts for attempt in gone
-        )
-
-
-@dataclasses.dataclass(slots=True)
-class JobMemory(status_writer.Memory[JobState]):
-    """Data about a job that this process remembers and its status does not store.
-
-    Attributes:
-        granted: Pending retries that took a token of the namespace's bucket.
-        failed_s: Times of recent failures, by task name.
-        probe: Data about its probe.
-        hadoop: Data about its attempt, if it runs on a Hadoop cluster.
-    """
-
-    submitted: Submitted | None = None
-    granted: frozenset[settle.Attempt] = frozenset()
-    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
-    probe: probes.ProbeMemory = dataclasses.field(default_factory=probes.ProbeMemory)
-    hadoop: HadoopMemory = dataclasses.field(default_factory=HadoopMemory)
-
-    def note_failures(self, failures: Sequence[mrjob_status.TaskFailure], now_s: float) -> None:
-        """Remember when tasks failed, because the time of a pod's end is lost when the pod is deleted."""
-        self.failed_s = {task: at_s for task, at_s in self.failed_s.items() if now_s - at_s < settle.MAX_BACKOFF_S}
-        self.failed_s |= {failure.task: now_s for failure in failures}
-
-
 class MRJobKind:
-    """Implements `protocols.Kind` for MRJobs.
-
-    Attributes:
-        pods: The pods of all jobs.
-        seconds: Second attempts of slow tasks.
-        plans: The split plans.
-        orders: Orders for tasks.
-        reports: Reports of tasks.
-        retries: Limits the rate of a namespace's retries.
-        learner: Estimates run times of tasks.
-        policy_events: Informs the observers of the profile.
-        hadoop: Jobs on Hadoop clusters.
-    """
+    """Implements `protocols.Kind` for MRJobs."""
 
     definition: ClassVar[KindDefinition] = MRJOB
     status_format: ClassVar[status_writer.StatusFormat[JobState]] = job_state
+    refuse = staticmethod(planner.refuse)
 
     def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
@@ -159,12 +79,10 @@ class MRJobKind:
         )
         self._clusters = leader.clusters
         mark = leader.controllers.mark
-        self.pods = pod_index.PodIndex(
-            attempt_pods.task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later
-        )
+        self.pods = pod_index.PodIndex(task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later)
         self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self.orders, self.reports = TaskOrders(), TaskReports(self.policy_events.report)
+        self.orders, self.reports = TaskOrders(), task_reports.TaskReports(self.policy_events.report)
         burst = limits.retries_per_second * fair.BURST_S
         self.retries = fair.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
@@ -173,19 +91,13 @@ class MRJobKind:
         self._lends_cpu = suspension.is_in(leader.profile)
         self._guard = guard.guard_of(leader.profile)
         self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
-        self._events = writes.ObjectEvents(MRJOB, self._context.events)
+        self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
-        self._probes = self._prober(leader)
         self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
-
-    def _prober(self, leader: controllers.LeaderServices) -> probes.Probes | None:
-        """Return what probes jobs, if the profile orders them by size."""
-        sizes = probes.order_by_size(leader.profile)
-        return (
-            None
-            if sizes is None
-            else probes.Probes(
-                sizes=sizes,
+        self._probes = None
+        if isinstance(leader.profile.order, fspy.SizeBased):
+            self._probes = probes.Probes(
+                sizes=leader.profile.order,
                 settings=leader.settings.prediction,
                 pods=self.pods,
                 plans=self.plans,
@@ -195,15 +107,14 @@ class MRJobKind:
                 pod_settings=self._pod_settings,
                 clusters=self._clusters,
             )
-        )
 
     def parse(self, body: Body) -> Job | Refusal:
         """Return the job, or why it is refused."""
-        return model.from_resource(body, self._settings)
+        return from_resource(body, self._settings)
 
     def life(self, job: Job) -> protocols.Life:
         """Return the job's creation time, TTL and finalizer."""
-        wants_finalizer = job.spec.clean_up == "OnDelete" or job.on_cluster is not None
+        wants_finalizer = job.spec.clean_up == "OnDelete" or bool(job.cluster)
         return protocols.Life(
             created_s=job.created_s, ttl_s=job.spec.ttl_seconds_after_finished, wants_finalizer=wants_finalizer
         )
@@ -220,10 +131,6 @@ class MRJobKind:
     def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:
         """Return the memory of a job whose status was read."""
         return JobMemory(uid, state, written)
-
-    def refuse(self, state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
-        """Return the state of a job that cannot run."""
-        return planner.refuse(state, refusal, generation, now_s)
 
     def note(self, job: Job, state: JobState) -> str:
         """Return the text of the event about the phase."""
@@ -246,15 +153,17 @@ class MRJobKind:
 
     async def observe(self, job: Job, memory: JobMemory) -> Observation | HadoopObservation:
         """Collect the input of the planner."""
-        if job.on_cluster is not None:
+        if job.cluster:
             return await self._observe_on_cluster(job, memory)
         state, now_s = memory.state, self._context.now
         existing_pods = steps.existing(self.pods.of(job.uid), state, job)
         over = state.finished or job.deleting_since_s is not None
-        stored = None if over else await self._stored(job, state, existing_pods)
-        posted = self.plans.posted(job.uid)
+        stored, posted = None, self.plans.posted(job.uid)
+        if not over:
+            digests = {state.plan.digest} if state.plan else steps.owned_digests(existing_pods, state.step)
+            stored = await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
         if state.plan is not None and not over and stored is None:
-            state = cleanup.begin(job, _without_plan(state, now_s()), now_s())
+            state = cleanup.begin(job, conditions.finished(state, _PLAN_LOST, now_s()), now_s())
         return Observation(
             job=job,
             state=state,
@@ -277,7 +186,9 @@ class MRJobKind:
     async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
         """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
         name = self.hadoop.unknown(job, memory.state)
-        unknown = {} if name is None else {name: await self._cluster_uid(job, name)}
+        unknown: dict[str, str | None] = {} if name is None else {name: None}
+        if name is not None and hdfs.is_name(name):
+            unknown[name] = await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
         observation, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
         is_over = memory.state.finished or job.deleting_since_s is not None
         is_due = not (observation.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
@@ -287,23 +198,11 @@ class MRJobKind:
         missing = await self._missing_files(job) if is_due else ()
         return dataclasses.replace(observation, pods=pods, missing=missing)
 
-    async def _cluster_uid(self, job: Job, name: str) -> str | None:
-        """Return the UID of a cluster that the API server has; None if there is none of this name."""
-        if not hdfs.is_name(name):
-            return None
-        return await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
-
     async def _missing_files(self, job: Job) -> Sequence[str]:
-        """Return what is missing of the ConfigMaps that the files of a job refer to."""
         files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
         wanted = [(reference.name, reference.key) for _, reference in files]
         missing = await self._related_objects.missing_keys(job.namespace, wanted)
         return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
-
-    async def _stored(self, job: Job, state: JobState, pods: Sequence[AttemptPod]) -> splits.StoredPlan | None:
-        """Return the plan in ConfigMaps whose digest is in the status or, before that, in setup's result."""
-        digests = {state.plan.digest} if state.plan else steps.owned_digests(pods, state.step)
-        return await self.plans.stored(job, state.step, digests, accepted=state.plan is not None)
 
     def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
@@ -319,18 +218,20 @@ class MRJobKind:
         state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
         state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
         desired = dataclasses.replace(desired, state=state)
-        surplus = probes.surplus(self.pods, job, state)
         is_over = state.finished or job.deleting_since_s is not None
         is_unstarted = state.plan is None and not observation.pods and not memory.failed_s
         is_at_rest = state.phase == "Suspended" and is_unstarted and not is_over
-        does_nothing = is_at_rest or is_over
-        then = self._clean_up if is_over and desired.cleaning else self._over if does_nothing else self._go_on
+        then = self._over if is_at_rest or is_over else self._go_on
+        then = self._clean_up if is_over and desired.cleaning else then
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
             state=state,
             after_status=[partial(self._send, observation, state)],
-            delete=[*((pod.name, pod.uid) for pod in desired.delete), *surplus],
-            after=[partial(then, memory, desired, observation), partial(self._carry_on_probe, memory, job, state)],
+            delete=[*((pod.name, pod.uid) for pod in desired.delete), *probes.surplus(self.pods, job, state)],
+            after=[
+                partial(then, memory, desired, observation),
+                *([partial(self._probes.carry_on, job, state, memory.probe)] if self._probes else ()),
+            ],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.cleaning,
             is_at_rest=is_at_rest,
@@ -348,23 +249,13 @@ class MRJobKind:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.results, desired.failures)
         self._metrics.prediction(before.prediction, desired.state.prediction)
-        last, now = (state.condition(names.ConditionType.CLEANED_UP) for state in (before, desired.state))
-        failed = names.Reason.CLEAN_UP_FAILED
-        if now is not None and now.reason == failed and (last is None or last.reason != failed):
-            self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
-        self._publish_suspensions(job, before, desired.state)
+        if why := conditions.cleanup_failure(before, desired.state):
+            self._events.not_cleaned_up(job.key, job.uid, why)
+        if event := conditions.suspension_event(before, desired.state):
+            self._events.publish(job.key, job.uid, *event, action="Scheduling", is_warning=False)
         if event := conditions.parts_off_event(before, desired.state):
-            self._events.publish(f"{job.namespace}/{job.name}", job.uid, *event, action="Scheduling")
+            self._events.publish(job.key, job.uid, *event, action="Scheduling")
         return 0.0 if desired.write_plan else None
-
-    def _publish_suspensions(self, job: Job, before: JobState, state: JobState) -> None:
-        """Publish an event if reduces of a job have just been suspended or resumed."""
-        last, now = (snapshot.condition(names.ConditionType.REDUCERS_SUSPENDED) for snapshot in (before, state))
-        if now is None or now.status == (last.status if last is not None else "False"):
-            return
-        reason, note = ("ReducerSuspended", now.message) if now.status == "True" else ("ReducerResumed", "all continue")
-        key = f"{job.namespace}/{job.name}"
-        self._events.publish(key, job.uid, reason, note, action="Scheduling", is_warning=False)
 
     async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> float | None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
@@ -376,9 +267,6 @@ class MRJobKind:
             return None
         self.seconds.update(observation.job, state)
         return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
-
-    async def _carry_on_probe(self, memory: JobMemory, job: Job, state: JobState, writes: Writes) -> float | None:
-        return await self._probes.carry_on(job, state, memory.probe, writes) if self._probes else None
 
     async def _over(self, _memory: JobMemory, desired: Desired, observation: Observation, _writes: Writes) -> None:
         self._end(observation.job.uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
@@ -394,8 +282,7 @@ class MRJobKind:
         uid = observation.job.uid
         self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
         self.plans.forget(uid)
-        is_unseen = await self._submit(memory, desired, observation, (), writes)
-        return 0.0 if is_unseen else PENDING_REQUEUE_S
+        return 0.0 if await self._submit(memory, desired, observation, (), writes) else PENDING_REQUEUE_S
 
     async def _go_on(
         self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes
@@ -418,13 +305,15 @@ class MRJobKind:
     def _classes(self, state: JobState, observation: Observation) -> Sequence[policy.TaskClass]:
         """Inform the profile's observers. Returns the step's classes with the learner's estimates."""
         job = observation.job
-        stored = self.plans.held(job.uid, state.step) if state.plan else None
-        plan = stored.plan if stored else None
+        plan = self.plans.plan(job.uid, state.step) if state.plan else None
         classes = submission.step_classes(job, state.step, steps.stages(state, job), plan, self.learner)
         if less := self.policy_events.update(job, state, observation.pods, classes, plan):
             self._metrics.elastic(pod.task_type for pod in less)
-            key = f"{job.namespace}/{job.name}"
-            self._events.publish(key, job.uid, "MemoryShrunk", _of_less(less), action="Scheduling", is_warning=False)
+            had, wanted = map(quantity.format_bytes, (less[0].memory_bytes, less[0].ideal_memory_bytes))
+            many = f" and {len(less) - 1} more" if len(less) > 1 else ""
+            sizes = f"({had} instead of {wanted}): no node had more free memory"
+            note = f"{less[0].task_name}{many} started with less memory {sizes}"
+            self._events.publish(job.key, job.uid, "MemoryShrunk", note, action="Scheduling", is_warning=False)
         return classes
 
     async def _submit(
@@ -453,11 +342,9 @@ class MRJobKind:
         if await self._awaits_cluster(job):
             return False
         needs_plan = desired.state.plan and not desired.cleaning
-        stored = self.plans.held(job.uid, desired.state.step) if needs_plan else None
-        plan = stored.plan if stored else None
+        plan = self.plans.plan(job.uid, desired.state.step) if needs_plan else None
         priority = await self._related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
-        failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(
             job=job,
             settings=self._pod_settings,
@@ -467,51 +354,27 @@ class MRJobKind:
         avoided = self.seconds.avoided(job.uid, waiting)
         tasks_control = second_attempts.Control(job.uid, self.orders, self.seconds)
         factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
-        over = self._scheduler.submit(
-            submission.scheduler_job(job, priority),
-            submission.classes_in_use(job, [*waiting, *live], classes, avoided),
-            factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
-            factory,
-            suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
-        )
-        failpoints.hit("after-mrjob.submit")
-        existing_attempts = _attempts(self.pods.of(job.uid)) if over else ()
+        with failpoints.around("mrjob.submit"):
+            over = self._scheduler.submit(
+                submission.scheduler_job(job, priority),
+                submission.classes_in_use(job, [*waiting, *live], classes, avoided),
+                factory.tasks(plan, partial(self._clusters.node_of, job.namespace)),
+                factory,
+                suspend_until_s=conditions.suspended_until_s(job, self._context.now()),
+            )
+        existing = attempts(self.pods.of(job.uid)) if over else ()
         lost = (factory.attempts[task] for task in over)
-        unseen = [
-            attempt
-            for attempt in lost
-            if (attempt.step, attempt.task_type, attempt.index, attempt.number) not in existing_attempts
-        ]
+        unseen = [attempt for attempt in lost if (attempt.task, attempt.number) not in existing]
         memory.submitted = None if unseen else submitted
         memory.state = planner.noticed(memory.state, unseen) if unseen else memory.state
         return bool(unseen)
 
     async def _awaits_cluster(self, job: Job) -> bool:
-        """Return whether a cluster in the job's URLs exists whose addresses are not known yet.
-
-        A new leader may reconcile a job before its clusters. Without their addresses the tasks fail.
-        """
+        """Return whether a cluster in the job's URLs exists that a new leader has not reconciled: tasks would fail."""
         for name in hdfs.unknown(job, self._clusters):
             if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
                 return True
         return False
-
-
-def _attempts(pods: Iterable[AttemptPod]) -> set[tuple[int, TaskType, int, int]]:
-    return {(pod.step, pod.task_type, pod.index, pod.attempt) for pod in pods}
-
-
-def _without_plan(state: JobState, now_s: float) -> JobState:
-    """Fail a job whose accepted plan's ConfigMaps were deleted."""
-    message = "the ConfigMaps with the job's split plan were deleted or changed: recreate the job"
-    return conditions.finished(state, settle.Verdict(reason=names.Reason.PLAN_LOST, message=message), now_s)
-
-
-def _of_less(less: Sequence[AttemptPod]) -> str:
-    pod = less[0]
-    sizes = f"{quantity.format_bytes(pod.memory_bytes)} instead of {quantity.format_bytes(pod.ideal_memory_bytes)}"
-    many = f" and {len(less) - 1} more" if len(less) > 1 else ""
-    return f"{pod.task_name}{many} started with less memory ({sizes}): no node had more free memory"
 
 
 def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pod_builder.PodSettings:

@@ -19,7 +19,6 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.services.frame import admission
 from boathouse.services.frame.kind import ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
-from boathouse.services.mrjob.on_cluster import OnCluster
 from boathouse_task import contract, formats
 
 MRJOBS: Final = catalogue.Resource(
@@ -100,8 +99,6 @@ class Job:
     Attributes:
         deleting_since_s: time of its deletion; it exists until its finalizers are removed.
         uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
-        suspend_reducers_until: value of the annotation `boathouse.dev/suspend-reducers-until`.
-        on_cluster: how it runs on a Hadoop cluster; None: its tasks have pods of their own.
     """
 
     uid: JobUid
@@ -120,12 +117,26 @@ class Job:
     housekeeping: Stage
     deleting_since_s: float | None = None
     suspend_reducers_until: str | None = None
-    on_cluster: OnCluster | None = None
+
+    @property
+    def key(self) -> str:
+        """Namespace and name, `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def cluster(self) -> str:
+        """Name of the Hadoop cluster that it runs on; empty if its tasks have pods of their own."""
+        return self.spec.cluster_ref.name if self.spec.cluster_ref else ""
 
     @property
     def s3(self) -> pod_storage.S3 | None:
         """The object storage, if the job uses one."""
         return self.spec.storage.s3 if self.spec.storage else None
+
+    @property
+    def secret_variables(self) -> list[str]:
+        """The variables whose values come from Secrets."""
+        return on_cluster.secret_variables(self.spec)
 
     @property
     def volume(self) -> pod_storage.StorageVolume | None:
@@ -150,10 +161,7 @@ class Job:
                 return self.housekeeping
 
     def is_uber(self, step: int, splits: int, size_bytes: int) -> bool:
-        """Return whether the step, with this number of splits and this total of bytes, runs in one pod.
-
-        Not if tasks may fail: the failure of one is that of the pod.
-        """
+        """Return whether the step, with these splits and bytes, runs in one pod. Not if tasks may fail: it would."""
         limits, current = self.spec.uber, self.steps[step]
         return (
             limits is not None
@@ -182,9 +190,7 @@ class Job:
     def output_format(self) -> formats.OutputFormat:
         """How the output is written."""
         return formats.OutputFormat(
-            separator=self.spec.output_separator or "\t",
-            key_only=self.spec.key_only_output,
-            lazy=self.spec.lazy_output,
+            separator=self.spec.output_separator or "\t", key_only=self.spec.key_only_output, lazy=self.spec.lazy_output
         )
 
     @property
@@ -195,20 +201,21 @@ class Job:
 
 def _uber_stage(step: Step) -> Stage:
     """Return the stage of an uber task, with resources for both the mapper and the reducer."""
-    mapper = step.mapper
-    reducer = step.reducer or mapper
-    a, b = mapper.resources, reducer.resources
-    counts = dict(a.extended), dict(b.extended)
-    extended = {name: max(count.get(name, 0) for count in counts) for name in (*counts[0], *counts[1])}
+    stages = step.mapper, step.reducer or step.mapper
+    both = [stage.resources for stage in stages]
+    scratches = [resources.scratch_bytes for resources in both]
+    extended: dict[str, int] = {}
+    for name, count in (*both[0].extended, *both[1].extended):
+        extended[name] = max(extended.get(name, 0), count)
     return Stage(
-        max_attempts=min(mapper.max_attempts, reducer.max_attempts),
+        max_attempts=min(stage.max_attempts for stage in stages),
         resources=Resources(
-            cpu_milli=max(a.cpu_milli, b.cpu_milli),
-            cpu_limit_milli=max(a.cpu_limit_milli, b.cpu_limit_milli),
-            memory_bytes=max(a.memory_bytes, b.memory_bytes),
-            ephemeral_storage_bytes=max(a.ephemeral_storage_bytes, b.ephemeral_storage_bytes),
-            ephemeral_storage_limit_bytes=max(a.ephemeral_storage_limit_bytes, b.ephemeral_storage_limit_bytes),
-            scratch_bytes=max(a.scratch_bytes, b.scratch_bytes) if a.scratch_bytes and b.scratch_bytes else 0,
+            cpu_milli=max(resources.cpu_milli for resources in both),
+            cpu_limit_milli=max(resources.cpu_limit_milli for resources in both),
+            memory_bytes=max(resources.memory_bytes for resources in both),
+            ephemeral_storage_bytes=max(resources.ephemeral_storage_bytes for resources in both),
+            ephemeral_storage_limit_bytes=max(resources.ephemeral_storage_limit_bytes for resources in both),
+            scratch_bytes=max(scratches) if all(scratches) else 0,
             extended=tuple(sorted(extended.items())),
         ),
     )
@@ -217,14 +224,9 @@ def _uber_stage(step: Step) -> Stage:
 @refusing
 def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
     """Return the job of a custom resource, with the operator's defaults, or why it cannot run."""
+    metadata = body["metadata"]
     # The status is left out: another version may have written it.
     spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
-    return _job(body["metadata"], spec, on_cluster.read(body.get("spec") or {}), config)
-
-
-def _job(
-    metadata: Mapping[str, Any], spec: mrjob_spec.MRJobSpec, hadoop: OnCluster | None, config: OperatorConfig
-) -> Job | Refusal:
     template = spec.pod_template or pod_fields.PodTemplate()
     queue = admission.admitting(
         config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class_name or ""
@@ -234,7 +236,7 @@ def _job(
     image = spec.image or config.task.image
     if not image:
         return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
-    if hadoop is not None and (problem := on_cluster.problem(spec, hadoop)):
+    if spec.cluster_ref is not None and (problem := on_cluster.problem(spec)):
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problem)
     is_operators_image = not spec.image and spec.image_pull_policy == "IfNotPresent"
     uber = spec.uber or mrjob_steps.Uber()
@@ -254,12 +256,11 @@ def _job(
         max_record_bytes=quantity.units(spec.max_record_bytes),
         uber_max_bytes=quantity.units(spec.split_max_size if uber.max_bytes is None else uber.max_bytes),
         steps=(_PROGRAM,)
-        if hadoop is not None and hadoop.jar is not None
+        if spec.cluster_ref is not None and spec.jar is not None
         else tuple(_step(step, config.task.ephemeral_storage) for step in spec.steps or (spec,)),
         housekeeping=dataclasses.replace(
             HOUSEKEEPING, resources=_with_storage(HOUSEKEEPING.resources, 0, config.task.ephemeral_storage)
         ),
-        on_cluster=hadoop,
     )
 
 
@@ -270,29 +271,25 @@ def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step
     first = mapper or (dataclasses.replace(reducer, command=()) if reducer else None)
     if first is None:
         raise ValueError("spec: a step needs a mapper or a reducer")
+    partitioner = spec.partitioner or mrjob_steps.Partitioner()
     return Step(
         mapper=first,
         reducer=reducer,
         reduces=reduces,
         combiner=tuple(spec.combiner.command) if spec.combiner else None,
-        partitioner=_partitioner(spec),
+        partitioner=contract.Partitioner(
+            type=partitioner.type,
+            options=partitioner.options or "",
+            key_field_separator=spec.map_output_key_field_separator or "\t",
+            num_key_fields=spec.num_map_output_key_fields or 1,
+            field_separator=spec.map_output_field_separator or "\t",
+            comparator_options=spec.comparator.options if spec.comparator else None,
+        ),
         reduce_fields=formats.ReduceFields(
             input_separator=spec.reduce_input_field_separator or "\t",
             output_separator=spec.reduce_output_field_separator or "\t",
             num_output_key_fields=spec.num_reduce_output_key_fields or 1,
         ),
-    )
-
-
-def _partitioner(spec: mrjob_steps.StepFields) -> contract.Partitioner:
-    partitioner = spec.partitioner or mrjob_steps.Partitioner()
-    return contract.Partitioner(
-        type=partitioner.type,
-        options=partitioner.options or "",
-        key_field_separator=spec.map_output_key_field_separator or "\t",
-        num_key_fields=spec.num_map_output_key_fields or 1,
-        field_separator=spec.map_output_field_separator or "\t",
-        comparator_options=spec.comparator.options if spec.comparator else None,
     )
 
 

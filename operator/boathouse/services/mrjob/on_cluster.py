@@ -1,13 +1,11 @@
 """The part of a job's spec that is for its Hadoop cluster, and what a job on one cannot have. Pure."""
 
-import dataclasses
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from boathouse.resources.base import is_hadoop_setting
 from boathouse.resources.mrcluster import spec
-from boathouse.resources.mrjob import hadoop
 from boathouse.resources.mrjob.spec import MRJobSpec
 
 TAGS: Final = "mapreduce.job.tags"
@@ -17,67 +15,37 @@ _OPEN: Final = re.compile(r"dfs\.(replication|blocksize|block\.size|nameservices
 that it reaches. Those of the HDFS of MRClusters win over them."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class OnCluster:
-    """How a job runs on a Hadoop cluster.
-
-    Attributes:
-        cluster: Name of an MRCluster in the job's namespace.
-        jar: Its program; None: it is a job of Hadoop Streaming.
-        settings: Settings of Hadoop.
-        archives: URLs that tasks unpack in their working folders.
-    """
-
-    cluster: str
-    jar: hadoop.Jar | None = None
-    settings: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    archives: Sequence[str] = ()
-
-
-def read(spec: Mapping[str, Any]) -> OnCluster | None:
-    """Return the part of a spec; None for a job whose tasks have pods of their own.
-
-    Raises:
-        pydantic.ValidationError: A field is invalid.
-    """
-    fields = hadoop.HadoopFields.model_validate(spec)
-    if fields.cluster_ref is None:
-        return None
-    options = fields.hadoop or hadoop.HadoopOptions()
-    return OnCluster(
-        cluster=fields.cluster_ref.name,
-        jar=fields.jar,
-        settings=dict(options.settings or {}),
-        archives=tuple(options.archives or ()),
-    )
-
-
-def open_settings(spec: MRJobSpec, on_cluster: OnCluster) -> dict[str, str]:
+def open_settings(spec: MRJobSpec) -> dict[str, str]:
     """Return the user's settings without those that Boathouse sets for the cluster."""
-    given = _given(spec, on_cluster)
-    return {key: value for key, value in given.items() if not _is_closed(key)}
+    return {key: value for key, value in _given(spec).items() if not _is_closed(key)}
 
 
-def closed_keys(spec: MRJobSpec, on_cluster: OnCluster) -> Sequence[str]:
+def closed_keys(spec: MRJobSpec) -> Sequence[str]:
     """Return the user's settings that are ignored, sorted."""
-    return sorted(filter(_is_closed, _given(spec, on_cluster)))
+    return sorted(filter(_is_closed, _given(spec)))
 
 
-def _given(spec: MRJobSpec, on_cluster: OnCluster) -> Mapping[str, str]:
-    return {**on_cluster.settings, **(spec.conf or {})}
+def _given(spec: MRJobSpec) -> Mapping[str, str]:
+    return {**((spec.hadoop and spec.hadoop.settings) or {}), **(spec.conf or {})}
 
 
 def _is_closed(key: str) -> bool:
     return spec.is_closed(key) and not _OPEN.fullmatch(key)
 
 
-def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
+def secret_variables(spec: MRJobSpec) -> list[str]:
+    """Return the variables whose values come from Secrets."""
+    env = spec.env or ()
+    return [variable.name for variable in env if variable.value_from and variable.value_from.secret_key_ref]
+
+
+def problem(spec: MRJobSpec) -> str:
     """Return why a job cannot run on a cluster, or an empty text."""
-    if on_cluster.jar is not None:
-        return _problem_of_arguments(on_cluster.jar.arguments or ())
-    secrets = [
-        variable.name for variable in spec.env or () if variable.value_from and variable.value_from.secret_key_ref
-    ]
+    if spec.jar is not None:  # without our tag its applications would not be found
+        tagged = any(word.removeprefix("-D").startswith(f"{TAGS}=") for word in spec.jar.arguments or ())
+        why = f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
+        return why if tagged else ""
+    secrets = secret_variables(spec)
     if secrets or spec.env_from:
         what = f"variable {secrets[0]} comes from a Secret" if secrets else "spec.envFrom is set"
         return f"{what}: the tasks of a job with clusterRef get variables with a value or of a ConfigMap's key only"
@@ -103,11 +71,4 @@ def problem(spec: MRJobSpec, on_cluster: OnCluster) -> str:
     listed = next((url for url in spec.input if "," in url), None)
     if listed is not None:
         return f'spec.input: "{listed}" has a comma, which separates paths in Hadoop: rename it, or name its folder'
-    return ""
-
-
-def _problem_of_arguments(arguments: Sequence[str]) -> str:
-    """Return why a program must not have its arguments: without our tag its applications would not be found."""
-    if any(argument.removeprefix("-D").startswith(f"{TAGS}=") for argument in arguments):
-        return f"spec.jar.arguments set {TAGS}, by which Boathouse finds the applications of the job: remove it"
     return ""

@@ -7,19 +7,19 @@ from typing import Final
 import msgspec
 
 from boathouse.resources import names, quantity
-from boathouse.resources.mrjob import formats as mrjob_formats
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.pod_environment import literal
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.mrjob.model import MIB, MRJOBS, Job, Resources
+from boathouse.services.mrjob.model import MRJOBS, Job, Resources
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_task import contract, formats
 from boathouse_task.contract import TaskType
 
 _USER: Final = 10001
 _FILES_MODE: Final = 0o555
+TMP: Final = "/tmp"  # noqa: S108 - inside the pod
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,6 @@ class PodSettings:
     """Settings of the operator for every pod.
 
     Attributes:
-        progress_url: URL of the progress endpoint for pods.
         scratch_bytes: size limit of each folder if the job requests no ephemeral storage.
         cluster: identity of the cluster, for ownership marks.
     """
@@ -77,14 +76,25 @@ class PodBuilder:
         spec = shared["spec"] | {"containers": [container | {"env": env}]}
         if node is not None:
             spec["nodeName"] = node
-        return {**shared, "metadata": self._metadata(attempt, shared["metadata"]), "spec": spec}
+        labels = {mrjob_names.LABEL_TASK_INDEX: str(attempt.index), mrjob_names.LABEL_ATTEMPT: str(attempt.number)}
+        metadata = shared["metadata"] | {
+            "name": pod_name(self.job, attempt),
+            "labels": shared["metadata"]["labels"] | labels,
+            "annotations": dict(shared["metadata"]["annotations"]),
+        }
+        if split := self._split(attempt):
+            place = f"{split.url}:{split.offset_bytes}-{split.offset_bytes + split.length_bytes}"
+            metadata["annotations"][mrjob_names.ANNOTATION_SPLIT] = place
+        return {**shared, "metadata": metadata, "spec": spec}
 
     def stage(self, task_type: TaskType, step: int, resources: Resources) -> Manifest:
         """Return the pod of a stage, without the parts that depend on the task or the node."""
         job = self.job
+        own = (job.template.metadata.labels if job.template.metadata else None) or {}
+        probe = {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else {}
         metadata = {
             "namespace": job.namespace,
-            "labels": stage_labels(job, task_type, step),
+            "labels": {**own, **labels(job, task_type.value), mrjob_names.LABEL_STEP: str(step), **probe},
             "annotations": {mrjob_names.ANNOTATION_JOB_NAME: job.name},
             "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
         }
@@ -101,35 +111,8 @@ class PodBuilder:
             is_protected=True,
         )
 
-    def _metadata(self, attempt: Attempt, shared: Manifest) -> Manifest:
-        own = {
-            mrjob_names.LABEL_TASK_INDEX: str(attempt.index),
-            mrjob_names.LABEL_ATTEMPT: str(attempt.number),
-        }
-        annotations = dict(shared["annotations"])
-        split = self._split(attempt)
-        if split is not None:
-            start, end = split.offset_bytes, split.offset_bytes + split.length_bytes
-            annotations[mrjob_names.ANNOTATION_SPLIT] = f"{split.url}:{start}-{end}"
-        return {
-            **shared,
-            "name": pod_name(self.job, attempt),
-            "labels": shared["labels"] | own,
-            "annotations": annotations,
-        }
-
     def _split(self, attempt: Attempt) -> contract.Split | None:
         return self.splits[attempt.index] if attempt.task_type is TaskType.MAP else None
-
-    def _splits(self, attempt: Attempt) -> list[contract.Split]:
-        """Return the splits that a task for several maps reads."""
-        match attempt.task_type:
-            case TaskType.UBER:
-                return list(self.splits)
-            case TaskType.PROBE:
-                return [self.splits[index] for index, _ in self.sample]
-            case _:
-                return []
 
     def _files(self, task_type: TaskType) -> Sequence[mrjob_spec.File]:
         """Return the job's files; none for cleanup, which runs no command and must not depend on ConfigMaps."""
@@ -157,21 +140,24 @@ class PodBuilder:
 
     def _env(self) -> list[Manifest]:
         """Return the user's variables, then Boathouse's, so that users can neither reference nor replace these."""
-        env: list[Manifest] = [*map(manifests.as_json, self.job.spec.env or ()), *s3_keys(self.job)]
         limit = {"containerName": names.CONTAINER, "resource": "limits.memory"}
-        env.append({"name": contract.TASK_ENV})
-        env.append({"name": contract.MEMORY_LIMIT_ENV, "valueFrom": {"resourceFieldRef": limit}})
-        env += manifests.field_variables(
-            (contract.POD_NAME_ENV, "metadata.name"),
-            (contract.POD_UID_ENV, "metadata.uid"),
-            (contract.NODE_NAME_ENV, "spec.nodeName"),
-        )
-        return env
+        return [
+            *map(manifests.as_json, self.job.spec.env or ()),
+            *s3_keys(self.job),
+            {"name": contract.TASK_ENV},
+            {"name": contract.MEMORY_LIMIT_ENV, "valueFrom": {"resourceFieldRef": limit}},
+            *manifests.field_variables(
+                (contract.POD_NAME_ENV, "metadata.name"),
+                (contract.POD_UID_ENV, "metadata.uid"),
+                (contract.NODE_NAME_ENV, "spec.nodeName"),
+            ),
+        ]
 
     def task_spec(self, attempt: Attempt) -> contract.TaskSpec:
         """Return the parameters that a task of this type needs."""
         job, step = self.job, self.job.steps[attempt.step]
         is_setup = attempt.task_type is TaskType.SETUP
+        splits = {TaskType.UBER: self.splits, TaskType.PROBE: [self.splits[index] for index, _ in self.sample]}
         return contract.TaskSpec(
             job_uid=job.uid,
             job_name=job.name,
@@ -188,7 +174,7 @@ class PodBuilder:
             input_format=job.input_format if not attempt.step else formats.BETWEEN_STEPS,
             combine_files=is_setup and job.spec.input_format == "CombineTextInputFormat",
             split=self._split(attempt),
-            splits=self._splits(attempt),
+            splits=list(splits.get(attempt.task_type, ())),
             sample_bytes=[count for _, count in self.sample],
             probe_s=self.probe_s,
             maps=0 if is_setup else len(self.splits),
@@ -208,43 +194,42 @@ class PodBuilder:
             output_compression=job.spec.output_compression or "",
             max_record_bytes=job.max_record_bytes,
             files=[file_source(file) for file in self._files(attempt.task_type)],
-            archives=[_archive(archive) for archive in job.spec.archives or ()],
-            s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
+            archives=[
+                contract.ArchiveSource(name=archive.name, url=archive.url, max_bytes=quantity.units(archive.max_size))
+                for archive in job.spec.archives or ()
+            ],
+            s3=s3_config(job),
             hdfs=dict(self.hdfs),
             cluster=self.settings.cluster,
             progress_url=None if attempt.task_type is TaskType.PROBE else self.settings.progress_url,
             task_timeout_s=job.spec.task_timeout_seconds,
-            secret_variables=[
-                variable.name
-                for variable in job.spec.env or ()
-                if variable.value_from and variable.value_from.secret_key_ref
-            ],
+            secret_variables=job.secret_variables,
         )
 
     def _mounts(self, task_type: TaskType) -> list[Manifest]:
-        mounts: list[Manifest] = [
+        volume = self.job.volume
+        return [
             {"name": "work", "mountPath": contract.WORK_PATH},
-            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108 - inside the pod
+            {"name": "tmp", "mountPath": TMP},
             *manifests.endpoint_mounts(),
+            *file_mounts(self._files(task_type)),
+            *([{"name": "storage", "mountPath": volume.mount_path}] if volume else ()),
         ]
-        if any(file.config_map_key_ref for file in self._files(task_type)):
-            mounts.append({"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True})
-        if self.job.volume:
-            mounts.append({"name": "storage", "mountPath": self.job.volume.mount_path})
-        return mounts
 
     def _volumes(self, task_type: TaskType, resources: Resources) -> list[Manifest]:
-        scratch = quantity.format_bytes(resources.scratch_bytes or self.settings.scratch_bytes)
-        volumes: list[Manifest] = [
-            {"name": "work", "emptyDir": {"sizeLimit": scratch}},
-            {"name": "tmp", "emptyDir": {"sizeLimit": scratch}},
+        volume = self.job.volume
+        claim = {"claimName": volume.claim_name} if volume else {}
+        return [
+            *scratch_volumes(resources.scratch_bytes or self.settings.scratch_bytes),
             *manifests.endpoint_volumes(),
             *file_volumes(self._files(task_type)),
+            *([{"name": "storage", "persistentVolumeClaim": claim}] if claim else ()),
         ]
-        if self.job.volume:
-            claim = {"claimName": self.job.volume.claim_name}
-            volumes.append({"name": "storage", "persistentVolumeClaim": claim})
-        return volumes
+
+
+def s3_config(job: Job) -> contract.S3Config | None:
+    """Return the job's object storage without its keys."""
+    return contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None
 
 
 def s3_keys(job: Job) -> list[Manifest]:
@@ -252,10 +237,26 @@ def s3_keys(job: Job) -> list[Manifest]:
     return job.s3.variables([variable.name for variable in job.spec.env or ()]) if job.s3 else []
 
 
+def scratch_volumes(size_bytes: int) -> list[Manifest]:
+    """Return the volumes that a pod writes to, each with this limit."""
+    limit = quantity.format_bytes(size_bytes)
+    return [{"name": name, "emptyDir": {"sizeLimit": limit}} for name in ("work", "tmp")]
+
+
 def file_volumes(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
     """Return the volume with the files that come from ConfigMaps."""
-    sources = [_config_map(file) for file in files if file.config_map_key_ref]
+    sources = [
+        {"configMap": {"name": reference.name, "items": [{"key": reference.key, "path": file.name}]}}
+        for file in files
+        if (reference := file.config_map_key_ref)
+    ]
     return [{"name": "files", "projected": {"defaultMode": _FILES_MODE, "sources": sources}}] if sources else []
+
+
+def file_mounts(files: Sequence[mrjob_spec.File]) -> list[Manifest]:
+    """Return the mount of `file_volumes`."""
+    has_volume = any(file.config_map_key_ref for file in files)
+    return [{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_volume else []
 
 
 def labels(job: Job, task_type: str) -> dict[str, str]:
@@ -270,33 +271,18 @@ def labels(job: Job, task_type: str) -> dict[str, str]:
     }
 
 
-def stage_labels(job: Job, task_type: TaskType, step: int) -> dict[str, str]:
-    """Return the labels that the pods of a stage share."""
-    probe = {names.LABEL_PROBE: "true"} if task_type is TaskType.PROBE else {}
-    own = (job.template.metadata.labels if job.template.metadata else None) or {}
-    return {**own, **labels(job, task_type.value), mrjob_names.LABEL_STEP: str(step), **probe}
-
-
 def _requirements(resources: Resources) -> Manifest:
-    extended = {name: str(count) for name, count in resources.extended}
-    return {
-        "requests": {
-            "cpu": quantity.format_milli(resources.cpu_milli),
-            "memory": quantity.format_bytes(resources.memory_request_bytes),
-            **_storage(resources.ephemeral_storage_bytes),
-            **extended,
-        },
-        "limits": {
-            "cpu": quantity.format_milli(resources.cpu_limit_milli),
-            "memory": quantity.format_bytes(resources.memory_bytes),
-            **_storage(resources.ephemeral_storage_limit_bytes),
-            **extended,
-        },
-    }
+    def amounts(cpu_milli: int, memory_bytes: int, storage_bytes: int) -> dict[str, str]:
+        return {
+            "cpu": quantity.format_milli(cpu_milli),
+            "memory": quantity.format_bytes(memory_bytes),
+            **({"ephemeral-storage": quantity.format_bytes(storage_bytes)} if storage_bytes else {}),
+            **{name: str(count) for name, count in resources.extended},
+        }
 
-
-def _storage(size_bytes: int) -> dict[str, str]:
-    return {"ephemeral-storage": quantity.format_bytes(size_bytes)} if size_bytes else {}
+    requests = resources.cpu_milli, resources.memory_request_bytes, resources.ephemeral_storage_bytes
+    limits = resources.cpu_limit_milli, resources.memory_bytes, resources.ephemeral_storage_limit_bytes
+    return {"requests": amounts(*requests), "limits": amounts(*limits)}
 
 
 def file_source(file: mrjob_spec.File) -> contract.FileSource:
@@ -304,23 +290,3 @@ def file_source(file: mrjob_spec.File) -> contract.FileSource:
     if file.url:
         return contract.FileSource(name=file.name, url=file.url)
     return contract.FileSource(name=file.name, path=f"{contract.FILES_PATH}/{file.name}")
-
-
-def _archive(archive: mrjob_formats.Archive) -> contract.ArchiveSource:
-    return contract.ArchiveSource(name=archive.name, url=archive.url, max_bytes=quantity.units(archive.max_size))
-
-
-def _config_map(file: mrjob_spec.File) -> Manifest:
-    reference = file.config_map_key_ref
-    assert reference is not None
-    return {"configMap": {"name": reference.name, "items": [{"key": reference.key, "path": file.name}]}}
-
-
-def resized(resources: Resources, *, cpu_milli: int, memory_request_bytes: int) -> Resources:
-    """Return the stage's resources with the size that the scheduler decided."""
-    return dataclasses.replace(
-        resources,
-        cpu_milli=cpu_milli,
-        cpu_limit_milli=max(resources.cpu_limit_milli, cpu_milli + 1),
-        memory_bytes=memory_request_bytes + MIB,
-    )

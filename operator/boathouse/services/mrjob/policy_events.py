@@ -14,8 +14,7 @@ from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import framework, model, run_times
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import Plan, TaskReport, TaskType
 
 _LOOKED_BACK: Final = 16
 """Attempts of a task among which the one is sought that another repeats."""
@@ -23,18 +22,12 @@ _LOOKED_BACK: Final = 16
 
 @dataclasses.dataclass(slots=True)
 class _ReportedJob:
-    """State of a job in its last published events.
-
-    Attributes:
-        pods: Events about its pods.
-        classes: Its classes.
-        plan: The plan of its current step.
-    """
+    """State of a job in its last published events."""
 
     job: Job
     pods: PodEvents[AttemptPod]
     classes: tuple[model.TaskClass, ...] = ()
-    plan: contract.Plan | None = None
+    plan: Plan | None = None
 
 
 class PolicyEvents:
@@ -59,14 +52,11 @@ class PolicyEvents:
         state: JobState,
         pods: Sequence[AttemptPod],
         classes: Sequence[model.TaskClass],
-        plan: contract.Plan | None = None,
+        plan: Plan | None = None,
     ) -> list[AttemptPod]:
-        """Publish the changes of an unfinished job since the last call.
+        """Publish the changes of an unfinished job since the last call; returns new pods with less memory than wanted.
 
         The pods of the state are settled. `classes` are all known classes of its current step, with estimates.
-
-        Returns:
-            New pods that were started with less memory than they requested.
         """
         reported = self._jobs.get(job.uid) or self._jobs.setdefault(job.uid, self._begin(job))
         reported.job, reported.plan = job, plan
@@ -76,7 +66,7 @@ class PolicyEvents:
             self._publisher.submitted(submission.scheduler_job(job), reported.classes, left)
         return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
 
-    def probe(self, job: Job, pods: Sequence[AttemptPod], plan: contract.Plan | None) -> None:
+    def probe(self, job: Job, pods: Sequence[AttemptPod], plan: Plan | None) -> None:
         """Publish the changes of a job's probe, which is a job of its own for the policies."""
         uid, task_class = submission.probe_uid(job.uid), submission.probe_class(job)
         reported = self._jobs.get(uid)
@@ -95,18 +85,16 @@ class PolicyEvents:
         self._learner.forget(model.JobId(uid))
         self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
-    def report(self, uid: JobUid, pod_name: str, report: contract.TaskReport) -> None:
+    def report(self, uid: JobUid, pod_name: str, report: TaskReport) -> None:
         """Publish the report of a running task."""
         reported = self._jobs.get(uid)
         pod = reported.pods.find(pod_name) if reported else None
         if reported is None or pod is None or not pod.state.is_live:
             return
-        signal = signals.of_report(
-            pod.task_type,
-            report,
-            cpu_milli=pod.resources.cpu_milli,
-            split_bytes=_split_bytes(reported.plan, pod),
-        )
+        splits = reported.plan.splits if reported.plan is not None and pod.task_type is TaskType.MAP else ()
+        split_bytes = splits[pod.index].length_bytes if pod.index < len(splits) else 0
+        cpu_milli = pod.resources.cpu_milli
+        signal = signals.of_report(pod.task_type, report, cpu_milli=cpu_milli, split_bytes=split_bytes)
         about = self._about(reported.job, pod)
         progress = model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters)
         self._publisher.publish(progress)
@@ -146,25 +134,26 @@ class PolicyEvents:
         return self._publisher.about(model.JobId(owner), job.namespace, pod, task_class)
 
     def _end(self, reported: _ReportedJob, pod: AttemptPod) -> Ended:
-        """Learn from an attempt that ended; return how it ended."""
-        job = reported.job
-        if pod.task_type is TaskType.PROBE:
-            return _end_of_probe(reported, pod)
-        stage = submission.run_times_stage(job, pod.task_type, pod.step)
+        """Learn from an attempt that ended, unless it is a probe; return how it ended."""
+        is_probe, less = pod.task_type is TaskType.PROBE, bool(pod.ideal_memory_bytes)
+        stage = submission.run_times_stage(reported.job, pod.task_type, pod.step)
         if pod.result is None:
             reason = pod.ending.reason if pod.ending is not None else LOST
-            if reason == Reason.OOM_KILLED and pod.ideal_memory_bytes:
+            if reason == Reason.OOM_KILLED and less and not is_probe:
                 self._learner.out_of_memory(stage, pod.resources.memory_bytes)
             return Ended(reason=reason)
-        seconds, counters = results.worked_s(pod.result), signals.of_result(pod.result, has_local_input=job.s3 is None)
-        read = signals.input_bytes(counters)
-        used = run_times.MemoryUse(
-            memory_bytes=pod.resources.memory_bytes,
-            spilled_bytes=counters["spilled_bytes"],
-            spill_bytes_per_s=counters.get("spill_bytes_per_s", 0.0),
-            peak_bytes=counters.get("peak_memory_bytes", 0.0),
-        )
-        self._learner.learn(stage, seconds=seconds, input_bytes=read, less=bool(pod.ideal_memory_bytes), used=used)
+        whole_bytes = reported.plan.bytes_total if is_probe and reported.plan is not None else 0
+        seconds, has_local_input = results.worked_s(pod.result), reported.job.s3 is None
+        counters = signals.of_result(pod.result, has_local_input=has_local_input, whole_bytes=whole_bytes)
+        if not is_probe:
+            used = run_times.MemoryUse(
+                memory_bytes=pod.resources.memory_bytes,
+                spilled_bytes=counters["spilled_bytes"],
+                spill_bytes_per_s=counters.get("spill_bytes_per_s", 0.0),
+                peak_bytes=counters.get("peak_memory_bytes", 0.0),
+            )
+            read = signals.input_bytes(counters)
+            self._learner.learn(stage, seconds=seconds, input_bytes=read, less=less, used=used)
         return Ended(duration_s=seconds, counters=counters)
 
 
@@ -176,15 +165,6 @@ def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
         if former_pod is not None and former_pod.state.is_live:
             return submission.task_id(reported.job, attempt)
     return None
-
-
-def _end_of_probe(reported: _ReportedJob, pod: AttemptPod) -> Ended:
-    """Return how a probe ended."""
-    if pod.result is None:
-        return Ended(reason=pod.ending.reason if pod.ending is not None else LOST)
-    whole_bytes = reported.plan.bytes_total if reported.plan is not None else 0
-    counters = signals.of_result(pod.result, has_local_input=reported.job.s3 is None, whole_bytes=whole_bytes)
-    return Ended(duration_s=results.worked_s(pod.result), counters=counters)
 
 
 def _left(
@@ -205,9 +185,3 @@ def _left(
     failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # published as placed, then as failed
     waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))
     return waiting + len(news) - failing
-
-
-def _split_bytes(plan: contract.Plan | None, pod: AttemptPod) -> int:
-    """Return the size of a map's split; 0 for other tasks."""
-    is_split = plan is not None and pod.task_type is TaskType.MAP and pod.index < len(plan.splits)
-    return plan.splits[pod.index].length_bytes if plan is not None and is_split else 0

@@ -3,7 +3,6 @@
 import dataclasses
 import hashlib
 from collections.abc import Sequence
-from typing import Final
 
 import numpy as np
 
@@ -18,48 +17,21 @@ from boathouse.services.hadoop import Directory
 from boathouse.services.mrjob import hdfs, pod_builder, submission
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.memory import ProbeMemory
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.planning import predictions
 from boathouse.services.mrjob.planning.observation import SizeView
 from boathouse.services.mrjob.policy_events import PolicyEvents
 from boathouse.services.mrjob.settle import Attempt
 from boathouse.services.mrjob.split_plans import Plans
-from boathouse_policies import framework, fspy, model
+from boathouse_policies import fspy, model
 from boathouse_policies.fspy import prediction
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
-
-_NOT_SUBMITTED: Final = ""
-
-
-@dataclasses.dataclass(slots=True)
-class ProbeMemory:
-    """Data about a job's probe that this process remembers.
-
-    Attributes:
-        submitted: UID of the pod with which it was submitted; None for no pod, "" if it was not submitted.
-        is_published: Whether its events were published.
-    """
-
-    submitted: str | None = _NOT_SUBMITTED
-    is_published: bool = False
+from boathouse_task.contract import Plan, TaskType
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Probes:
-    """Decides which jobs are probed, and runs their probes.
-
-    Attributes:
-        sizes: The order of jobs by size.
-        settings: Settings of the operator.
-        pods: Pods of all jobs and probes.
-        plans: The split plans.
-        events: Informs the observers of the profile.
-        placing: The scheduler.
-        related_objects: Priority classes.
-        pod_settings: Settings for every pod.
-        clusters: Hadoop clusters, whose HDFS jobs read.
-    """
+    """Decides which jobs are probed, and runs their probes."""
 
     sizes: fspy.SizeBased
     settings: PredictionConfig
@@ -77,7 +49,7 @@ class Probes:
             prediction=self.sizes.prediction(model.JobId(job.uid)),
             wants_probe=self._wants_probe(job, state),
             may_probe=self.settings.probe,
-            probe=self._pod(job.uid),
+            probe=_pod(self.pods, job.uid),
             patience_s=self.settings.probe_seconds,
         )
 
@@ -89,17 +61,13 @@ class Probes:
         is_uber = job.is_uber(state.step, state.plan.splits, state.plan.bytes)
         return is_large and not is_uber and self.sizes.needs_probe(model.JobId(job.uid))
 
-    def _pod(self, uid: JobUid) -> AttemptPod | None:
-        return _pod(self.pods, uid)
-
     async def carry_on(self, job: Job, state: JobState, memory: ProbeMemory, writes: Writes) -> float | None:
         """Submit or withdraw a job's probe, as its status says. Returns when to requeue."""
         phase = state.prediction.probe if state.prediction is not None else None
-        stored = self.plans.held(job.uid, 0)
-        plan = stored.plan if stored is not None else None
+        plan = self.plans.plan(job.uid, 0)
         if phase is None:
             return 0.0 if plan is not None and not state.finished and self._wants_probe(job, state) else None
-        is_under_way, pod = phase in predictions.UNDER_WAY, self._pod(job.uid)
+        is_under_way, pod = phase in predictions.UNDER_WAY, _pod(self.pods, job.uid)
         if is_under_way or (phase == "Succeeded" and not memory.is_published):
             self.events.probe(job, [] if pod is None else [pod], plan)
             memory.is_published = True
@@ -109,14 +77,11 @@ class Probes:
             await self._submit(job, plan, None if pod is None else pod.uid, memory, writes)
         return None
 
-    async def _submit(
-        self, job: Job, plan: contract.Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes
-    ) -> None:
+    async def _submit(self, job: Job, plan: Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes) -> None:
         if memory.submitted == pod_uid:
             return
         priority = await self.related_objects.priority(job.template.priority_class_name or "")
         writes.check_lead()
-        failpoints.hit("before-mrjob.submit")
         builder = pod_builder.PodBuilder(
             job=job,
             settings=self.pod_settings,
@@ -127,16 +92,16 @@ class Probes:
         )
         attempt = Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)
         factory = submission.Factory.of(builder, [attempt])
-        self.placing.submit(
-            submission.probe_job(job, priority),
-            [submission.probe_class(job)],
-            factory.tasks(None, lambda _host: None),
-            factory,
-        )
-        failpoints.hit("after-mrjob.submit")
+        with failpoints.around("mrjob.submit"):
+            self.placing.submit(
+                submission.probe_job(job, priority),
+                [submission.probe_class(job)],
+                factory.tasks(None, lambda _host: None),
+                factory,
+            )
         memory.submitted = pod_uid
 
-    def _sample(self, job: Job, plan: contract.Plan) -> Sequence[tuple[int, int]]:
+    def _sample(self, job: Job, plan: Plan) -> Sequence[tuple[int, int]]:
         """Return the splits that a probe reads, and how many bytes of each; the same after a restart."""
         seed = int.from_bytes(hashlib.blake2b(job.uid.encode(), digest_size=8).digest(), "big")
         drawn = prediction.sample(
@@ -163,8 +128,3 @@ def surplus(pods: PodIndex[AttemptPod], job: Job, state: JobState) -> Sequence[t
 
 def _pod(pods: PodIndex[AttemptPod], uid: JobUid) -> AttemptPod | None:
     return next(iter(pods.of(submission.probe_uid(uid))), None)
-
-
-def order_by_size(profile: framework.Profile) -> fspy.SizeBased | None:
-    """Return the order of a profile that orders jobs by size, or None."""
-    return profile.order if isinstance(profile.order, fspy.SizeBased) else None

@@ -13,7 +13,6 @@ import msgspec
 from boathouse.resources.names import Reason
 from boathouse.services.frame.status_codec import printable
 from boathouse_task import contract
-from boathouse_task.contract import Timing
 
 MAX_CHARS: Final = 16 * 1024
 """A longer termination message is not the task runtime's, which writes at most 4 KiB."""
@@ -49,13 +48,13 @@ def read(text: str) -> contract.TaskResult | None:
         return None
     return msgspec.structs.replace(
         result,
-        reason=_reason(result),
+        reason=result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED),
         message=printable(result.message, MAX_MESSAGE),
         winner_attempt=amount(result.winner_attempt),
         digest=result.digest if _DIGEST.fullmatch(result.digest) else "",
         splits=amount(result.splits),
         bytes_total=amount(result.bytes_total),
-        counters=_counters(result.counters),
+        counters=printable_counters(result.counters),
         timings=[_timing(timing) for timing in result.timings[:MAX_TIMINGS]],
         stderr_tail=printable(result.stderr_tail[-MAX_TAIL:], MAX_TAIL),
         exit_code=result.exit_code
@@ -82,7 +81,7 @@ def report(untrusted: contract.TaskReport) -> contract.TaskReport:
         suspended_s=_seconds(untrusted.suspended_s),
         peak_memory_bytes=amount(untrusted.peak_memory_bytes),
         spill_s=_seconds(untrusted.spill_s),
-        counters=_counters(untrusted.counters),
+        counters=printable_counters(untrusted.counters),
         status=printable(untrusted.status, MAX_MESSAGE),
     )
 
@@ -116,12 +115,7 @@ def add_counters(sums: contract.Counters, more: contract.Counters) -> None:
             contract.accumulate(sums, *place, amount_)
 
 
-def _reason(result: contract.TaskResult) -> str:
-    """Return a reason of the closed set: other runtime versions and user programs may send any text."""
-    return result.reason if not result.reason or result.reason in _REASONS else str(Reason.TASK_FAILED)
-
-
-def _counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
+def printable_counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
     """Return the counters whose amounts are 64-bit numbers."""
     return {
         printable(group, MAX_NAME): {
@@ -131,6 +125,6 @@ def _counters(untrusted: Mapping[str, Mapping[str, int]]) -> contract.Counters:
     }
 
 
-def _timing(untrusted: Timing) -> Timing:
+def _timing(untrusted: contract.Timing) -> contract.Timing:
     start_ms, end_ms = (max(0, min(_MAX_MS, moment_ms)) for moment_ms in (untrusted.start_ms, untrusted.end_ms))
-    return Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)
+    return contract.Timing(printable(untrusted.phase, MAX_NAME), start_ms, end_ms)

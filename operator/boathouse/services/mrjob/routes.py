@@ -17,7 +17,6 @@ from aiohttp import web
 
 from boathouse import failpoints
 from boathouse.scheduling.scheduler import Scheduler
-from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempt_pods import AttemptPod
@@ -34,7 +33,6 @@ from boathouse.services.progress.server import Route, Sender
 from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.cluster_contract import Leave
-from boathouse_task.contract import OwnerState, TaskType
 
 _MOST_LEAVE_BYTES: Final = 64
 MAX_WAIT_S: Final = 55.0
@@ -48,9 +46,7 @@ class Owners:
 
     Attributes:
         pods: task pods, in sync with the API server before the first request.
-        cluster: this cluster's identity; empty if unknown.
         namespaces: namespaces where the operator runs jobs; empty for all.
-        listed: whether this leader has listed all MRJobs.
     """
 
     jobs: ObjectStore
@@ -69,48 +65,29 @@ class Owners:
         body = self.jobs.get(key) if key is not None else None
         is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)
         if body is None and not is_here:
-            return contract.Owner(state=OwnerState.OUTSIDE)
+            return contract.Owner(state=contract.OwnerState.OUTSIDE)
         if body is None and not self.listed():
-            return contract.Owner(state=OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
+            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail="the leader has not listed all MRJobs yet")
         if body is not None and not MRJOB.has_ended(body):
-            return contract.Owner(state=OwnerState.ACTIVE)
-        is_live = any(pod.state.is_live for pod in self.pods.of(uid))
-        if is_live or self.scheduler.may_create(policy.JobId(uid)):
-            return contract.Owner(state=OwnerState.UNKNOWN, detail="the job has ended, but some of its pods have not")
-        return contract.Owner(state=OwnerState.ENDED)
+            return contract.Owner(state=contract.OwnerState.ACTIVE)
+        if any(pod.state.is_live for pod in self.pods.of(uid)) or self.scheduler.may_create(policy.JobId(uid)):
+            detail = "the job has ended, but some of its pods have not"
+            return contract.Owner(state=contract.OwnerState.UNKNOWN, detail=detail)
+        return contract.Owner(state=contract.OwnerState.ENDED)
 
 
-class LeaveRoutes:
-    """Gives leave to the clients of open attempts."""
+def leave_route(jobs: HadoopJobs) -> Route[ClientPod]:
+    """Return the route that gives leave to the clients of open attempts."""
 
-    def __init__(self, jobs: HadoopJobs) -> None:
-        self._jobs = jobs
-
-    def find(self, object_uid: str, caller: Caller) -> ClientPod | None:
-        """Return a live client of a job."""
-        return self._jobs.find(ObjectUid(object_uid), caller.namespace, caller.pod_name)
-
-    def routes(self) -> Sequence[Route[ClientPod]]:
-        """Return all routes."""
-        return (
-            Route(
-                method="POST",
-                path="tasks/{pod}/leave",
-                handle=self._leave,
-                check=self._check,
-                most_bytes=_MOST_LEAVE_BYTES,
-            ),
-        )
-
-    def _check(self, sender: Sender[ClientPod]) -> None:
-        if not self._jobs.may_submit(ObjectUid(sender.object_uid), sender.pod):
+    def check(sender: Sender[ClientPod]) -> None:
+        if not jobs.may_submit(sender.object_uid, sender.pod):
             raise Rejected(Reason.NO_LEAVE)
 
-    async def _leave(self, _: web.Request, sender: Sender[ClientPod]) -> Leave:
-        failpoints.hit("before-mrjob.leave")
-        answer = Leave(attempt=sender.pod.attempt)
-        failpoints.hit("after-mrjob.leave")
-        return answer
+    async def leave(_: web.Request, sender: Sender[ClientPod]) -> Leave:
+        with failpoints.around("mrjob.leave"):
+            return Leave(attempt=sender.pod.attempt)
+
+    return Route(method="POST", path="tasks/{pod}/leave", handle=leave, check=check, most_bytes=_MOST_LEAVE_BYTES)
 
 
 class TaskRoutes:
@@ -127,17 +104,12 @@ class TaskRoutes:
         on_plan: Callable[[JobUid], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._orders, self._reports = orders, reports
-        self._pods = pods
-        self._plans = plans
-        self._owners = owners
-        self._on_plan = on_plan
-        self._limits = Limits(clock)
-        self._intake = PlanIntake(clock)
+        self._orders, self._reports, self._pods, self._plans = orders, reports, pods, plans
+        self._owners, self._on_plan = owners, on_plan
+        self._limits, self._intake = Limits(clock), PlanIntake(clock)
 
-    def find(self, object_uid: str, caller: Caller) -> AttemptPod | None:
+    def find(self, uid: JobUid, caller: Caller) -> AttemptPod | None:
         """Return a live pod of an unfinished job."""
-        uid = JobUid(object_uid)
         pod = self._pods.find(uid, caller.pod_name) if self._orders.knows(uid, caller.namespace) else None
         return pod if pod is not None and pod.state.is_live else None
 
@@ -173,13 +145,13 @@ class TaskRoutes:
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
         )
-        self._reports.report(JobUid(sender.object_uid), sender.pod.name, _REPORT.decode(body))
+        self._reports.report(sender.object_uid, sender.pod.name, _REPORT.decode(body))
         return contract.ReportTaken(next_s=self._limits.report_distance_s)
 
     async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
         query = request.query
         poll = Poll(
-            uid=JobUid(sender.object_uid),
+            uid=sender.object_uid,
             pod=sender.pod.name,
             since=int(query.get("since", "0")),
             carried_out=query.get("order"),
@@ -195,25 +167,24 @@ class TaskRoutes:
         body = await self._limits.receive_acknowledgement(
             request.content, sender.pod.uid, most_bytes=contract.ACKNOWLEDGEMENT_MAX_BYTES
         )
-        self._orders.acknowledge(JobUid(sender.object_uid), sender.pod.name, _ACKNOWLEDGEMENT.decode(body))
+        self._orders.acknowledge(sender.object_uid, sender.pod.name, _ACKNOWLEDGEMENT.decode(body))
         return {}
 
     async def _post_plan(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
-        uid, namespace = JobUid(sender.object_uid), sender.claimed.namespace
+        uid, namespace = sender.object_uid, sender.claimed.namespace
         gzipped = request.headers.get("Content-Encoding") == "gzip"
         plan = await self._intake.read(namespace, request.content, request.content_length, gzipped=gzipped)
         self._check_wanted(uid)  # checked again, because the state may have changed while the plan was read
         if not self._plans.has_room(uid, namespace, plan):
             raise Rejected(Reason.TOO_MANY_PLANS)
-        failpoints.hit("before-plan.posted")
-        self._plans.post(uid, namespace, plan)
-        failpoints.hit("after-plan.posted")
+        with failpoints.around("plan.posted"):
+            self._plans.post(uid, namespace, plan)
         self._on_plan(uid)
         return {"digest": plan.digest, "shards": plan.shards}
 
     def _check_plan(self, sender: Sender[AttemptPod]) -> None:
         _check_setup(sender)
-        self._check_wanted(JobUid(sender.object_uid))
+        self._check_wanted(sender.object_uid)
         self._intake.check(sender.claimed.namespace)
 
     def _check_wanted(self, uid: JobUid) -> None:
@@ -222,10 +193,11 @@ class TaskRoutes:
 
     async def _owner(self, request: web.Request, _: Sender[AttemptPod]) -> contract.Owner:
         mark = request.query
-        uid = JobUid(mark.get("uid", ""))
-        return self._owners.state(uid, namespace=mark.get("namespace", ""), cluster=mark.get("cluster", ""))
+        return self._owners.state(
+            JobUid(mark.get("uid", "")), namespace=mark.get("namespace", ""), cluster=mark.get("cluster", "")
+        )
 
 
 def _check_setup(sender: Sender[AttemptPod]) -> None:
-    if sender.pod.task_type is not TaskType.SETUP:
+    if sender.pod.task_type is not contract.TaskType.SETUP:
         raise Rejected(Reason.NOT_SETUP)

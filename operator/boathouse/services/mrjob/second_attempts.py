@@ -5,21 +5,21 @@ Which tasks get a second attempt is remembered until its pod exists, only in mem
 The first attempt to commit wins, and the planner ends the other one.
 """
 
+import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
-from boathouse.services.mrjob import attempt_pods, submission
-from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.mrjob import submission
+from boathouse.services.mrjob.attempt_pods import MAX_ATTEMPT, AttemptPod, Task
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse.services.mrjob.task_orders import TaskOrders
 from boathouse_policies import model
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import SuspendOrder, TaskType
 
 PENDING_S: Final = 30.0
 """A second attempt that has no pod after this time is given up: its task may have ended by then."""
@@ -52,8 +52,8 @@ class SecondAttempts:
 
     def update(self, job: Job, state: JobState) -> None:
         """Take requests for an unfinished job."""
-        entry = self._jobs.setdefault(job.uid, _Entry(job, state))
-        entry.job, entry.state = job, state
+        entry = self._jobs.get(job.uid)
+        self._jobs[job.uid] = _Entry(job, state, entry.requests if entry is not None else {})
 
     def forget(self, uid: JobUid) -> None:
         """Drop a job that has ended."""
@@ -76,32 +76,26 @@ class SecondAttempts:
         """Return the nodes on which second attempts must not run: that of the first, and those of their requests."""
         entry, retried = self._jobs.get(uid), [attempt for attempt in waiting if attempt.number > 1]
         requests = {} if entry is None else entry.requests
-        avoided_nodes = {attempt: _of(requests.get(dataclasses.replace(attempt, pod_uid=None))) for attempt in retried}
-        used: dict[tuple[int, TaskType, int], set[model.NodeName]] = {}
+        used: collections.defaultdict[Task, set[model.NodeName]] = collections.defaultdict(set)
         for pod in self._pods.of(uid) if retried else ():
             if pod.state.is_live and pod.node is not None:
-                used.setdefault((pod.step, pod.task_type, pod.index), set()).add(model.NodeName(pod.node))
-        avoided_nodes = {
-            attempt: nodes | used.get((attempt.step, attempt.task_type, attempt.index), set())
-            for attempt, nodes in avoided_nodes.items()
-        }
-        return {attempt: nodes for attempt, nodes in avoided_nodes.items() if nodes}
+                used[pod.task].add(model.NodeName(pod.node))
+        avoided: dict[Attempt, frozenset[model.NodeName]] = {}
+        for attempt in retried:
+            request = requests.get(dataclasses.replace(attempt, pod_uid=None))
+            if nodes := used[attempt.task] | (request.avoids if request is not None else frozenset()):
+                avoided[attempt] = frozenset(nodes)
+        return avoided
 
     def request(self, uid: JobUid, task: model.TaskId, avoids: Iterable[model.NodeName] = ()) -> model.TaskId | None:
-        """Request a second attempt of a running task.
-
-        It must not run on the nodes that it avoids, nor on that of the first attempt.
-
-        Returns:
-            The second attempt, or None if there may be none.
-        """
+        """Request a second attempt of a task, not on these nodes nor on the first's. None if there may be none."""
         entry, pod = self._jobs.get(uid), self._pods.find(uid, task.rpartition("/")[2])
         if entry is None or pod is None or not self._may_repeat(entry, pod):
             return None
         stage = entry.state.stages[pod.task_type]
         number = max(stage.last[pod.index], stage.settled(pod.index), pod.attempt) + 1
         second = _key(pod, number)
-        if number >= attempt_pods.MAX_ATTEMPT:
+        if number >= MAX_ATTEMPT:
             return None
         if second not in self.pending(uid):
             entry.requests[second] = _Request(self._clock(), frozenset(avoids))
@@ -118,9 +112,8 @@ class SecondAttempts:
             return False
         if stage.user_failures[pod.index] + 2 > job.stage(pod.task_type, pod.step).max_attempts:
             return False  # if both failed, the job would fail sooner than without the second attempt
-        here = (pod.step, pod.task_type, pod.index)
         return not any(
-            (other.step, other.task_type, other.index) == here and (other.attempt > pod.attempt or other.state.is_live)
+            other.task == pod.task and (other.attempt > pod.attempt or other.state.is_live)
             for other in self._pods.of(job.uid)
             if other.uid != pod.uid
         )
@@ -130,25 +123,15 @@ def _key(pod: AttemptPod, number: int) -> Attempt:
     return Attempt(task_type=pod.task_type, index=pod.index, number=number, step=pod.step)
 
 
-def _of(request: _Request | None) -> frozenset[model.NodeName]:
-    return frozenset() if request is None else request.avoids
-
-
 @dataclasses.dataclass(frozen=True, slots=True)
 class Control:
-    """Implements `TaskControl` for the tasks of one MRJob.
-
-    Attributes:
-        uid: The job.
-        orders: Orders for tasks.
-        seconds: Second attempts of tasks.
-    """
+    """Implements `TaskControl` for the tasks of one MRJob."""
 
     uid: JobUid
     orders: TaskOrders
     seconds: SecondAttempts
 
-    async def suspend(self, task: model.TaskId, order: contract.SuspendOrder) -> str:
+    async def suspend(self, task: model.TaskId, order: SuspendOrder) -> str:
         """Order a task to pause; return "" once it has paused, else the reason why it does not."""
         return await self.orders.suspend(self.uid, task.rpartition("/")[2], order)
 

@@ -7,26 +7,24 @@ attempt has a higher one, because a lost pod may still run.
 """
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping, Sequence
-from types import MappingProxyType
 
 from boathouse.resources import names, statuses
 from boathouse.resources.config import TaskDefaults
-from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob.status import TaskFailure
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
-from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending
+from boathouse.services.mrjob.attempt_pods import AttemptPod, Ending, Task
 from boathouse.services.mrjob.job_state import StageState
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 60.0
 LOST_AFTER_S = 60.0
 """The node of a pod that still exists this long after its deletion is unreachable. The task is then retried."""
 
-NO_TIMES: Mapping[str, float] = MappingProxyType({})
 MAX_LOST_AT_ONCE = 100
 """Lost attempts of one task beyond this number are counted without a failure entry for each."""
 
@@ -39,7 +37,6 @@ class Limits:
         failures_max_percent: share of the stage's tasks that may fail `max_attempts` times. The next attempt of such
             a task commits an empty result.
         max_infrastructure: infrastructure failures of one task after which the job fails.
-        missing_object_timeout_s: timeout for a missing Secret or ConfigMap of a pod.
     """
 
     start_timeout_s: float
@@ -74,7 +71,6 @@ class StageControl:
     """Ends running attempts of all or some tasks of a stage. They count as killed, not as failed, and cause no backoff.
 
     Attributes:
-        indices: indices of the tasks; None for all.
         restart: whether these tasks, and others without an attempt, get a new attempt now.
     """
 
@@ -97,12 +93,17 @@ class Attempt:
         is_given_up: whether its task has failed too often, so that it commits an empty result instead.
     """
 
-    task_type: TaskType
+    task_type: contract.TaskType
     index: int
     number: int
     pod_uid: str | None = None
     step: int = 0
     is_given_up: bool = False
+
+    @property
+    def task(self) -> Task:
+        """The task of the attempt."""
+        return self.step, self.task_type, self.index
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,78 +116,81 @@ class Verdict:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """Result of settling a stage's attempts.
+    """Result of settling the attempts of one stage, or of stages that run concurrently.
 
     Attributes:
+        active: attempts that start and that run, by stage.
         seconds: pending second attempts of running tasks.
-        used_byte_s: run times of the attempts that won, each times its memory request.
+        used_byte_s: run times of the maps and reduces that won, each times its memory request.
     """
 
-    stage: StageState
     counters: contract.Counters
-    failures: list[mrjob_status.TaskFailure] = dataclasses.field(default_factory=list)
+    stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
+    active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    failures: list[TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
     seconds: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
-    results: list[contract.TaskResult] = dataclasses.field(default_factory=list)
+    results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
     verdict: Verdict | None = None
-    recheck_at_s: float | None = None
-    starting: int = 0
-    running: int = 0
+    recheck_at_s: float = math.inf
     used_byte_s: float = 0.0
-
-    def absorb(self, other: "Settlement") -> None:
-        """Add the settlement of a stage that runs concurrently, except its state."""
-        self.failures += other.failures
-        self.waiting += other.waiting
-        self.seconds += other.seconds
-        self.obsolete += other.obsolete
-        self.problems += other.problems
-        self.starting += other.starting
-        self.running += other.running
-        self.used_byte_s += other.used_byte_s
-        self.verdict = self.verdict or other.verdict
-        moments = [moment for moment in (self.recheck_at_s, other.recheck_at_s) if moment is not None]
-        self.recheck_at_s = min(moments, default=None)
 
 
 def settle(
-    task_type: TaskType,
+    task_type: contract.TaskType,
     stage: StageState,
     pods: Iterable[AttemptPod],
     sums: contract.Counters,
     limits: Limits,
     now_s: float,
-    stop: StageControl = RUN,
-    failed_s: Mapping[str, float] = NO_TIMES,
+    stop: StageControl,
+    failed_s: Mapping[str, float],
     *,
-    seconds: Iterable[Attempt] = (),
+    seconds: Iterable[Attempt],
+    former: Settlement | None,
 ) -> Settlement:
     """Settle the attempts of a stage's pods; `stage` and `sums` are not modified.
 
     `failed_s` has the time of the last failure by task name, for tasks whose pods were deleted. `seconds` are requested
-    second attempts without pods.
+    second attempts without pods. The result is added to `former`, of a stage that runs concurrently, if there is one.
     """
-    outcome = Settlement(stage=stage.copy(), counters={group: dict(names_) for group, names_ in sums.items()})
+    outcome = former or Settlement(counters={group: dict(names_) for group, names_ in sums.items()})
+    stage = outcome.stages[task_type] = stage.copy()
     by_index: dict[int, list[AttemptPod]] = {}
     for pod in pods:
         over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
         if not over:  # most pods of a large job belong to tasks that are done and counted
             by_index.setdefault(pod.index, []).append(pod)
     requested = {attempt.index: attempt for attempt in seconds if attempt.task_type is task_type}
-    settler = _Settler(task_type, outcome, limits, now_s, stop, failed_s, requested)
+    settler = _Settler(task_type, outcome, stage, limits, now_s, stop, dict(failed_s), requested)
     for index, attempts in sorted(by_index.items()):
         settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
-    for index, (winner, last) in enumerate(zip(outcome.stage.winner, outcome.stage.last, strict=True)):
+    for index, (winner, last) in enumerate(zip(stage.winner, stage.last, strict=True)):
         if winner or index in by_index:
             continue
         if last or not stop.restart:
             settler.task(index, ())
         else:  # it has no attempt yet, like most tasks of a large job that has just started
-            outcome.waiting.append(Attempt(task_type=task_type, index=index, number=1))
-    outcome.waiting.sort(key=lambda attempt: attempt.index)
+            settler.waiting.append(Attempt(task_type=task_type, index=index, number=1))
+    outcome.active[task_type] = settler.starting, settler.running
+    outcome.waiting += sorted(settler.waiting, key=lambda attempt: attempt.index)
     return outcome
+
+
+def failure(task: str, attempt: int, node: str | None, ending: Ending, time_s: float | None) -> TaskFailure:
+    """Return the entry of a failed attempt in the status."""
+    return TaskFailure(
+        task=task,
+        attempt=attempt,
+        node=node,
+        reason=str(ending.reason)[:64],
+        message=printable(ending.message, results.MAX_MESSAGE),
+        exit_code=ending.exit_code,
+        user_error=ending.user_error,
+        time=statuses.rfc3339(time_s),
+    )
 
 
 def backoff_s(failures: int) -> float:
@@ -194,93 +198,87 @@ def backoff_s(failures: int) -> float:
     return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
 
 
+@dataclasses.dataclass(slots=True)
 class _Settler:
-    """Settles the tasks of a stage one by one; writes to `outcome`."""
+    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`."""
 
-    def __init__(
-        self,
-        task_type: TaskType,
-        outcome: Settlement,
-        limits: Limits,
-        now_s: float,
-        stop: StageControl,
-        failed_s: Mapping[str, float],
-        seconds: Mapping[int, Attempt],
-    ) -> None:
-        self._seconds = seconds
-        self._failed_s = dict(failed_s)
-        self._stop = stop
-        self._type = task_type
-        self._outcome = outcome
-        self._stage = outcome.stage
-        self._limits = limits
-        self._now_s = now_s
+    type: contract.TaskType
+    outcome: Settlement
+    stage: StageState
+    limits: Limits
+    now_s: float
+    stop: StageControl
+    failed_s: dict[str, float]
+    seconds: Mapping[int, Attempt]
+    waiting: list[Attempt] = dataclasses.field(default_factory=list)
+    starting: int = 0
+    running: int = 0
 
     def task(self, index: int, pods: Sequence[AttemptPod]) -> None:
         for pod in pods:
-            if pod.state is PodLife.SUCCEEDED and not self._stage.winner[index]:
+            if pod.state is PodLife.SUCCEEDED and not self.stage.winner[index]:
                 self._won(index, pod, max(other.attempt for other in pods))
-        if self._stage.winner[index]:
-            self._outcome.obsolete += [pod for pod in pods if pod.is_active]
+        if self.stage.winner[index]:
+            self.outcome.obsolete += [pod for pod in pods if pod.is_active]
             return
         live = None
         for pod in pods:
-            self._stage.last[index] = max(self._stage.last[index], pod.attempt)
+            self.stage.last[index] = max(self.stage.last[index], pod.attempt)
             live = live or self._settle_pod(index, pod)
         if live is None:
-            self._settle_vanished(index, self._stage.last[index])
+            self._settle_vanished(index, self.stage.last[index])
             self._next(index, pods)
-        elif live.state is PodLife.UNPLACED and self._stop.restart:
-            self._outcome.waiting.append(self._attempt(index, live.attempt, live.uid))
-        elif self._stop.restart:
+        elif live.state is PodLife.UNPLACED and self.stop.restart:
+            self.waiting.append(self._attempt(index, live.attempt, live.uid))
+        elif self.stop.restart:
             self._second(index, pods[-1], live)
 
     def _second(self, index: int, last: AttemptPod, live: AttemptPod) -> None:
         """Add the task's second attempt to the pending ones, if one was requested and has no node."""
-        if last is live and index in self._seconds:
-            self._outcome.seconds.append(self._seconds[index])
+        if last is live and index in self.seconds:
+            self.outcome.seconds.append(self.seconds[index])
         elif last is not live and last.state is PodLife.UNPLACED:
-            second = Attempt(task_type=self._type, index=index, number=last.attempt, pod_uid=last.uid)
-            self._outcome.seconds.append(second)
+            second = Attempt(task_type=self.type, index=index, number=last.attempt, pod_uid=last.uid)
+            self.outcome.seconds.append(second)
 
     def _won(self, index: int, pod: AttemptPod, highest: int) -> None:
         result = pod.result
         assert result is not None
-        exists = 1 <= result.winner_attempt <= max(highest, self._stage.last[index])
-        self._stage.winner[index] = result.winner_attempt if exists else pod.attempt
-        self._stage.last[index] = max(self._stage.last[index], pod.attempt)
+        exists = 1 <= result.winner_attempt <= max(highest, self.stage.last[index])
+        self.stage.winner[index] = result.winner_attempt if exists else pod.attempt
+        self.stage.last[index] = max(self.stage.last[index], pod.attempt)
         self._count(result)
-        self._outcome.results.append(result)
-        self._outcome.used_byte_s += results.worked_s(result) * pod.resources.memory_bytes
+        self.outcome.results.append((self.type, result))
+        if self.type in (contract.TaskType.MAP, contract.TaskType.REDUCE):
+            self.outcome.used_byte_s += results.worked_s(result) * pod.resources.memory_bytes
 
     def _count(self, result: contract.TaskResult) -> None:
-        if self._type in (TaskType.SETUP, TaskType.CLEANUP):  # setup may run again if its plan is lost
+        if self.type in (contract.TaskType.SETUP, contract.TaskType.CLEANUP):  # setup may run again if its plan is lost
             return
-        if (
-            self._type is TaskType.COMMIT
-        ):  # its counters are the sums over the winners, which replace those counted so far
+        if self.type is contract.TaskType.COMMIT:
+            # Its counters are the sums over the winners, which replace those counted so far.
             if not result.counters or results.DROPPED in result.counters.get(results.GROUP, {}):
                 return
-            self._outcome.counters.clear()
-        results.add_counters(self._outcome.counters, result.counters)
+            self.outcome.counters.clear()
+        results.add_counters(self.outcome.counters, result.counters)
 
     def _settle_pod(self, index: int, pod: AttemptPod) -> AttemptPod | None:
         """Settle the pod's attempt if it has ended; return the pod if its attempt is live."""
-        if pod.attempt <= self._stage.settled(index):
+        if pod.attempt <= self.stage.settled(index):
             if pod.is_active:
-                self._outcome.obsolete.append(pod)
+                self.outcome.obsolete.append(pod)
             return None
         self._settle_vanished(index, pod.attempt - 1)
         ending = self._ending(pod)
-        if ending is None and self._stop.concerns(index):
-            self._stage.killed[index] += 1
+        if ending is None and self.stop.concerns(index):
+            self.stage.killed[index] += 1
         elif ending is None:
             self._count_live(pod)
             return pod
         else:
             self._settle(index, pod.attempt, ending, pod)
         if pod.is_active:
-            self._outcome.obsolete.append(pod)
+            self.outcome.obsolete.append(pod)
         return None
 
     def _ending(self, pod: AttemptPod) -> Ending | None:
@@ -288,79 +286,62 @@ class _Settler:
         if pod.ending is not None:
             return pod.ending
         if pod.deleting_since_s is not None:
-            return self._overdue(
-                pod.deleting_since_s + LOST_AFTER_S,
-                Ending(reason=names.Reason.POD_LOST, message="deleted, but its node is unreachable", user_error=False),
-            )
-        if pod.state is not PodLife.STARTING:
+            deadline_s = pod.deleting_since_s + LOST_AFTER_S
+            message = "deleted, but its node is unreachable"
+            late = Ending(reason=names.Reason.POD_LOST, message=message, user_error=False, time_s=self.now_s)
+        elif pod.state is PodLife.STARTING:
+            problem = pod.problem or _NO_REASON
+            timeout_s = self.limits.timeout_s(problem.reason)
+            deadline_s = pod.placed_s + timeout_s
+            message, is_user_error = f"not started after {timeout_s:.0f} s: {problem.message}", pod.problem is not None
+            late = Ending(reason=problem.reason, message=message, user_error=is_user_error, time_s=self.now_s)
+        else:
             return None
-        problem = pod.problem or _NO_REASON
-        timeout_s = self._limits.timeout_s(problem.reason)
-        late = Ending(
-            reason=problem.reason,
-            message=f"not started after {timeout_s:.0f} s: {problem.message}",
-            user_error=pod.problem is not None,
-        )
-        return self._overdue(pod.placed_s + timeout_s, late)
-
-    def _overdue(self, deadline_s: float, ending: Ending) -> Ending | None:
-        if self._now_s >= deadline_s:
-            return dataclasses.replace(ending, time_s=self._now_s)
-        self._recheck(deadline_s)
+        if self.now_s >= deadline_s:
+            return late
+        self.outcome.recheck_at_s = min(self.outcome.recheck_at_s, deadline_s)
         return None
 
     def _count_live(self, pod: AttemptPod) -> None:
         if pod.state is PodLife.RUNNING:
-            self._outcome.running += 1
+            self.running += 1
         elif pod.state is PodLife.STARTING:
-            self._outcome.starting += 1
+            self.starting += 1
         if pod.problem is not None:
-            self._outcome.problems.append(pod)
+            self.outcome.problems.append(pod)
 
     def _settle_vanished(self, index: int, until: int) -> None:
         """Settle attempts whose pods were deleted: killed if the operator ends them, else infrastructure failures."""
-        if self._stop.concerns(index):
-            self._stage.killed[index] += max(0, until - self._stage.settled(index))
-        gone = Ending(reason=names.Reason.POD_LOST, message="the pod was deleted", user_error=False, time_s=self._now_s)
-        unseen = until - self._stage.settled(index) - MAX_LOST_AT_ONCE
+        if self.stop.concerns(index):
+            self.stage.killed[index] += max(0, until - self.stage.settled(index))
+        gone = Ending(reason=names.Reason.POD_LOST, message="the pod was deleted", user_error=False, time_s=self.now_s)
+        unseen = until - self.stage.settled(index) - MAX_LOST_AT_ONCE
         if unseen > 0:  # a tenant's pod with a label far beyond the last attempt: count them without entries
-            self._stage.infrastructure_failures[index] += unseen
-        while self._stage.settled(index) < until:
-            self._settle(index, self._stage.settled(index) + 1, gone, None)
+            self.stage.infrastructure_failures[index] += unseen
+        while self.stage.settled(index) < until:
+            self._settle(index, self.stage.settled(index) + 1, gone, None)
 
     def _settle(self, index: int, attempt: int, ending: Ending, pod: AttemptPod | None) -> None:
         if ending.user_error:
-            self._stage.user_failures[index] += 1
+            self.stage.user_failures[index] += 1
         else:
-            self._stage.infrastructure_failures[index] += 1
-        node = pod.node if pod else None
+            self.stage.infrastructure_failures[index] += 1
+        node, task = pod.node if pod else None, contract.task_name(self.type, index)
         if pod is None:
-            self._failed_s[contract.task_name(self._type, index)] = self._now_s
-        self._outcome.failures.append(
-            mrjob_status.TaskFailure(
-                task=contract.task_name(self._type, index),
-                attempt=attempt,
-                node=node,
-                reason=ending.reason[:64],
-                message=printable(ending.message, results.MAX_MESSAGE),
-                exit_code=ending.exit_code,
-                user_error=ending.user_error,
-                time=statuses.rfc3339(ending.time_s),
-            )
-        )
-        if self._outcome.verdict is None:
-            self._outcome.verdict = self._judge(index, attempt, ending, node)
+            self.failed_s[task] = self.now_s
+        self.outcome.failures.append(failure(task, attempt, node, ending, ending.time_s))
+        if self.outcome.verdict is None:
+            self.outcome.verdict = self._judge(index, task, attempt, ending, node)
 
-    def _judge(self, index: int, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
-        task = contract.task_name(self._type, index)
-        named = f"{self._type} task" if task == self._type else f"{self._type} task {task}"
+    def _judge(self, index: int, task: str, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
+        named = f"{self.type} task" if task == self.type else f"{self.type} task {task}"
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         message, is_user_error = ending.message, ending.user_error
         if is_user_error and self._may_give_up(index):
             return None
-        if not (is_user_error and (self._type is TaskType.SETUP or ending.reason in _FATAL_REASONS)):
-            failures = (self._stage.user_failures if is_user_error else self._stage.infrastructure_failures)[index]
-            if failures < (self._limits.max_attempts if is_user_error else self._limits.max_infrastructure):
+        if not (is_user_error and (self.type is contract.TaskType.SETUP or ending.reason in _FATAL_REASONS)):
+            failures = (self.stage.user_failures if is_user_error else self.stage.infrastructure_failures)[index]
+            if failures < (self.limits.max_attempts if is_user_error else self.limits.max_infrastructure):
                 return None
             often = "once" if failures == 1 else f"{failures} times"
             kind = "" if is_user_error else " with infrastructure errors"
@@ -369,31 +350,27 @@ class _Settler:
 
     def _may_give_up(self, index: int) -> bool:
         """Return whether the job goes on after a user error of this task, because few tasks of the stage may fail."""
-        failures, limits = self._stage.user_failures, self._limits
+        failures, limits = self.stage.user_failures, self.limits
         given_up = sum(task_failures >= limits.max_attempts for task_failures in failures)
-        allowed = limits.failures_max_percent * self._stage.total
+        allowed = limits.failures_max_percent * self.stage.total
         return allowed > 0 and given_up * 100 <= allowed and failures[index] <= limits.max_attempts
 
     def _attempt(self, index: int, number: int, pod_uid: str | None = None) -> Attempt:
-        is_given_up = self._stage.user_failures[index] >= self._limits.max_attempts
-        return Attempt(task_type=self._type, index=index, number=number, pod_uid=pod_uid, is_given_up=is_given_up)
+        is_given_up = self.stage.user_failures[index] >= self.limits.max_attempts
+        return Attempt(task_type=self.type, index=index, number=number, pod_uid=pod_uid, is_given_up=is_given_up)
 
     def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
         """Add the task's next attempt to the pending ones once its backoff has passed."""
-        if not self._stop.restart:
+        if not self.stop.restart:
             return
         ended_s = max((pod.ending.time_s or 0.0 for pod in pods if pod.ending), default=0.0)
-        ended_s = max(ended_s, self._failed_s.get(contract.task_name(self._type, index), 0.0))
-        ready_s = ended_s + backoff_s(self._stage.failures(index))
-        if ready_s > self._now_s:
-            self._recheck(ready_s)
+        ended_s = max(ended_s, self.failed_s.get(contract.task_name(self.type, index), 0.0))
+        ready_s = ended_s + backoff_s(self.stage.failures(index))
+        if ready_s > self.now_s:
+            self.outcome.recheck_at_s = min(self.outcome.recheck_at_s, ready_s)
             return
-        number = max(self._stage.last[index], self._stage.settled(index)) + 1
-        self._outcome.waiting.append(self._attempt(index, number))
-
-    def _recheck(self, at_s: float) -> None:
-        earliest_s = self._outcome.recheck_at_s
-        self._outcome.recheck_at_s = at_s if earliest_s is None else min(earliest_s, at_s)
+        number = max(self.stage.last[index], self.stage.settled(index)) + 1
+        self.waiting.append(self._attempt(index, number))
 
 
 _NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="check the pod's events for FailedMount")

@@ -6,14 +6,14 @@ Counters keep their Hadoop names, beside those that policies ask for.
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import TaskReport, TaskResult, TaskType
 
 LEAST_SPILLED_BYTES: Final = 16 << 20
 """With less spilled data the disk's rate is not measured."""
 _LACKING_PHASES: Final = frozenset({"start", "wait"})
 """Phases of the runtime in which a reduce may lack map output."""
 _INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")
+_WRITTEN_BYTES: Final = ("Map output materialized bytes", "Bytes Written")
 _SHUFFLED: Final = "Reduce shuffle bytes"
 
 
@@ -25,11 +25,8 @@ class Signal(NamedTuple):
     counters: Mapping[str, float]
 
 
-def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
-    """Return the signal of a running task.
-
-    `cpu_milli` is the CPU request of its pod; `split_bytes` is, of a map, the size of its split.
-    """
+def of_report(task_type: TaskType, report: TaskReport, *, cpu_milli: int, split_bytes: int) -> Signal:
+    """Return the signal of a running task, by the CPU request of its pod and, of a map, the size of its split."""
     counters = flat(report.counters) | {"cpu_milli": float(cpu_milli), "cpu_s": report.cpu_s}
     counters |= _memory(report.spilled_bytes, report.spill_s, report.peak_memory_bytes)
     if task_type is not TaskType.REDUCE:
@@ -42,7 +39,7 @@ def of_report(task_type: TaskType, report: contract.TaskReport, *, cpu_milli: in
     return Signal(report.progress, _phase(report), counters)
 
 
-def _phase(report: contract.TaskReport) -> str:
+def _phase(report: TaskReport) -> str:
     """Return `shuffle` while a reduce lacks map output. The runtime's `shuffle` is that of the last outputs."""
     has_all = 0 < report.maps_total <= report.maps_done
     if report.phase in _LACKING_PHASES and not has_all:
@@ -50,7 +47,7 @@ def _phase(report: contract.TaskReport) -> str:
     return "merge" if report.phase in {*_LACKING_PHASES, "shuffle"} else report.phase
 
 
-def of_result(result: contract.TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
+def of_result(result: TaskResult, *, has_local_input: bool, whole_bytes: int = 0) -> Mapping[str, float]:
     """Return the counters of a finished task.
 
     With `has_local_input` it reads and writes disks of nodes, and not an object store. `whole_bytes` is, of a probe,
@@ -60,9 +57,7 @@ def of_result(result: contract.TaskResult, *, has_local_input: bool, whole_bytes
     counters["cpu_s"] = counters.get("CPU time spent (ms)", 0.0) / 1000
     if has_local_input:
         counters["read_bytes"] = counters.get("Bytes Read", 0.0)
-        counters["written_bytes"] = counters.get("Map output materialized bytes", 0.0) + counters.get(
-            "Bytes Written", 0.0
-        )
+        counters["written_bytes"] = sum(counters.get(name, 0.0) for name in _WRITTEN_BYTES)
     counters |= _memory(
         counters.get("Spilled bytes", 0.0),
         counters.get("Spill milliseconds", 0.0) / 1000,

@@ -47,22 +47,12 @@ class PlanIntake:
         self._decoding = asyncio.Lock()
 
     def check(self, namespace: str) -> None:
-        """Check that a namespace may post a plan now.
-
-        Raises:
-            Rejected: The budget of the namespace or of all namespaces is exhausted.
-        """
+        """Raise `Rejected` if the budget of a namespace or of all namespaces is exhausted: it may post no plan."""
         if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
     async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
-        """Receive and decode a plan.
-
-        `length` is the Content-Length of the body in bytes, or None.
-
-        Raises:
-            Rejected: Too many plans are being received, or the body is too large, too slow or not a plan.
-        """
+        """Receive and decode a plan, of `length` bytes or None; raises `Rejected` beyond limits, or if it is none."""
         with self._places.place(namespace) as free:
             if not free:
                 raise Rejected(Reason.TOO_MANY_POSTS)
@@ -92,10 +82,8 @@ class _Plans:
     """Plans of a job.
 
     Attributes:
-        posted: The plan that its setup task posted.
         stored: Its step and the plan in ConfigMaps.
         absent: The step and the digests for which the ConfigMaps contain no plan.
-        size_bytes: Size of the latest plan's JSON.
     """
 
     namespace: str
@@ -103,6 +91,9 @@ class _Plans:
     stored: tuple[int, StoredPlan] | None = None
     absent: tuple[int, frozenset[str]] | None = None
     size_bytes: int = 0
+
+
+_NOTHING: Final = _Plans(namespace="")
 
 
 class Plans:
@@ -128,13 +119,15 @@ class Plans:
 
     def posted(self, uid: JobUid) -> StoredPlan | None:
         """Return the plan that was posted to this process, or None."""
-        plans = self._jobs.get(uid)
-        return plans.posted if plans is not None else None
+        return self._jobs.get(uid, _NOTHING).posted
 
-    def held(self, uid: JobUid, step: int) -> StoredPlan | None:
+    def plan(self, uid: JobUid, step: int) -> contract.Plan | None:
         """Return the plan of a step if this process has written or read it."""
-        plans = self._jobs.get(uid)
-        stored = plans.stored if plans is not None else None
+        held = self._held(uid, step)
+        return held.plan if held is not None else None
+
+    def _held(self, uid: JobUid, step: int) -> StoredPlan | None:
+        stored = self._jobs.get(uid, _NOTHING).stored
         return stored[1] if stored is not None and stored[0] == step else None
 
     async def stored(self, job: Job, step: int, digests: Collection[str], *, accepted: bool) -> StoredPlan | None:
@@ -143,7 +136,7 @@ class Plans:
         The plan must have one of the digests, which are those of the status or of setup's result. A plan that is not
         accepted, which means in the status, must fit into the namespace's limit.
         """
-        held = self.held(job.uid, step)
+        held = self._held(job.uid, step)
         if held is not None and (held.digest in digests or not digests):
             return held
         sought, plans = (step, frozenset(digests)), self._of(job.uid, job.namespace)
@@ -160,16 +153,12 @@ class Plans:
         return None
 
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
-        """Write the posted plan to ConfigMaps. Replaces shards of another plan with the same names.
-
-        `check_lead` raises unless this process is the leader. It is called before every write.
-        """
+        """Write the posted plan to ConfigMaps, in place of another plan. `check_lead` is called before every write."""
         kept = self._jobs[job.uid].posted
         assert kept is not None
         for manifest in splits.config_maps(job, step, kept):
-            failpoints.hit("before-plan.shard")
-            await self._write_shard(job.namespace, manifest, check_lead)
-            failpoints.hit("after-plan.shard")
+            with failpoints.around("plan.shard"):
+                await self._write_shard(job.namespace, manifest, check_lead)
         self._keep(job, step, kept)
 
     def forget(self, uid: JobUid) -> None:
@@ -178,8 +167,7 @@ class Plans:
 
     def forget_stored(self, uid: JobUid) -> None:
         """Drop the cached plan, so that the job's ConfigMaps are read again."""
-        plans = self._jobs.get(uid)
-        if plans is not None:
+        if (plans := self._jobs.get(uid)) is not None:
             plans.stored = plans.absent = None
 
     def _of(self, uid: JobUid, namespace: str) -> _Plans:

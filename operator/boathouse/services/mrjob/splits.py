@@ -109,11 +109,7 @@ def config_maps(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]
             "metadata": {
                 "name": shard_name(job, step, index),
                 "namespace": job.namespace,
-                "labels": {
-                    names.APP_MANAGED_BY: names.MANAGER,
-                    names.LABEL_JOB_UID: job.uid,
-                    names.LABEL_KIND: KIND,
-                },
+                "labels": {names.APP_MANAGED_BY: names.MANAGER, names.LABEL_JOB_UID: job.uid, names.LABEL_KIND: KIND},
                 "annotations": {
                     mrjob_names.ANNOTATION_PLAN_DIGEST: stored.digest,
                     mrjob_names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),

@@ -16,11 +16,10 @@ from boathouse.scheduling.pods import ownership
 from boathouse.services.frame import manifests
 from boathouse.services.mrjob import hdfs, pod_builder
 from boathouse.services.mrjob.attempt_pods import AttemptPod
-from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid, Resources
+from boathouse.services.mrjob.model import MIB, MRJOBS, Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import model, run_times
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import Plan, TaskType
 
 Avoided: TypeAlias = Mapping[Attempt, frozenset[model.NodeName]]
 """The nodes on which pending attempts must not run, of those that must avoid some."""
@@ -33,9 +32,9 @@ _ORDER: Final = {task_type: place for place, task_type in enumerate(TaskType)}
 def admit(
     retries: Buckets, namespace: str, waiting: Sequence[Attempt], granted: frozenset[Attempt]
 ) -> tuple[list[Attempt], frozenset[Attempt]]:
-    """Return the attempts that may start now, and those among them that used a token.
+    """Return the attempts that may start now, and those among them that used a token, now or before.
 
-    First attempts, attempts whose pod exists, and attempts that were granted before need no token.
+    First attempts, and attempts whose pod exists, need none.
     """
     admitted: list[Attempt] = []
     kept: set[Attempt] = set()
@@ -55,7 +54,7 @@ def scheduler_job(job: Job, priority: int = 0) -> model.Job:
         id=model.JobId(job.uid),
         queue=model.QueueName(job.queue),
         submitted_s=job.created_s,
-        name=f"{job.namespace}/{job.name}",
+        name=job.key,
         namespace=model.NamespaceName(job.namespace),
         priority=priority,
         priority_class=job.template.priority_class_name or "",
@@ -76,8 +75,7 @@ def probe_job(job: Job, priority: int = 0) -> model.Job:
 
 def probe_class(job: Job) -> model.TaskClass:
     """Return the class of a probe's task."""
-    job_id = model.JobId(probe_uid(job.uid))
-    return dataclasses.replace(_class(job, TaskType.PROBE, 0, model.UNKNOWN), job=job_id)
+    return dataclasses.replace(_class(job, TaskType.PROBE, 0, model.UNKNOWN), job=model.JobId(probe_uid(job.uid)))
 
 
 def program(job: Job) -> str:
@@ -118,18 +116,12 @@ def classes_in_use(
     )
     by_id = {task_class.id: task_class for task_class in current_classes}
     classes = [by_id.get(class_id(job, kind, step)) or _class(job, kind, step, model.UNKNOWN) for step, kind in stages]
-    classes_by_id = {task_class.id: task_class for task_class in classes}
-    apart = (
-        _apart(classes_by_id[class_id(job, attempt.task_type, attempt.step)], nodes)
-        for attempt, nodes in avoided.items()
-    )
-    return [*classes, *{task_class.id: task_class for task_class in apart}.values()]
-
-
-def _apart(task_class: model.TaskClass, avoided: frozenset[model.NodeName]) -> model.TaskClass:
-    """Return the class of tasks that must avoid nodes."""
-    constraints = task_class.constraints.avoiding(avoided)
-    return dataclasses.replace(task_class, id=_class_id_apart(task_class.id, avoided), constraints=constraints)
+    classes_by_id, apart = {task_class.id: task_class for task_class in classes}, {}
+    for attempt, nodes in avoided.items():
+        usual = classes_by_id[class_id(job, attempt.task_type, attempt.step)]
+        own_id, constraints = _class_id_apart(usual.id, nodes), usual.constraints.avoiding(nodes)
+        apart[own_id] = dataclasses.replace(usual, id=own_id, constraints=constraints)
+    return [*classes, *apart.values()]
 
 
 def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) -> model.ClassId:
@@ -138,7 +130,7 @@ def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) ->
 
 
 def step_classes(
-    job: Job, step: int, stages: Iterable[TaskType], plan: contract.Plan | None, learner: run_times.Learner
+    job: Job, step: int, stages: Iterable[TaskType], plan: Plan | None, learner: run_times.Learner
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
     return [
@@ -147,28 +139,17 @@ def step_classes(
     ]
 
 
-def _reads(task_type: TaskType, plan: contract.Plan | None) -> float:
+def _reads(task_type: TaskType, plan: Plan | None) -> float:
     """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
     if plan is None or not plan.splits:
         return 0.0
-    match task_type:
-        case TaskType.MAP:
-            return plan.bytes_total / len(plan.splits)
-        case TaskType.UBER:
-            return float(plan.bytes_total)
-        case _:
-            return 0.0
+    reads = {TaskType.MAP: plan.bytes_total / len(plan.splits), TaskType.UBER: float(plan.bytes_total)}
+    return reads.get(task_type, 0.0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Factory:
-    """Builds the pods of submitted tasks.
-
-    Attributes:
-        attempts: Attempts by task.
-        control: Controls the job's running tasks.
-        avoided: Nodes on which attempts must not run.
-    """
+    """Builds the pods of submitted tasks."""
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
     builder: pod_builder.PodBuilder
@@ -187,22 +168,21 @@ class Factory:
         """Return a factory for these attempts."""
         return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
 
-    def tasks(self, plan: contract.Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
+    def tasks(self, plan: Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
-        nodes = functools.cache(node_of)
-        return [self._task(task, attempt, plan, nodes) for task, attempt in self.attempts.items()]
-
-    def _task(
-        self, task: model.TaskId, attempt: Attempt, plan: contract.Plan | None, node_of: hdfs.NodeOf
-    ) -> model.Task:
-        usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
-        return model.Task(
-            id=task,
-            task_class=_class_id_apart(usual, avoided) if avoided else usual,
-            index=attempt.index,
-            locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
-            pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
-        )
+        node_of, tasks = functools.cache(node_of), []
+        for task, attempt in self.attempts.items():
+            usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
+            tasks.append(
+                model.Task(
+                    id=task,
+                    task_class=_class_id_apart(usual, avoided) if avoided else usual,
+                    index=attempt.index,
+                    locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
+                    pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
+                )
+            )
+        return tasks
 
     def build(
         self,
@@ -213,25 +193,22 @@ class Factory:
     ) -> dict[str, Any]:
         """Return the pod's manifest, without the leader's epoch."""
         attempt = self.attempts[task]
-        decided = pod_builder.resized(
-            self.builder.job.stage(attempt.task_type, attempt.step).resources,
+        wanted = self.builder.job.stage(attempt.task_type, attempt.step).resources
+        decided = dataclasses.replace(
+            wanted,
             cpu_milli=resources.cpu_milli,
-            memory_request_bytes=resources.memory_bytes,
+            cpu_limit_milli=max(wanted.cpu_limit_milli, resources.cpu_milli + 1),
+            memory_bytes=resources.memory_bytes + MIB,
         )
-        return _explained(self.builder.build(attempt, decided, node), self.builder.job, attempt, decided)
-
-
-def _explained(manifest: dict[str, Any], job: Job, attempt: Attempt, decided: Resources) -> dict[str, Any]:
-    """Add annotations to a pod with less memory than its task requested: the requested memory and the reason."""
-    ideal = job.stage(attempt.task_type, attempt.step).resources.memory_bytes
-    if decided.memory_bytes < ideal:
-        less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(ideal)
-        manifest["metadata"]["annotations"] |= {
-            names.ANNOTATION_IDEAL_MEMORY: str(ideal),
-            names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
-            "memory, and this does not delay the job",
-        }
-    return manifest
+        manifest = self.builder.build(attempt, decided, node)
+        if decided.memory_bytes < wanted.memory_bytes:
+            less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(wanted.memory_bytes)
+            manifest["metadata"]["annotations"] |= {
+                names.ANNOTATION_IDEAL_MEMORY: str(wanted.memory_bytes),
+                names.ANNOTATION_DECISION: f"started with {less} of memory instead of {all_}: no node had more free "
+                "memory, and this does not delay the job",
+            }
+        return manifest
 
 
 def task_id(job: Job, attempt: Attempt) -> model.TaskId:

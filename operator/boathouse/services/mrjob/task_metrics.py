@@ -59,9 +59,7 @@ class TaskMetrics:
             self._bytes.labels(task_type)
 
     def attempts(
-        self,
-        results: Iterable[tuple[TaskType, contract.TaskResult]],
-        failures: Iterable[mrjob_status.TaskFailure],
+        self, results: Iterable[tuple[TaskType, contract.TaskResult]], failures: Iterable[mrjob_status.TaskFailure]
     ) -> None:
         """Count newly settled attempts."""
         for task_type, result in results:
@@ -69,13 +67,12 @@ class TaskMetrics:
             self._bytes.labels(task_type).inc(result.bytes_total if task_type in _WRITERS else 0)
             self._spilled.inc(max(0, result.counters.get(_SPILLED[0], {}).get(_SPILLED[1], 0)))
             for timing in result.timings:
-                self._phase_s.labels(task_type, _known_phase(timing.phase)).observe(
+                self._phase_s.labels(task_type, timing.phase if timing.phase in _TASK_PHASES else _OTHER).observe(
                     max(0, timing.end_ms - timing.start_ms) / 1000
                 )
         for failure in failures:
-            letter = failure.task.partition("-")[0]
-            kind = _LETTERS.get(letter) or TaskType(letter)
-            self._tasks.labels(kind, "failed", _known_reason(failure.reason)).inc()
+            letter, reason = failure.task.partition("-")[0], failure.reason if failure.reason in _REASONS else _OTHER
+            self._tasks.labels(_LETTERS.get(letter) or TaskType(letter), "failed", reason).inc()
 
     def prediction(self, before: mrjob_status.Prediction | None, now: mrjob_status.Prediction | None) -> None:
         """Count a probe that has just ended, and the error of a prediction that has just become known."""
@@ -96,29 +93,10 @@ class TaskMetrics:
 _WRITERS = frozenset({TaskType.MAP, TaskType.REDUCE})
 _TASK_PHASES = frozenset(
     {
-        "list",
-        "race",
-        "post",
-        "read",
-        "sort",
-        "upload",
-        "commit",
-        "wait",
-        "shuffle",
-        "reduce",
-        "verify",
-        "promote",
-        "clean",
+        *("list", "race", "post", "read", "sort", "upload", "commit"),
+        *("wait", "shuffle", "reduce", "verify", "promote", "clean"),
     }
 )
 _OTHER = "other"
+"""Label of unknown phases and reasons, which users' images may send."""
 _REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *names.POD_REASONS})
-
-
-def _known_phase(phase: str) -> str:
-    """Return the phase as a label value; `other` if unknown, because results come from users' images."""
-    return phase if phase in _TASK_PHASES else _OTHER
-
-
-def _known_reason(reason: str) -> str:
-    return reason if reason in _REASONS else _OTHER

@@ -12,10 +12,8 @@ import msgspec
 
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import JobUid
-from boathouse.suspension import stages
-from boathouse.suspension.stages import Reason
+from boathouse.suspension.stages import ACKNOWLEDGED_WITHIN_S, ORDERED_WITHIN_S, Reason
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 COALESCE_S = 1.0
 """Maps that finish within this time are sent to a waiting reduce in one response."""
@@ -27,8 +25,6 @@ class Poll:
     """Request of a task for its orders.
 
     Attributes:
-        uid: The job.
-        pod: The task's pod.
         since: Version of the job's orders that the task has.
         carried_out: The last order to this task alone that it received, or ""; None if its runtime takes no such
             orders.
@@ -65,13 +61,7 @@ class _Entry:
     """Orders of a job.
 
     Attributes:
-        namespace: Its namespace.
-        orders: Orders for all its tasks.
-        wants_plan: Whether it has no accepted plan yet.
-        is_complete: Whether all maps are done.
         is_over: Whether the job was deleted.
-        pod_orders: Orders to single tasks, by pod.
-        polls: An event for each waiting poll, by pod.
     """
 
     namespace: str
@@ -118,10 +108,6 @@ def _has_new_orders(entry: _Entry, poll: Poll) -> bool:
     return entry.is_over or entry.orders.version != poll.since or _has_order(entry, poll)
 
 
-def _has_urgent_orders(entry: _Entry, poll: Poll) -> bool:
-    return entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll)
-
-
 def _take(entry: _Entry, poll: Poll) -> contract.Orders:
     """Return the orders for a poll, and note that its task gets its own one."""
     if not _has_order(entry, poll):
@@ -141,7 +127,7 @@ class TaskOrders:
         """Derive the orders of a job from its state, and end the orders to pods that are not live."""
         entry, orders = self._jobs.setdefault(uid, _Entry(namespace)), _orders(state)
         entry.wants_plan = state.plan is None
-        entry.is_complete = TaskType.MAP in state.stages and state.stages[TaskType.MAP].done
+        entry.is_complete = contract.TaskType.MAP in state.stages and state.stages[contract.TaskType.MAP].done
         for pod, order in entry.pod_orders.items():
             if pod not in live:
                 order.end(Reason.TASK_ENDED)
@@ -160,13 +146,11 @@ class TaskOrders:
 
     def knows(self, uid: JobUid, namespace: str) -> bool:
         """Return whether the job exists in the namespace."""
-        entry = self._jobs.get(uid)
-        return entry is not None and entry.namespace == namespace
+        return uid in self._jobs and self._jobs[uid].namespace == namespace
 
     def wants_plan(self, uid: JobUid) -> bool:
         """Return whether the job has no accepted plan yet."""
-        entry = self._jobs.get(uid)
-        return entry is not None and entry.wants_plan
+        return uid in self._jobs and self._jobs[uid].wants_plan
 
     def orders_since(self, poll: Poll) -> contract.Orders | None:
         """Return a task's orders if they have news for it, else None."""
@@ -179,7 +163,11 @@ class TaskOrders:
         if not _has_new_orders(entry, poll):
             await entry.wait(poll.pod, lambda: _has_new_orders(entry, poll), wait_s)
             if entry.orders.version != poll.since:
-                await entry.wait(poll.pod, lambda: _has_urgent_orders(entry, poll), COALESCE_S)
+                await entry.wait(
+                    poll.pod,
+                    lambda: entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll),
+                    COALESCE_S,
+                )
         return _take(entry, poll)
 
     async def suspend(self, uid: JobUid, pod: str, order: contract.SuspendOrder) -> str:
@@ -192,9 +180,9 @@ class TaskOrders:
         given = entry.pod_orders[pod] = _PodOrder(order)
         entry.wake_pod(pod)
         try:
-            async with asyncio.timeout(stages.ORDERED_WITHIN_S):
+            async with asyncio.timeout(ORDERED_WITHIN_S):
                 await given.taken.wait()
-            async with asyncio.timeout(stages.ACKNOWLEDGED_WITHIN_S):
+            async with asyncio.timeout(ACKNOWLEDGED_WITHIN_S):
                 return await given.answer
         except TimeoutError:
             return Reason.NOT_ACKNOWLEDGED if given.taken.is_set() else Reason.NOT_POLLING
@@ -212,7 +200,7 @@ class TaskOrders:
 
 def _orders(state: JobState) -> contract.Orders:
     cancel = state.phase == "Failed"
-    maps = state.stages.get(TaskType.MAP)
+    maps = state.stages.get(contract.TaskType.MAP)
     if maps is None:
         return contract.Orders(version=1 + cancel, maps_total=0, cancel=cancel)
     return contract.Orders(

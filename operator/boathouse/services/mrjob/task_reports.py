@@ -14,12 +14,12 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 OnReport = Callable[[JobUid, str, contract.TaskReport], None]
 ALL: Final = 100
-_WORK: Final = (TaskType.MAP, TaskType.REDUCE)
-_Running = Mapping[str, tuple[AttemptPod, contract.TaskReport]]
+_WORK: Final = (contract.TaskType.MAP, contract.TaskType.REDUCE)
+_Running = Sequence[tuple[AttemptPod, contract.TaskReport]]
+_SUMMED: Final = ("records_in", "records_out", "bytes_in", "bytes_out", "spilled_records")
 
 
 class TaskReports:
@@ -58,12 +58,17 @@ def with_progress(
     state: JobState, job: Job, pods: Sequence[AttemptPod], reports: Mapping[str, contract.TaskReport]
 ) -> JobState:
     """Return the state with its percentage and the sums of the running tasks' reports."""
-    running = {
-        pod.name: (pod, reports[pod.name])
+    running = [
+        (pod, reports[pod.name])
         for pod in pods
         if pod.state is PodLife.RUNNING and pod.name in reports and pod.step == state.step
-    }
-    return dataclasses.replace(state, percent=_percent(state, job, running), running=_sums(running))
+    ]
+    sums = {name: contract.clamp(sum(getattr(report, name) for _, report in running)) for name in _SUMMED}
+    return dataclasses.replace(
+        state,
+        percent=_percent(state, job, running),
+        running=mrjob_status.RunningSums(tasks=len(running), **sums) if running else None,
+    )
 
 
 def _percent(state: JobState, job: Job, running: _Running) -> int:
@@ -72,8 +77,8 @@ def _percent(state: JobState, job: Job, running: _Running) -> int:
         return ALL
     stages = [state.stages[task_type] for task_type in _WORK if task_type in state.stages]
     total = sum(stage.total for stage in stages)
-    parts: dict[tuple[TaskType, int], float] = {}
-    for pod, report in running.values():
+    parts: dict[tuple[contract.TaskType, int], float] = {}
+    for pod, report in running:
         key = (pod.task_type, pod.index)
         parts[key] = max(parts.get(key, 0.0), min(1.0, max(0.0, report.progress)))
     done = sum(stage.succeeded for stage in stages) + sum(
@@ -81,21 +86,5 @@ def _percent(state: JobState, job: Job, running: _Running) -> int:
         for (kind, index), part in parts.items()
         if kind in _WORK and kind in state.stages and not state.stages[kind].winner[index]
     )
-    here = done / total if total else 0.0
-    if total:
-        here = max(here, parts.get((TaskType.UBER, 0), 0.0))
+    here = max(done / total, parts.get((contract.TaskType.UBER, 0), 0.0)) if total else 0.0
     return min(ALL - 1, int(ALL * (state.step + here) / len(job.steps)))
-
-
-def _sums(running: _Running) -> mrjob_status.RunningSums | None:
-    if not running:
-        return None
-    reports = [report for _, report in running.values()]
-    return mrjob_status.RunningSums(
-        tasks=len(reports),
-        records_in=contract.clamp(sum(report.records_in for report in reports)),
-        records_out=contract.clamp(sum(report.records_out for report in reports)),
-        bytes_in=contract.clamp(sum(report.bytes_in for report in reports)),
-        bytes_out=contract.clamp(sum(report.bytes_out for report in reports)),
-        spilled_records=contract.clamp(sum(report.spilled_records for report in reports)),
-    )

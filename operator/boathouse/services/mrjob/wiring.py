@@ -31,16 +31,10 @@ def add(leader: LeaderServices) -> None:
         listed=lambda: compared.listed,
     )
     tasks = routes.TaskRoutes(
-        orders=kind.orders,
-        reports=kind.reports,
-        pods=pods,
-        plans=kind.plans,
-        owners=owners,
-        on_plan=controllers.mark,
+        orders=kind.orders, reports=kind.reports, pods=pods, plans=kind.plans, owners=owners, on_plan=controllers.mark
     )
     leader.endpoint.add(tasks.find, tasks.routes())
-    clients = routes.LeaveRoutes(kind.hadoop)
-    leader.endpoint.add(clients.find, clients.routes())
+    leader.endpoint.add(kind.hadoop.find, [routes.leave_route(kind.hadoop)])
     leader.scheduling.nodes.subscribe(
         lambda change: observers.node_changed(name := model.NodeName(change.key), placing.state.pods.nodes.get(name))
     )

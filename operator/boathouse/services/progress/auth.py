@@ -13,13 +13,13 @@ import dataclasses
 import hashlib
 import time
 from collections.abc import Callable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Protocol
 
 import msgspec
 
 from boathouse.cluster import errors, written
 from boathouse.fair import ALL, Buckets
-from boathouse.services.progress.limits import Reason
+from boathouse.services.progress.limits import Cache, Reason
 
 MAX_TOKEN_CHARS: Final = 8190
 """A projected token has about 1,200 characters; the HTTP parser takes no longer header."""
@@ -28,8 +28,6 @@ _SKEW_S: Final = 60.0
 CACHE_S: Final = 900.0
 """How long an accepted token is cached. The watch of pods shows whether the pod still exists."""
 BAD_CACHE_S: Final = 60.0
-CACHE_SIZE: Final = 20_000
-"""Maximum entries in each of two caches, for accepted and denied tokens, so that the latter cannot evict the former."""
 NAMESPACE_RATE, NAMESPACE_BURST = 25.0, 250.0
 """Reviews per second of tokens that claim a namespace: 10,000 tasks, each once in 15 minutes, need 11."""
 RATE, BURST = 100.0, 500.0
@@ -43,7 +41,6 @@ TIMEOUT_S: Final = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
 """Results of reviews, for the metric."""
 _ACCOUNT: Final = "system:serviceaccount:"
-T = TypeVar("T")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,8 +75,7 @@ _decoder = msgspec.json.Decoder(_Payload)
 def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
     """Return the pod that a token claims to be projected into.
 
-    Returns:
-        None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
+    None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
     """
     parts = token.split(".", _PARTS)
     if len(token) > MAX_TOKEN_CHARS or len(parts) != _PARTS or not token.isascii():
@@ -123,8 +119,8 @@ class Authenticator:
         self._reviewer = reviewer
         self._audience = audience
         self._reviewed = reviewed
-        self._good: _Memory[Caller] = _Memory(CACHE_S, clock)
-        self._bad: _Memory[Reason] = _Memory(BAD_CACHE_S, clock)
+        self._good: Cache[bytes, Caller] = Cache(CACHE_S, clock)
+        self._bad: Cache[bytes, Reason] = Cache(BAD_CACHE_S, clock)
         self._pending: dict[bytes, asyncio.Task[Verdict]] = {}
         self._of_namespace: collections.Counter[str] = collections.Counter()
         self._places = asyncio.Semaphore(IN_FLIGHT)
@@ -133,10 +129,7 @@ class Authenticator:
         self._budgets = Buckets(rate_per_s=NAMESPACE_RATE, burst=NAMESPACE_BURST, clock=clock)
 
     async def caller(self, token: str, claimed: Caller) -> Verdict:
-        """Return the pod of a token, or why the token is refused.
-
-        `claimed` is the live pod that the token names. The verified pod must be the same.
-        """
+        """Return the pod of a token, which must be the live pod that it claims, or why the token is refused."""
         digest = hashlib.sha256(token.encode()).digest()
         verdict = self._good.get(digest) or self._bad.get(digest)
         if verdict is None:
@@ -188,28 +181,6 @@ class Authenticator:
         self._reviewed("accepted")
         self._good.put(digest, caller)
         return caller
-
-
-class _Memory(Generic[T]):
-    """Cache by a token's hash, with a time to live; a full cache evicts its oldest entry."""
-
-    def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
-        self._keep_s = keep_s
-        self._clock = clock
-        self._values: collections.OrderedDict[bytes, tuple[float, T]] = collections.OrderedDict()
-
-    def get(self, digest: bytes) -> T | None:
-        """Return the value, or None if it has expired."""
-        until_s, value = self._values.get(digest, (0.0, None))
-        return value if self._clock() < until_s else None
-
-    def put(self, digest: bytes, value: T) -> None:
-        """Store a value, and drop those that have expired: the oldest are first."""
-        now_s = self._clock()
-        self._values[digest] = (now_s + self._keep_s, value)
-        self._values.move_to_end(digest)
-        while len(self._values) > CACHE_SIZE or next(iter(self._values.values()))[0] <= now_s:
-            self._values.popitem(last=False)
 
 
 def _caller(review: written.TokenReviewStatus) -> Caller | None:

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import dataclasses
 import datetime as dt
+import functools
 import ipaddress
 import os
 import pathlib
@@ -24,21 +25,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, retries, server_time
+from boathouse.cluster import client, errors, retries, server_time
 from boathouse.resources import names
+from boathouse.services.own_objects import CONFIG_MAPS, config_map
 from boathouse.telemetry import logs
 
 LIFETIME = dt.timedelta(days=365)
 RENEWAL = dt.timedelta(days=30)
 _SKEW = dt.timedelta(days=1)
 """Certificates are valid from this long before they are made, for nodes whose clock is behind."""
-"""Tolerance for nodes whose clocks are behind."""
 _KEY, _CERTIFICATE = "ca.key", "ca.crt"
 _log = logs.get(__name__)
+_NAME = names.PROGRESS_CA_CONFIG_MAP
 MAX_AUTHORITIES = 8
 REPUBLISH_S = 20.0
 """Interval at which each replica checks that its authority is published."""
-_CONFIG_MAPS = catalogue.CONFIG_MAPS.untyped()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -70,15 +71,8 @@ def authority(folder: pathlib.Path | None, replica: str, now: dt.datetime) -> Au
 def expiry_probe(signer: Authority) -> Callable[[], str | None]:
     """Return a liveness probe that fails before the authority expires; the restarted process creates a new one."""
     until = signer.certificate.not_valid_after_utc - RENEWAL
-
-    def probe() -> str | None:
-        return (
-            None
-            if server_time.SERVER_TIME.now() < until
-            else f"the certificate authority expires in less than {RENEWAL.days} days"
-        )
-
-    return probe
+    problem = f"the certificate authority expires in less than {RENEWAL.days} days"
+    return lambda: None if server_time.SERVER_TIME.now() < until else problem
 
 
 def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) -> ssl.SSLContext:
@@ -191,18 +185,11 @@ class Bundles:
         await retries.retrying(lambda: self._add(pem), idempotent=True, conflicts=True)
 
     async def republish(self) -> None:
-        """Publish this replica's authority again if it is missing. The standby does so too, so that tasks trust it.
-
-        Raises:
-            errors.ClusterError: A request failed.
-        """
+        """Publish this replica's authority again if it is missing, on a standby too; raises `errors.ClusterError`."""
         await self._add(self._pem)
 
     async def refresh(self) -> None:
-        """Read the replicas' authorities, and update the namespaces with jobs.
-
-        Errors of a namespace (it was deleted, or its quota is exhausted) are logged and do not affect others.
-        """
+        """Read the replicas' authorities, and update the namespaces with jobs. Errors of a namespace are logged."""
         await self._read()
         for namespace in list(self._published):
             try:
@@ -222,49 +209,43 @@ class Bundles:
 
     async def _read(self) -> None:
         try:
-            config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+            published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
         except errors.NotFound:  # the ConfigMap was deleted; each replica publishes its own authority again
             await self._add(self._pem)
-            config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
-        data = config_map.get("data") or {}
+            published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
+        data = published.get("data") or {}
         self._bundle = "".join(pem for key, pem in sorted(data.items()) if key != names.PROGRESS_CA_KEY)
 
     async def _restore(self, namespace: str) -> None:
         """Publish the bundle if it is missing or was edited, as users who may edit the namespace can do."""
         async with self._publishing:
             try:
-                config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
+                published = await self._api.get(CONFIG_MAPS, _NAME, namespace)
             except errors.NotFound:
-                config_map = {}
+                published = {}
             if namespace not in self._published:  # its last job went meanwhile
                 return
-            if (config_map.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
+            if (published.get("data") or {}).get(names.PROGRESS_CA_KEY) == self._bundle:
                 self._published[namespace] = self._bundle
                 return
             await self._publish(namespace, self._bundle)
 
     async def _publish(self, namespace: str, bundle: str) -> None:
+        manifest = config_map(_NAME, namespace, {"data": {names.PROGRESS_CA_KEY: bundle}})
+        apply = functools.partial(
+            self._api.patch, CONFIG_MAPS, _NAME, manifest, namespace, style=client.PatchStyle.APPLY, force=True
+        )
         failpoints.hit("before-progress.ca")
         try:
-            await self._apply(namespace, bundle)
+            await apply()
         except errors.NotFound:  # the namespace was deleted
             self._published.pop(namespace, None)
             return
         except errors.Invalid:  # the ConfigMap was made immutable
-            await self._api.delete(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, namespace)
-            await self._apply(namespace, bundle)
+            await self._api.delete(CONFIG_MAPS, _NAME, namespace)
+            await apply()
         failpoints.hit("after-progress.ca")
         self._published[namespace] = bundle
-
-    async def _apply(self, namespace: str, bundle: str) -> None:
-        await self._api.patch(
-            _CONFIG_MAPS,
-            names.PROGRESS_CA_CONFIG_MAP,
-            _manifest(namespace, {names.PROGRESS_CA_KEY: bundle}),
-            namespace,
-            style=client.PatchStyle.APPLY,
-            force=True,
-        )
 
     def forget(self, namespace: str) -> None:
         """Publish the bundle again when it is needed next, because the namespace may have been recreated."""
@@ -273,42 +254,25 @@ class Bundles:
     async def _add(self, pem: str) -> None:
         key = f"{self._replica}.crt"
         try:
-            config_map = await self._api.get(_CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, self._namespace)
+            published = await self._api.get(CONFIG_MAPS, _NAME, self._namespace)
         except errors.NotFound:
-            await self._api.create(_CONFIG_MAPS, _manifest(self._namespace, {key: pem}), self._namespace)
-            return
-        data = _pruned((config_map.get("data") or {}) | {key: pem}, key, self._now())
-        if data != config_map.get("data"):
-            await self._api.replace(
-                _CONFIG_MAPS, names.PROGRESS_CA_CONFIG_MAP, config_map | {"data": data}, self._namespace
+            await self._api.create(
+                CONFIG_MAPS, config_map(_NAME, self._namespace, {"data": {key: pem}}), self._namespace
             )
+            return
+        data = _pruned((published.get("data") or {}) | {key: pem}, key, self._now())
+        if data != published.get("data"):
+            await self._api.replace(CONFIG_MAPS, _NAME, published | {"data": data}, self._namespace)
 
 
 def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:
     """Return the valid authorities, the newest first, always including this replica's."""
     dated: list[tuple[bool, dt.datetime, str]] = []
-    for key, pem in authorities.items():
-        if key == names.PROGRESS_CA_KEY:  # the bundle for jobs in the operator's namespace
-            continue
-        try:
-            certificate = x509.load_pem_x509_certificate(pem.encode())
-        except ValueError:
-            continue
-        if certificate.not_valid_after_utc > now:
-            dated.append((key == own, certificate.not_valid_before_utc, key))
+    for key in authorities.keys() - {names.PROGRESS_CA_KEY}:  # the bundle for jobs in the operator's namespace
+        with contextlib.suppress(ValueError):
+            certificate = x509.load_pem_x509_certificate(authorities[key].encode())
+            if certificate.not_valid_after_utc > now:
+                dated.append((key == own, certificate.not_valid_before_utc, key))
     kept = {key: authorities[key] for _, _, key in sorted(dated, reverse=True)[:MAX_AUTHORITIES]}
     own_bundle = authorities.get(names.PROGRESS_CA_KEY)
     return kept | ({names.PROGRESS_CA_KEY: own_bundle} if own_bundle else {})
-
-
-def _manifest(namespace: str, data: Mapping[str, str]) -> dict[str, object]:
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": names.PROGRESS_CA_CONFIG_MAP,
-            "namespace": namespace,
-            "labels": {names.APP_MANAGED_BY: names.MANAGER, names.APP_PART_OF: "boathouse"},
-        },
-        "data": dict(data),
-    }

@@ -8,14 +8,20 @@ import collections
 import contextlib
 import dataclasses
 import enum
+import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Final, Protocol
+from typing import Final, Generic, Protocol, TypeVar
 
 from aiohttp import web
 
 from boathouse.listening.connections import Places
 
+K = TypeVar("K")
+V = TypeVar("V")
+CACHE_SIZE: Final = 20_000
+"""Maximum entries in each cache: those of accepted and of denied tokens are apart, so the latter cannot evict the
+former."""
 REPORT_DISTANCE_S: Final = 2.0
 """Minimum time between reports of a pod. Tasks report every 5 s."""
 ACKNOWLEDGEMENT_DISTANCE_S: Final = 0.5
@@ -98,7 +104,6 @@ class Rejected(Exception):  # noqa: N818 - a response, not an error of the opera
     """Raised by a handler that refuses its request.
 
     Attributes:
-        reason: The reason.
         detail: What is wrong with this request, in addition to the reason's message.
     """
 
@@ -120,45 +125,39 @@ class Stream(Protocol):
 
     def iter_any(self) -> AsyncIterator[bytes]:
         """Yield the body in pieces, as they arrive."""
-        ...
 
 
-class _Senders:
-    """The times at which pods sent their last request of one type.
+class Cache(Generic[K, V]):
+    """Values that expire after `keep_s`. A full cache evicts its oldest value."""
 
-    The oldest times are dropped first, so the cost of a request does not depend on the number of pods.
-    """
-
-    def __init__(self, clock: Callable[[], float]) -> None:
-        self._clock = clock
-        self._sent: collections.OrderedDict[str, float] = collections.OrderedDict()
+    def __init__(self, keep_s: float, clock: Callable[[], float]) -> None:
+        self._keep_s, self._clock = keep_s, clock
+        self._values: collections.OrderedDict[K, tuple[float, V]] = collections.OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._sent)
+        return len(self._values)
 
-    def check(self, pod_uid: str, distance_s: float) -> None:
-        """Check that a pod has not sent a request for this time.
+    def get(self, key: K) -> V | None:
+        """Return the value; None if it has expired."""
+        until_s, value = self._values.get(key, (-math.inf, None))
+        return value if self._clock() < until_s else None
 
-        Raises:
-            Rejected: The pod has sent a request within this time.
-        """
-        if self._clock() - self._sent.get(pod_uid, -distance_s) < distance_s:
-            raise Rejected(Reason.TOO_OFTEN)
-
-    def note(self, pod_uid: str) -> None:
-        """Store the time of a pod's request."""
+    def put(self, key: K, value: V) -> None:
+        """Store a value, and drop those that have expired: the oldest are first."""
         now_s = self._clock()
-        self._sent[pod_uid] = now_s
-        self._sent.move_to_end(pod_uid)
-        while now_s - next(iter(self._sent.values())) > REPORTERS_S:
-            self._sent.popitem(last=False)
+        self._values[key] = (now_s + self._keep_s, value)
+        self._values.move_to_end(key)
+        while len(self._values) > CACHE_SIZE or next(iter(self._values.values()))[0] <= now_s:
+            self._values.popitem(last=False)
 
 
 class Limits:
     """Limits of reports, acknowledgements and polls."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._reported, self._acknowledged = _Senders(clock), _Senders(clock)
+        self._clock = clock
+        self._reported: Cache[str, float] = Cache(REPORTERS_S, clock)
+        self._acknowledged: Cache[str, float] = Cache(REPORTERS_S, clock)
         self._bodies = Places(in_all=REPORTS, per_key=REPORTS_OF_NAMESPACE)
         self._polls = Places(in_all=POLLS, per_key=POLLS_OF_NAMESPACE)
         self._polls_of_pod = Places(in_all=POLLS, per_key=POLLS_OF_POD)
@@ -169,49 +168,33 @@ class Limits:
         return min(REPORTERS_S, len(self._reported) / REPORTS_A_S)
 
     def check_report(self, pod_uid: str) -> None:
-        """Check that a pod has not reported for `REPORT_DISTANCE_S`.
+        """Raise `Rejected` if a pod has reported within `REPORT_DISTANCE_S`."""
+        self._check(self._reported.get(pod_uid), REPORT_DISTANCE_S)
 
-        Raises:
-            Rejected: The pod has reported within this time.
-        """
-        self._reported.check(pod_uid, REPORT_DISTANCE_S)
+    def _check(self, last_s: float | None, distance_s: float) -> None:
+        if last_s is not None and self._clock() - last_s < distance_s:
+            raise Rejected(Reason.TOO_OFTEN)
 
     async def receive_report(self, stream: Stream, namespace: str, pod_uid: str, *, most_bytes: int) -> bytes:
-        """Return the body of a report, and store the time of the pod's report.
-
-        Raises:
-            Rejected: The namespace sends too many concurrent reports, or this one is too large or too slow.
-        """
-        self._reported.note(pod_uid)
+        """Return the body of a report, and store its time; raises `Rejected` as `receive` does, or beyond the limit."""
+        self._reported.put(pod_uid, self._clock())
         with self._bodies.place(namespace) as free:
             if not free:
                 raise Rejected(Reason.TOO_OFTEN)
             return await receive(stream, most_bytes=most_bytes, within_s=REPORT_READ_S)
 
     def check_acknowledgement(self, pod_uid: str) -> None:
-        """Check that a pod has not acknowledged an order for `ACKNOWLEDGEMENT_DISTANCE_S`.
-
-        Raises:
-            Rejected: The pod has acknowledged an order within this time.
-        """
-        self._acknowledged.check(pod_uid, ACKNOWLEDGEMENT_DISTANCE_S)
+        """Raise `Rejected` if a pod has acknowledged an order within `ACKNOWLEDGEMENT_DISTANCE_S`."""
+        self._check(self._acknowledged.get(pod_uid), ACKNOWLEDGEMENT_DISTANCE_S)
 
     async def receive_acknowledgement(self, stream: Stream, pod_uid: str, *, most_bytes: int) -> bytes:
-        """Return the body of an acknowledgement, and store its time.
-
-        Raises:
-            Rejected: It is too large or too slow.
-        """
-        self._acknowledged.note(pod_uid)
+        """Return the body of an acknowledgement, and store its time; raises `Rejected` as `receive` does."""
+        self._acknowledged.put(pod_uid, self._clock())
         return await receive(stream, most_bytes=most_bytes, within_s=ACKNOWLEDGEMENT_READ_S)
 
     @contextlib.contextmanager
     def poll(self, namespace: str, pod_uid: str) -> Iterator[None]:
-        """Count a poll during the block.
-
-        Raises:
-            Rejected: The namespace, the pod or all pods have too many polls.
-        """
+        """Count a poll during the block; raises `Rejected` if the namespace, the pod or all pods have too many."""
         with self._polls.place(namespace) as free, self._polls_of_pod.place(pod_uid) as free_of_pod:
             if not (free and free_of_pod):
                 raise Rejected(Reason.TOO_MANY_POLLS)
@@ -219,11 +202,7 @@ class Limits:
 
 
 async def receive(stream: Stream, *, most_bytes: int, within_s: float) -> bytes:
-    """Return the body of a request.
-
-    Raises:
-        Rejected: The body is too large or too slow, or its sender has disconnected, as a task that is killed does.
-    """
+    """Return the body of a request; raises `Rejected` if it is too large or too slow, or its sender is gone."""
     content = bytearray()
     try:
         async with asyncio.timeout(within_s):

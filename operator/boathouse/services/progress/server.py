@@ -19,8 +19,8 @@ from boathouse.cluster import server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
-from boathouse.services.progress import auth
-from boathouse.services.progress.auth import Caller
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, Reviewer, read_claims
 from boathouse.services.progress.limits import Reason, Rejected
 from boathouse.telemetry import metrics
 from boathouse_task import contract
@@ -52,7 +52,6 @@ class Pod(Protocol):
     @property
     def uid(self) -> str:
         """UID of the pod."""
-        ...
 
 
 PodT = TypeVar("PodT", bound=Pod)
@@ -64,12 +63,10 @@ class Sender(Generic[PodT]):
 
     Attributes:
         claimed: The pod that the token names.
-        object_uid: UID of the object that the pod belongs to.
-        pod: The pod in the model of its kind.
     """
 
     claimed: Caller
-    object_uid: str
+    object_uid: ObjectUid
     pod: PodT
 
 
@@ -78,12 +75,10 @@ class Route(Generic[PodT]):
     """One route of a kind.
 
     Attributes:
-        method: The HTTP method.
         path: Path below `/v1/jobs/{namespace}/{uid}/`. A part `{pod}` is the sender's name.
         handle: Returns the response, which is sent as JSON.
         check: Raises `Rejected` to refuse a request. It must be cheap: it runs before the token is reviewed, and
             again afterwards.
-        most_bytes: Maximum size of the body.
     """
 
     method: str
@@ -93,7 +88,7 @@ class Route(Generic[PodT]):
     most_bytes: int = 0
 
 
-Find = Callable[[str, Caller], PodT | None]
+Find = Callable[[ObjectUid, Caller], PodT | None]
 """Returns a live pod of an object, by the object's UID and the pod's names."""
 
 
@@ -102,21 +97,21 @@ class ProgressServer:
 
     Attributes:
         application: The routes, for a server that does not decompress bodies.
-        listener: Listener of the endpoint while it is served.
     """
 
     listener: Listener | None = None
 
-    def __init__(self, reviewer: auth.Reviewer, metrics_: metrics.Metrics) -> None:
+    def __init__(self, reviewer: Reviewer, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
         self._rejections = _counter(
             metrics_,
             "boathouse_progress_rejections",
             "Requests and connections that the progress endpoint refused",
-            reason=Reason,
+            "reason",
+            Reason,
         )
         reviews = _counter(
-            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", result=auth.RESULTS
+            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", "result", RESULTS
         )
         metrics_.gauges.add(
             metrics.Gauge(
@@ -125,7 +120,7 @@ class ProgressServer:
                 read=lambda: {(): float(self.listener.open if self.listener is not None else 0)},
             )
         )
-        self._authenticator = auth.Authenticator(
+        self._authenticator = Authenticator(
             reviewer, contract.TOKEN_AUDIENCE, reviewed=lambda result: reviews.labels(result).inc()
         )
 
@@ -136,11 +131,7 @@ class ProgressServer:
 
     @contextlib.asynccontextmanager
     async def serve(self, context: ssl.SSLContext, *, port: int, host: str = "") -> AsyncIterator[int]:
-        """Serve the endpoint during the block; yields the port.
-
-        Raises:
-            OSError: The port is in use.
-        """
+        """Serve the endpoint during the block; yields the port. Raises OSError if the port is in use."""
         async with listener.serve(
             self.application,
             port=port,
@@ -153,7 +144,7 @@ class ProgressServer:
 
     def _handler(self, find: Find[PodT], route: Route[PodT]) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
         async def handle(request: web.Request) -> web.Response:
-            uid = request.match_info["uid"]
+            uid = ObjectUid(request.match_info["uid"])
             token, claimed = _claim(request)
             sender = Sender(claimed=claimed, object_uid=uid, pod=_live(find(uid, claimed), claimed))
             if (request.content_length or 0) > route.most_bytes:
@@ -194,7 +185,7 @@ def _claim(request: web.Request) -> tuple[str, Caller]:
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)
     token = header.removeprefix(_BEARER)
-    claimed = auth.read_claims(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
+    claimed = read_claims(token, contract.TOKEN_AUDIENCE, server_time.SERVER_TIME.now_s())
     if claimed is None:
         raise Rejected(Reason.INVALID_TOKEN)
     path = request.match_info
@@ -204,7 +195,6 @@ def _claim(request: web.Request) -> tuple[str, Caller]:
 
 
 def _live(pod: PodT | None, claimed: Caller) -> PodT:
-    """Return the pod if it is the claimed one."""
     if pod is None:
         raise Rejected(Reason.UNKNOWN_POD)
     if pod.uid != claimed.pod_uid:
@@ -212,10 +202,11 @@ def _live(pod: PodT | None, claimed: Caller) -> PodT:
     return pod
 
 
-def _counter(metrics_: metrics.Metrics, name: str, documentation: str, **label: Iterable[str]) -> prometheus.Counter:
+def _counter(
+    metrics_: metrics.Metrics, name: str, documentation: str, label: str, values: Iterable[str]
+) -> prometheus.Counter:
     """Return a counter with one label, all of whose values are initialized."""
-    ((key, values),) = label.items()
-    counter = prometheus.Counter(name, documentation, [key], registry=metrics_.registry)
+    counter = prometheus.Counter(name, documentation, [label], registry=metrics_.registry)
     for value in values:
         counter.labels(value)
     return counter

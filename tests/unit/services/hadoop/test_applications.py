@@ -23,7 +23,7 @@ class Tags:
 
     def report(self, cluster=LAKE, began_s=None, rm_started_s=0.0, **found):
         began_s = self.now_s if began_s is None else began_s
-        self.applications.answered(cluster, at_s=self.now_s, began_s=began_s, rm_started_s=rm_started_s, found=found)
+        self.applications.answered(cluster, began_s=began_s, rm_started_s=rm_started_s, found=found)
 
     def found(self, tag="a"):
         view = self.applications.view(tag)
@@ -53,7 +53,7 @@ def test_a_view_has_the_times_of_its_report(followed):
     followed.now_s = 120.0
     followed.report(began_s=110.0, rm_started_s=60.0, a=[application()])
     view = followed.applications.view("a")
-    assert (view.answered_s, view.began_s, view.rm_started_s) == (120.0, 110.0, 60.0)
+    assert (view.began_s, view.rm_started_s) == (110.0, 60.0)
 
 
 def test_a_report_that_began_before_the_tag_was_followed_does_not_count(followed):

@@ -22,11 +22,9 @@ NODE = model.NodeName("n1")
 
 def client_manifest(**spec: Any) -> dict[str, Any]:
     job = mrjobs.cluster_job(**spec)
-    assert job.on_cluster is not None
     builder = ClientBuilder(
         job=job,
         attempt=2,
-        on_cluster=job.on_cluster,
         cluster=CLUSTER,
         clusters=(CLUSTER,),
         settings=mrjobs.SETTINGS,

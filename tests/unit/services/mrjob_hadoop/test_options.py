@@ -54,8 +54,7 @@ ELSEWHERE = {
 
 def command_of(**spec: Any) -> list[str]:
     found = mrjobs.cluster_job(**spec)
-    assert found.on_cluster is not None
-    return options.command(found, found.on_cluster)
+    return options.command(found)
 
 
 def settings_of(**spec: Any) -> dict[str, str]:
@@ -150,8 +149,7 @@ def test_properties_of_the_commands_are_settings_of_the_job() -> None:
     found = mrjobs.cluster_job(
         conf={"my.name": "value", "mapreduce.job.tags": "mine"}, hadoop={"settings": {"my.name": "other"}}
     )
-    assert found.on_cluster is not None
-    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    given = options.hadoop_settings(found, "uid-1", (CLUSTER,))
     assert (given["my.name"], given["mapreduce.job.tags"]) == ("value", "uid-1")
 
 
@@ -182,23 +180,20 @@ def test_a_jar_runs_with_its_arguments() -> None:
 
 def test_a_jar_of_the_image_is_not_copied() -> None:
     found = mrjobs.cluster_job(jar={"url": "local:///opt/examples.jar"})
-    assert found.on_cluster is not None
     assert command_of(jar={"url": "local:///opt/examples.jar"})[1] == "/opt/examples.jar"
-    assert options.jar_file(found.on_cluster) == []
+    assert options.jar_file(found) == []
 
 
 def test_the_clusters_that_a_programs_arguments_name_are_found() -> None:
     found = mrjobs.cluster_job(
         jar={"url": "local:///j.jar", "arguments": ["-in", "hdfs://pond/a,hdfs://sea/b", "hdfs://HOST:8020/x"]}
     )
-    assert found.on_cluster is not None
-    assert options.names_in_arguments(found.on_cluster) == ["pond", "sea"]
+    assert options.names_in_arguments(found) == ["pond", "sea"]
 
 
 def test_the_settings_of_boathouse_win() -> None:
     found = mrjobs.cluster_job(hadoop={"settings": {"mapreduce.job.tags": "mine", "a.b": "c"}})
-    assert found.on_cluster is not None
-    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    given = options.hadoop_settings(found, "uid-1", (CLUSTER,))
     assert (given["mapreduce.job.tags"], given["a.b"], given["mapreduce.job.name"]) == ("uid-1", "c", "wordcount")
     assert given["dfs.namenode.rpc-address.lake.nn"] == CLUSTER.name_node
 
@@ -210,17 +205,15 @@ CLOSED = ("fs.defaultFS", "mapreduce.framework.name", "yarn.resourcemanager.addr
 def test_a_job_runs_where_its_tag_is_looked_for(fields: str) -> None:
     mine = dict.fromkeys(CLOSED, "other") | {"a.b": "c"}
     found = mrjobs.cluster_job(**({"conf": mine} if fields == "conf" else {"hadoop": {"settings": mine}}))
-    assert found.on_cluster is not None
-    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    given = options.hadoop_settings(found, "uid-1", (CLUSTER,))
     assert (given["a.b"], given.keys() & set(CLOSED)) == ("c", set())
-    assert on_cluster.closed_keys(found.spec, found.on_cluster) == list(CLOSED)
+    assert on_cluster.closed_keys(found.spec) == list(CLOSED)
 
 
 def test_a_job_may_set_the_copies_of_its_files_and_name_another_hdfs() -> None:
     mine = {"dfs.replication": "1", "dfs.nameservices": "far", "dfs.ha.namenodes.far": "a,b"}
     found = mrjobs.cluster_job(hadoop={"settings": mine | {"dfs.ha.namenodes.lake": "x"}})
-    assert found.on_cluster is not None
-    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    given = options.hadoop_settings(found, "uid-1", (CLUSTER,))
     assert mine | {"dfs.nameservices": "far,lake", "dfs.ha.namenodes.lake": "nn"} == {
         key: given[key] for key in [*mine, "dfs.ha.namenodes.lake"]
     }
@@ -232,8 +225,7 @@ JAR = {"url": "local:///j.jar"}
 
 def storage_settings(**spec: Any) -> dict[str, str]:
     found = mrjobs.cluster_job(**spec)
-    assert found.on_cluster is not None
-    given = options.hadoop_settings(found, found.on_cluster, "uid-1", (CLUSTER,))
+    given = options.hadoop_settings(found, "uid-1", (CLUSTER,))
     return {key.removeprefix("fs.s3a."): value for key, value in given.items() if key.startswith("fs.s3a.")}
 
 

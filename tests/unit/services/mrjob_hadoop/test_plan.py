@@ -43,7 +43,7 @@ def client_pod(state: PodLife = PodLife.RUNNING, number: int = 1, **more: Any) -
 
 def failed_client(*, user: bool, number: int = 1) -> ClientPod:
     ending = Ending(reason="TaskFailed" if user else "PodLost", message="it failed", user_error=user, exit_code=1)
-    return client_pod(PodLife.FAILED, number, ending=ending, ended_s=NOW_S - 60)
+    return client_pod(PodLife.FAILED, number, ending=ending)
 
 
 def succeeded_application(**more: Any) -> ApplicationFigures:
@@ -56,7 +56,6 @@ def tag_views(
     """Return reports about all tags up to that of an attempt, which has these applications."""
     return {
         job_state.hadoop_tag(mrjobs.UID, attempt): TagView(
-            answered_s=began_s,
             began_s=began_s,
             rm_started_s=rm_started_s,
             applications=applications if attempt == number else (),
@@ -244,8 +243,7 @@ def test_the_tasks_of_an_application_are_mirrored() -> None:
     running = application(maps=(4, 4), reduces=(1, 2), progress=60)
     desired = plan_job(attempt_state(), pods=[client_pod()], views=tag_views(running))
     assert (desired.state.phase, desired.state.percent) == ("Reduce", 83)
-    status = job_state.hadoop_progress(desired.state.hadoop or attempt_state())
-    assert status == "maps 4/4, reduces 1/2"
+    assert job_state.progress(desired.state) == "maps 4/4, reduces 1/2"
 
 
 def test_a_client_that_was_lost_does_not_matter_while_its_application_runs() -> None:

@@ -18,13 +18,10 @@ from boathouse.scheduling import jobs
 from boathouse.services import hadoop
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import job_state, pod_builder
 from boathouse.services.mrjob.hadoop import options
 from boathouse.services.mrjob.hadoop.observation import RUNTIME, TASK_TYPE
 from boathouse.services.mrjob.model import MIB, MRJOBS, Job
-from boathouse.services.mrjob.on_cluster import OnCluster
-from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse_policies import model
 from boathouse_task import cluster_contract, contract
 
@@ -35,7 +32,6 @@ _CPU_MILLI: Final = 500
 _RUNTIME_CPU_MILLI: Final = 50
 _CPU_LIMIT: Final = "2"
 _CONF: Final = "conf"
-_TMP: Final = "/tmp"  # noqa: S108 - inside the pod
 RESOURCES: Final = model.Resources(
     cpu_milli=_CPU_MILLI + _RUNTIME_CPU_MILLI, memory_bytes=(_MEMORY_MIB + _RUNTIME_MIB) * MIB
 )
@@ -47,10 +43,7 @@ class ClientBuilder:
     """Builds the client of an attempt, for the scheduler.
 
     Attributes:
-        on_cluster: How the job runs.
-        cluster: Its cluster.
         clusters: All clusters that its URLs name.
-        image: The task image.
         hdfs: Addresses of these clusters, for files.
     """
 
@@ -58,10 +51,9 @@ class ClientBuilder:
     control: ClassVar[jobs.TaskControl | None] = None
     job: Job
     attempt: int
-    on_cluster: OnCluster
-    cluster: ClusterFacts
-    clusters: Sequence[ClusterFacts]
-    settings: PodSettings
+    cluster: hadoop.ClusterFacts
+    clusters: Sequence[hadoop.ClusterFacts]
+    settings: pod_builder.PodSettings
     image: str
     image_pull_policy: str
     hdfs: Mapping[str, contract.HdfsAddress]
@@ -79,12 +71,11 @@ class ClientBuilder:
     def task_class(self) -> model.TaskClass:
         """Return the class of the task."""
         manifest = self.build(self.task_id, RESOURCES, None)
-        own = {mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}
         return model.TaskClass(
             id=model.ClassId(f"{self.job.uid}/{TASK_TYPE}"),
             job=model.JobId(self.job.uid),
             stage=model.Stage.OTHER,
-            **manifests.pod_class(manifest, own_labels=own),
+            **manifests.pod_class(manifest, own_labels={mrjob_names.LABEL_TASK_INDEX, mrjob_names.LABEL_ATTEMPT}),
         )
 
     def task(self, pod_uid: str | None) -> model.Task:
@@ -124,7 +115,12 @@ class ClientBuilder:
             job.spec,
             user_id=self.cluster.user_id,
             containers=[self._submitter()],
-            volumes=self._volumes(),
+            volumes=[
+                *pod_builder.scratch_volumes(self.settings.scratch_bytes),
+                {"name": _CONF, "configMap": {"name": self.cluster.settings}},
+                *manifests.endpoint_volumes(),
+                *pod_builder.file_volumes(job.spec.files or ()),
+            ],
             tolerations=job.spec.tolerations or (),
             patience_s=self.settings.not_ready_toleration_s,
             node_selector=job.spec.node_selector or {},
@@ -144,21 +140,29 @@ class ClientBuilder:
             "BOATHOUSE_CLASSPATH": self.cluster.classpath,
             "BOATHOUSE_JAVA_OPTS": " ".join([*heap, "--add-opens=java.base/java.lang=ALL-UNNAMED"]),
         }
-        words = ["sh", f"{cluster_contract.CONF_PATH}/client.sh", *options.command(self.job, self.on_cluster)]
+        # A program with secrets could print them, and the pod's status has the last lines.
+        job, has_jar = self.job, self.job.spec.jar is not None
+        has_secrets = bool((job.s3 and job.s3.secret_ref) or job.secret_variables)
+        has_secrets = has_secrets or any(source.secret_ref for source in job.spec.env_from or ())
+        words = ["sh", f"{cluster_contract.CONF_PATH}/client.sh", *options.command(job)]
         return {
             "name": names.CONTAINER,
             "image": self.cluster.image,
             "imagePullPolicy": self.cluster.image_pull_policy,
             "command": [literal(word) for word in words],
             "workingDir": contract.WORK_PATH,
-            "env": [*manifests.variables([hadoop.ARENAS]), *self._user_env(), *manifests.variables(ours.items())],
+            "env": [
+                *manifests.variables([hadoop.ARENAS]),
+                *map(manifests.as_json, job.spec.env or ()),
+                *manifests.variables(ours.items()),
+            ],
             "resources": _requirements(_CPU_MILLI, _MEMORY_MIB),
             "terminationMessagePath": contract.TERMINATION_LOG_PATH,
-            "terminationMessagePolicy": "File" if self._may_print_secrets() else "FallbackToLogsOnError",
+            "terminationMessagePolicy": "File" if has_jar and has_secrets else "FallbackToLogsOnError",
             "securityContext": manifests.container_security(),
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
-                {"name": "tmp", "mountPath": _TMP, "subPath": names.CONTAINER},
+                {"name": "tmp", "mountPath": pod_builder.TMP, "subPath": names.CONTAINER},
                 {"name": _CONF, "mountPath": cluster_contract.CONF_PATH, "readOnly": True},
                 *(
                     {"name": _CONF, "mountPath": f"/etc/{name}", "subPath": name, "readOnly": True}
@@ -169,7 +173,6 @@ class ClientBuilder:
 
     def _runtime(self) -> Manifest:
         order = literal(msgspec.json.encode(self.client_spec()).decode())
-        has_files = any(file.config_map_key_ref for file in self.job.spec.files or ())
         return {
             "name": RUNTIME,
             "image": self.image,
@@ -178,7 +181,7 @@ class ClientBuilder:
             "command": ["boathouse-task", TASK_TYPE],
             "workingDir": contract.WORK_PATH,
             "env": [
-                *self._user_env(),
+                *map(manifests.as_json, self.job.spec.env or ()),
                 *pod_builder.s3_keys(self.job),
                 {"name": hadoop.USER_ENV, "value": hadoop.USER},
                 {"name": cluster_contract.CLIENT_ENV, "value": order},
@@ -190,59 +193,32 @@ class ClientBuilder:
             "securityContext": manifests.container_security(),
             "volumeMounts": [
                 {"name": "work", "mountPath": contract.WORK_PATH},
-                {"name": "tmp", "mountPath": _TMP, "subPath": RUNTIME},
+                {"name": "tmp", "mountPath": pod_builder.TMP, "subPath": RUNTIME},
                 {"name": _CONF, "mountPath": cluster_contract.CONF_PATH, "readOnly": True},
                 *manifests.endpoint_mounts(),
-                *([{"name": "files", "mountPath": contract.FILES_PATH, "readOnly": True}] if has_files else []),
+                *pod_builder.file_mounts(self.job.spec.files or ()),
             ],
         }
-
-    def _may_print_secrets(self) -> bool:
-        """Return whether the user's program has secrets, which the pod's status would have with its last lines."""
-        spec = self.job.spec
-        has_secrets = (
-            bool(self.job.s3 and self.job.s3.secret_ref)
-            or any(variable.value_from and variable.value_from.secret_key_ref for variable in spec.env or ())
-            or any(source.secret_ref for source in spec.env_from or ())
-        )
-        return self.on_cluster.jar is not None and has_secrets
-
-    def _user_env(self) -> list[Manifest]:
-        return [*map(manifests.as_json, self.job.spec.env or ())]
 
     def client_spec(self) -> cluster_contract.ClientSpec:
         """Return the parameters of the container that prepares the job."""
         job, tag = self.job, job_state.hadoop_tag(self.job.uid, self.attempt)
-        is_streaming = self.on_cluster.jar is None
+        is_streaming = self.job.spec.jar is None
         return cluster_contract.ClientSpec(
             job_uid=job.uid,
             job_name=job.name,
             namespace=job.namespace,
             attempt=self.attempt,
             progress_url=self.settings.progress_url,
-            settings=options.hadoop_settings(job, self.on_cluster, tag, self.clusters),
+            settings=options.hadoop_settings(job, tag, self.clusters),
             secret_settings=hadoop.s3_secret_settings(job.s3) if job.s3 else {},
             scripts=options.scripts(job) if is_streaming else {},
             exported=[variable.name for variable in job.spec.env or ()] if is_streaming else [],
-            files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(self.on_cluster)],
-            s3=contract.S3Config(endpoint_url=job.s3.endpoint_url, region=job.s3.region) if job.s3 else None,
+            files=[*map(pod_builder.file_source, job.spec.files or ()), *options.jar_file(job)],
+            s3=pod_builder.s3_config(job),
             hdfs=dict(self.hdfs),
-            secret_variables=[
-                variable.name
-                for variable in job.spec.env or ()
-                if variable.value_from and variable.value_from.secret_key_ref
-            ],
+            secret_variables=job.secret_variables,
         )
-
-    def _volumes(self) -> list[Manifest]:
-        scratch = quantity.format_bytes(self.settings.scratch_bytes)
-        return [
-            {"name": "work", "emptyDir": {"sizeLimit": scratch}},
-            {"name": "tmp", "emptyDir": {"sizeLimit": scratch}},
-            {"name": _CONF, "configMap": {"name": self.cluster.settings}},
-            *manifests.endpoint_volumes(),
-            *pod_builder.file_volumes(self.job.spec.files or ()),
-        ]
 
 
 def _requirements(cpu_milli: int, memory_mib: int) -> Manifest:

@@ -1,66 +1,31 @@
 """Carry out jobs on Hadoop clusters: have their clients scheduled, ask for their tags, kill their applications."""
 
-import dataclasses
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, Protocol
 
 from boathouse import failpoints
-from boathouse.resources import names
-from boathouse.services.frame import controllers, pod_index, protocols, writes
+from boathouse.services.frame import controllers, pod_index, protocols
 from boathouse.services.frame.kind import KindDefinition, ObjectUid
-from boathouse.services.frame.writes import Writes
+from boathouse.services.frame.writes import ObjectEvents, Writes
 from boathouse.services.hadoop import ClusterFacts
-from boathouse.services.mrjob import hdfs, settle, submission
+from boathouse.services.mrjob import conditions, hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
 from boathouse.services.mrjob.job_state import TERMINAL, HadoopState, JobState
+from boathouse.services.mrjob.memory import HadoopMemory, JobMemory
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.pod_builder import PodSettings
+from boathouse.services.progress.auth import Caller
 from boathouse_policies import model
 
 
-@dataclasses.dataclass(slots=True)
-class HadoopMemory:
-    """What this process remembers of a job's attempt, and its status does not have.
-
-    Attributes:
-        begun: The attempt that this process began and has not submitted.
-        observed: The last attempt whose client's pod this process saw, or knows to have ended.
-        clientless_s: Since when no client can submit; None: one can.
-        all_ended_s: Since when all known applications of the attempt have ended.
-    """
-
-    begun: int = 0
-    observed: int = 0
-    clientless_s: float | None = None
-    all_ended_s: float | None = None
-
-
-class Memory(Protocol):
-    """The part of a job's memory that this reads."""
-
-    uid: JobUid
-    state: JobState
-    written: Mapping[str, Any]
-    hadoop: HadoopMemory
-
-
 class HadoopJobs:
-    """Jobs on Hadoop clusters.
-
-    Attributes:
-        clients: Pods of clients.
-    """
+    """Jobs on Hadoop clusters."""
 
     def __init__(
-        self,
-        leader: controllers.LeaderServices,
-        kind: KindDefinition,
-        settings: PodSettings,
-        later: pod_index.Later,
+        self, leader: controllers.LeaderServices, kind: KindDefinition, settings: PodSettings, later: pod_index.Later
     ) -> None:
         self._context = leader.controllers.context
         self._config = leader.settings
@@ -68,9 +33,9 @@ class HadoopJobs:
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
-        self._events = writes.ObjectEvents(kind, self._context.events)
+        self._events = ObjectEvents(kind, self._context.events)
         self._named: dict[ObjectUid, tuple[str, str]] = {}
-        self._memories: dict[ObjectUid, Memory] = {}
+        self._memories: dict[ObjectUid, JobMemory] = {}
         self._followed: dict[ObjectUid, set[str]] = {}
         self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(observation.read_client, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
@@ -84,23 +49,18 @@ class HadoopJobs:
                 self._mark(job_uid)
 
     def unknown(self, job: Job, state: JobState) -> str | None:
-        """Return a cluster that the job names and that was not reconciled, its own first; None for none.
-
-        One at a time is looked up, so that a job with many URLs costs one request.
-        """
-        is_open = state.hadoop is not None and state.hadoop.is_open
+        """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
         if state.finished or job.deleting_since_s is not None:
-            names_ = [_cluster_of(job)] if is_open else []
+            names_ = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
         else:
-            names_ = [_cluster_of(job), *self._names(job)]
+            names_ = [job.cluster, *self._names(job)]
         return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
 
     def observe(
-        self, job: Job, memory: Memory, unknown: Mapping[str, str | None] = MappingProxyType({})
+        self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None] = MappingProxyType({})
     ) -> HadoopObservation:
         """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
-        self._named[job.uid], self._memories[job.uid] = (job.namespace, _cluster_of(job)), memory
-        cluster = self._clusters.find(job.namespace, _cluster_of(job))
+        self._named[job.uid], self._memories[job.uid] = (job.namespace, job.cluster), memory
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
         attempt = memory.state.hadoop
@@ -111,18 +71,15 @@ class HadoopJobs:
         can_submit = may_create or any(pod.state.is_live for pod in pods)
         hadoop_memory.clientless_s = _since(hadoop_memory.clientless_s, now_s, holds=not can_submit)
         view = views.get(attempt.tag) if attempt else None
-        ended = (
-            view is not None
-            and bool(view.applications)
-            and all(application.has_ended for application in view.applications)
-        )
+        applications = view.applications if view is not None else ()
+        ended = bool(applications) and all(application.has_ended for application in applications)
         hadoop_memory.all_ended_s = _since(hadoop_memory.all_ended_s, now_s, holds=ended)
         return HadoopObservation(
             job=job,
             state=memory.state,
             now_s=now_s,
             limits=settle.Limits.of(self._config.task),
-            cluster=cluster,
+            cluster=self._clusters.find(job.namespace, job.cluster),
             unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
             views=views,
@@ -134,20 +91,12 @@ class HadoopJobs:
         )
 
     def _names(self, job: Job) -> list[str]:
-        """Return the names of other clusters in the job's URLs and arguments."""
-        assert job.on_cluster is not None
-        cluster_names = {*hdfs.names(job), *options.names_in_arguments(job.on_cluster)}
-        return sorted(cluster_names - {job.on_cluster.cluster})
+        return sorted({*hdfs.names(job), *options.names_in_arguments(job)} - {job.cluster})
 
-    def _used(self, job: Job) -> list[ObjectUid]:
-        """Return the clusters that a job runs on, or whose HDFS it reads or writes."""
-        named = (_cluster_of(job), *self._names(job))
-        return [cluster.uid for cluster in self._clusters.find_all(job.namespace, named)]
-
-    def plan(self, observation: HadoopObservation, memory: Memory) -> protocols.Desired[JobState]:
+    def plan(self, observation: HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
-        desired, before = plan.plan(observation), memory.state
-        now = desired.state
+        desired = plan.plan(observation)
+        before, now = memory.state, desired.state
         former, attempt = (state.hadoop.attempt if state.hadoop else 0 for state in (before, now))
         if attempt > former:
             memory.hadoop.begun = attempt
@@ -163,32 +112,32 @@ class HadoopJobs:
 
     async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
         """Publish an event if applications of a job may still run that is over."""
-        last, now = (snapshot.condition(names.ConditionType.CLEANED_UP) for snapshot in (before, state))
-        if now is not None and last is None:
-            self._events.not_cleaned_up(f"{job.namespace}/{job.name}", job.uid, now.message)
+        if why := conditions.cleanup_failure(before, state):
+            self._events.not_cleaned_up(job.key, job.uid, why)
 
     async def _carry_out(
-        self, observation: HadoopObservation, desired: Desired, memory: Memory, writes: Writes
+        self, observation: HadoopObservation, desired: Desired, memory: JobMemory, writes: Writes
     ) -> float | None:
         """Ask for tags, kill applications, and have the client scheduled. Returns when to requeue."""
         job = observation.job
         self._follow(observation, desired)
         is_over = desired.state.finished and not desired.is_ending
         is_at_rest = _is_at_rest(observation, desired.state)
-        self._clusters.use(job.uid, () if is_over else self._used(job))
+        named = () if is_over else (job.cluster, *self._names(job))
+        self._clusters.use(job.uid, [cluster.uid for cluster in self._clusters.find_all(job.namespace, named)])
         if is_over or is_at_rest:
             self._memories.pop(job.uid, None)
         if is_over:
             self._named.pop(job.uid, None)
         if observation.cluster is not None:
             self._kill(observation.cluster, desired, memory, writes)
-        if not desired.submits or observation.cluster is None or not _is_written(desired.state, memory):
-            if not desired.submits:
-                self._scheduler.withdraw(model.JobId(job.uid))
-            if any(pod.state.is_live for pod in observation.pods):  # a client must trust a new leader's certificate
-                await self._bundles.ensure(job.namespace)
+        if not desired.submits:
+            self._scheduler.withdraw(model.JobId(job.uid))
+        may_submit = desired.submits and observation.cluster is not None and _is_written(desired.state, memory)
+        if may_submit or any(pod.state.is_live for pod in observation.pods):  # it must trust a new leader's certificate
+            await self._bundles.ensure(job.namespace)
+        if not may_submit or observation.cluster is None:
             return None
-        await self._bundles.ensure(job.namespace)
         return self._submit(observation, observation.cluster, memory, writes)
 
     def _follow(self, observation: HadoopObservation, desired: Desired) -> None:
@@ -205,49 +154,32 @@ class HadoopJobs:
         for tag in followed - wanted:
             self._applications.drop(tag)
         if wanted and observation.cluster is not None:
-            failpoints.hit("before-mrjob.tags")
-            for tag in wanted:
-                self._applications.follow(observation.cluster.uid, tag, job.uid)
-            self._followed[job.uid] = wanted
-            failpoints.hit("after-mrjob.tags")
+            with failpoints.around("mrjob.tags"):
+                for tag in wanted:
+                    self._applications.follow(observation.cluster.uid, tag, job.uid)
+                self._followed[job.uid] = wanted
 
-    def _kill(self, cluster: ClusterFacts, desired: Desired, memory: Memory, writes: Writes) -> None:
+    def _kill(self, cluster: ClusterFacts, desired: Desired, memory: JobMemory, writes: Writes) -> None:
         """Order kills. That the attempt stops must be in the status first: else its end would count as a failure."""
         attempt = desired.state.hadoop
         if not desired.kill or attempt is None or (attempt.is_stopping and not _is_written(desired.state, memory)):
             return
         writes.check_lead()
         for application_id in desired.kill:
-            failpoints.hit("before-mrjob.kill-application")
-            self._applications.request_kill(cluster.uid, application_id)
-            failpoints.hit("after-mrjob.kill-application")
+            with failpoints.around("mrjob.kill-application"):
+                self._applications.request_kill(cluster.uid, application_id)
 
     def _submit(
-        self, observation: HadoopObservation, cluster: ClusterFacts, memory: Memory, writes: Writes
+        self, observation: HadoopObservation, cluster: ClusterFacts, memory: JobMemory, writes: Writes
     ) -> float | None:
         """Have the client of the attempt scheduled. Returns 0 to reconcile at once: its pod ended unobserved."""
         job, attempt = observation.job, memory.state.hadoop
         assert attempt is not None
         writes.check_lead()
-        failpoints.hit("before-mrjob.submit")
         memory.hadoop.begun = 0
-        builder = self._builder(job, attempt.attempt, cluster)
-        pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
-        task = builder.task(pod.uid if pod is not None and pod.node is None else None)
-        over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
-        failpoints.hit("after-mrjob.submit")
-        if not over:
-            return None
-        memory.hadoop.observed = attempt.attempt
-        self._scheduler.withdraw(model.JobId(job.uid))
-        return 0.0
-
-    def _builder(self, job: Job, attempt: int, cluster: ClusterFacts) -> ClientBuilder:
-        assert job.on_cluster is not None
-        return ClientBuilder(
+        builder = ClientBuilder(
             job=job,
-            attempt=attempt,
-            on_cluster=job.on_cluster,
+            attempt=attempt.attempt,
             cluster=cluster,
             clusters=(cluster, *self._clusters.find_all(job.namespace, self._names(job))),
             settings=self._pod_settings,
@@ -255,13 +187,22 @@ class HadoopJobs:
             image_pull_policy=self._config.task.image_pull_policy,
             hdfs=hdfs.addresses(job, self._clusters),
         )
+        pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
+        task = builder.task(pod.uid if pod is not None and pod.node is None else None)
+        with failpoints.around("mrjob.submit"):
+            over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
+        if not over:
+            return None
+        memory.hadoop.observed = attempt.attempt
+        self._scheduler.withdraw(model.JobId(job.uid))
+        return 0.0
 
     # For clients
 
-    def find(self, uid: ObjectUid, namespace: str, pod_name: str) -> ClientPod | None:
+    def find(self, uid: ObjectUid, caller: Caller) -> ClientPod | None:
         """Return a live client of a job that this process knows."""
         named = self._named.get(uid)
-        pod = self.clients.find(uid, pod_name) if named is not None and named[0] == namespace else None
+        pod = self.clients.find(uid, caller.pod_name) if named and named[0] == caller.namespace else None
         return pod if pod is not None and pod.state.is_live else None
 
     def may_submit(self, uid: ObjectUid, pod: ClientPod) -> bool:
@@ -289,17 +230,11 @@ class HadoopJobs:
             self._applications.drop(tag)
 
 
-def _cluster_of(job: Job) -> str:
-    return job.on_cluster.cluster if job.on_cluster is not None else ""
-
-
 def _is_at_rest(observation: HadoopObservation, state: JobState) -> bool:
-    """Return whether a job was suspended before its first attempt."""
     return state.phase == "Suspended" and state.hadoop is None and not observation.pods
 
 
 def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
-    """Return since when something holds."""
     return None if not holds else now_s if known_s is None else known_s
 
 
@@ -310,7 +245,7 @@ def _submission(memory: HadoopMemory, attempt: HadoopState | None) -> Submission
     return Submission.NONE if number and memory.begun == number else Submission.UNKNOWN
 
 
-def _is_written(state: JobState, memory: Memory) -> bool:
+def _is_written(state: JobState, memory: JobMemory) -> bool:
     """Return whether the API server has the attempt, and whether it stops, as in the state."""
     written, attempt = memory.written.get("hadoop") or {}, state.hadoop
     return attempt is not None and (written.get("attempt"), bool(written.get("stopping"))) == (

@@ -5,15 +5,14 @@ asked for all tags before another client may submit.
 """
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.resources.mrjob.status import HadoopApplication, Phase, TaskCounts
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.hadoop import TagView
-from boathouse.services.mrjob import job_state, results
-from boathouse.services.mrjob.job_state import HadoopState, JobState, Tasks
-from boathouse_task import contract
+from boathouse.services.mrjob import results
+from boathouse.services.mrjob.job_state import HadoopState, JobState, counts_of_applications, hadoop_tag
 from boathouse_task.cluster_contract import ApplicationFigures
 
 MOST_TAGS: Final = 8
@@ -30,14 +29,11 @@ _ALL = 100
 
 def tags(uid: str, attempt: int) -> Sequence[str]:
     """Return the tags of the last attempts, the current one's first."""
-    return [job_state.hadoop_tag(uid, number) for number in range(attempt, max(0, attempt - MOST_TAGS), -1)]
+    return [hadoop_tag(uid, number) for number in range(attempt, max(0, attempt - MOST_TAGS), -1)]
 
 
 def are_sure(views: Views, clientless_s: float | None) -> bool:
-    """Return whether the ResourceManager has said all that there is of these tags.
-
-    No client can submit since `clientless_s`; None: one can.
-    """
+    """Return whether all was said of these tags: no client can submit since `clientless_s`; None: one can."""
     return clientless_s is not None and all(
         view is not None and view.began_s >= max(clientless_s + SETTLED_S, view.rm_started_s + RECOVERY_S)
         for view in views.values()
@@ -74,28 +70,28 @@ def of(state: JobState, applications: Sequence[ApplicationFigures]) -> JobState:
     hadoop = dataclasses.replace(
         state.hadoop,
         applications=tuple(map(_application, ordered)),
-        maps=_tasks([application.maps for application in ordered]) or state.hadoop.maps,
-        reduces=_tasks([application.reduces for application in ordered]) or state.hadoop.reduces,
+        maps=_counts(application.maps for application in ordered) or state.hadoop.maps,
+        reduces=_counts(application.reduces for application in ordered) or state.hadoop.reduces,
     )
-    counters: contract.Counters = {}
+    counters: dict[str, dict[str, int]] = {}
     for application in ordered:
-        results.add_counters(counters, _printable(application))
+        results.add_counters(counters, results.printable_counters(application.counters))
     percent = max(_percent(hadoop, ordered), state.percent or 0)
     return dataclasses.replace(state, hadoop=hadoop, percent=percent, counters=counters or state.counters)
 
 
-def phase(hadoop: HadoopState) -> mrjob_status.Phase | None:
+def phase(hadoop: HadoopState) -> Phase | None:
     """Return the phase that the applications are in; None if none runs yet."""
     if not any(
         application.state == "RUNNING" or application.final_status == "SUCCEEDED" for application in hadoop.applications
     ):
         return "Setup" if hadoop.applications else None
-    maps, reduces = hadoop.maps or Tasks(), hadoop.reduces or Tasks()
-    return "Reduce" if maps.total and maps.done >= maps.total and reduces.total else "Map"
+    maps, reduces = hadoop.maps or TaskCounts(), hadoop.reduces or TaskCounts()
+    return "Reduce" if maps.total and maps.succeeded >= maps.total and reduces.total else "Map"
 
 
-def _application(figures: ApplicationFigures) -> mrjob_status.HadoopApplication:
-    return mrjob_status.HadoopApplication(
+def _application(figures: ApplicationFigures) -> HadoopApplication:
+    return HadoopApplication(
         id=figures.id,
         name=printable(figures.name, 80),
         state=figures.state,
@@ -105,21 +101,15 @@ def _application(figures: ApplicationFigures) -> mrjob_status.HadoopApplication:
     )
 
 
-def _tasks(counts: Sequence[tuple[int, int]]) -> Tasks | None:
-    total = min(_MOST_TASKS, sum(total for _, total in counts))
-    return Tasks(done=min(total, sum(done for done, _ in counts)), total=total) if total else None
+def _counts(tasks: Iterable[tuple[int, int]]) -> TaskCounts | None:
+    """Return the sums of pairs, each of tasks that are done and all tasks."""
+    done, total = map(sum, zip(*tasks, strict=True))
+    total = min(_MOST_TASKS, total)
+    return counts_of_applications(min(total, done), total) if total else None
 
 
 def _percent(hadoop: HadoopState, applications: Sequence[ApplicationFigures]) -> int:
     """Return the percentage of tasks that are done, or what YARN says; 100 only for complete output."""
-    maps, reduces = hadoop.maps or Tasks(), hadoop.reduces or Tasks()
-    total = maps.total + reduces.total
-    percent = _ALL * (maps.done + reduces.done) // total if total else newest(applications).progress
-    return min(_ALL - 1, percent)
-
-
-def _printable(figures: ApplicationFigures) -> contract.Counters:
-    return {
-        printable(group, results.MAX_NAME): {printable(name, results.MAX_NAME): value for name, value in values.items()}
-        for group, values in figures.counters.items()
-    }
+    stages = [counts for counts in (hadoop.maps, hadoop.reduces) if counts]
+    total, done = sum(counts.total for counts in stages), sum(counts.succeeded for counts in stages)
+    return min(_ALL - 1, _ALL * done // total if total else newest(applications).progress)

@@ -2,15 +2,13 @@
 
 import dataclasses
 import enum
-import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 from boathouse.cluster import wire
-from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import status as mrjob_status
-from boathouse.resources.names import Reason
+from boathouse.resources.names import CONTAINER, Reason
 from boathouse.scheduling import reasons
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
@@ -18,7 +16,7 @@ from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import results
-from boathouse.services.mrjob.attempt_pods import Ending
+from boathouse.services.mrjob.attempt_pods import Ending, JobPod, number
 from boathouse.services.mrjob.hadoop.mirror import Views
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT, JobState
 from boathouse.services.mrjob.model import Job
@@ -29,107 +27,70 @@ TASK_TYPE: Final = "client"
 """Value of the label `boathouse.dev/task-type`."""
 RUNTIME: Final = "runtime"
 """The container beside the one that submits. It prepares the job: it has the files and the keys of the storage."""
-_NUMBER: Final = re.compile("[1-9][0-9]{0,4}")
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ClientPod:
-    """The client of an attempt.
+class ClientPod(JobPod):
+    """The client of an attempt, which has ended when the container that submits has.
 
     Attributes:
-        state: It has ended when the container that submits has.
         settings: Name of the ConfigMap with the cluster's settings that it mounts.
-        problem: Problem of a pod that cannot start.
-        ending: Failure of a pod that failed.
-        ended_s: When it ended.
     """
 
-    name: str
-    uid: str
-    attempt: int
-    state: PodLife
-    placed_s: float = 0.0
-    node: str | None = None
-    deleting_since_s: float | None = None
     settings: str = ""
-    problem: Problem | None = None
-    ending: Ending | None = None
-    ended_s: float | None = None
-
-    @property
-    def is_active(self) -> bool:
-        """Whether the pod has neither ended nor been deleted."""
-        return self.state.is_live and self.deleting_since_s is None
 
 
 def read_client(pod: facts.PodFacts) -> ClientPod | None:
     """Return the client of a pod; None for a pod of another type."""
     labels = pod.metadata.labels
-    number = labels.get(mrjob_names.LABEL_ATTEMPT, "")
-    if labels.get(mrjob_names.LABEL_TASK_TYPE) != TASK_TYPE or not _NUMBER.fullmatch(number):
+    attempt = number(labels.get(mrjob_names.LABEL_ATTEMPT, ""), MAX_ATTEMPT)
+    if labels.get(mrjob_names.LABEL_TASK_TYPE) != TASK_TYPE or not attempt:
         return None
-    if int(number) > MAX_ATTEMPT:
-        return None
-    status = pod_life.container(pod, names.CONTAINER)
+    status, runtime = pod_life.container(pod, CONTAINER), pod_life.container(pod, RUNTIME)
     state = pod_life.life(pod, status)
+    problem = ending = None
+    if state is PodLife.STARTING:  # the container that submits starts after the runtime
+        problem = pod_life.problem(runtime, "task.image of the chart")
+        problem = problem or pod_life.problem(status, "spec.image of the MRCluster")
+    elif state is PodLife.FAILED:
+        ended = status.state.terminated if status else None
+        reason, message, user_error = _cause(pod, ended)
+        ending = Ending(
+            reason=reason,
+            message=printable(message, results.MAX_MESSAGE),
+            user_error=user_error,
+            exit_code=ended.exit_code if ended else None,
+            time_s=pod_life.ended_s(pod, status),
+        )
     return ClientPod(
         name=pod.metadata.name,
         uid=pod.metadata.uid,
-        attempt=int(number),
+        attempt=attempt,
         state=state,
         placed_s=pod_life.placed_s(pod),
         node=pod.node_name or None,
         deleting_since_s=pod_life.deleting_since_s(pod),
         settings=pod.metadata.annotations.get(mrjob_names.ANNOTATION_SETTINGS, ""),
-        problem=_problem(pod, status) if state is PodLife.STARTING else None,
-        ending=_ending(pod, status) if state is PodLife.FAILED else None,
-        ended_s=None if state.is_live else pod_life.ended_s(pod, status),
-    )
-
-
-def _problem(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Problem | None:
-    """Return why the pod does not start. The container that submits starts after the runtime."""
-    runtime = pod_life.container(pod, RUNTIME)
-    return pod_life.problem(runtime, "task.image of the chart") or pod_life.problem(
-        status, "spec.image of the MRCluster"
-    )
-
-
-def _ending(pod: facts.PodFacts, status: wire.ContainerStatus | None) -> Ending:
-    ended = status.state.terminated if status else None
-    reason, message, user_error = _cause(pod, ended)
-    return Ending(
-        reason=reason,
-        message=printable(message, results.MAX_MESSAGE),
-        user_error=user_error,
-        exit_code=ended.exit_code if ended else None,
-        time_s=pod_life.ended_s(pod, status),
+        problem=problem,
+        ending=ending,
     )
 
 
 def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str, str, bool]:
-    """Return reason, message, and whether the user is to blame."""
     if pod_life.is_over_its_limit(pod):
         return contract.Reason.OUT_OF_DISK, pod.status.message, True
     if ended is not None and ended.reason == pod_life.OOM_KILLED:
         return Reason.OOM_KILLED, "the client ran out of memory: let tasks do what the program does before", True
     if ended is None or pod_life.was_killed(ended):
-        disruption = pod_life.disruption(pod)
-        return (
-            disruption.reason if disruption else Reason.POD_LOST,
-            disruption.message if disruption else "the client was killed",
-            False,
-        )
+        disruption = pod_life.disruption(pod) or Problem(reason=Reason.POD_LOST, message="the client was killed")
+        return disruption.reason, disruption.message, False
     if pod_life.has_not_started(ended):
         return Reason.RUNTIME_NOT_FOUND, f"{ended.message} (the cluster's image must have sh)", True
     prepared = results.read(ended.message)
     if prepared is not None:
         return prepared.reason or Reason.TASK_FAILED, prepared.message, prepared.user_error
-    return Reason.TASK_FAILED, f"the client ended with exit code {ended.exit_code}: {_end_of(ended.message)}", True
-
-
-def _end_of(log: str) -> str:
-    return log.strip()[-results.MAX_MESSAGE // 2 :] or "see its log (kubectl boathouse logs)"
+    log = ended.message.strip()[-results.MAX_MESSAGE // 2 :] or "see its log (kubectl boathouse logs)"
+    return Reason.TASK_FAILED, f"the client ended with exit code {ended.exit_code}: {log}", True
 
 
 class Submission(enum.Enum):
@@ -152,10 +113,8 @@ class HadoopObservation:
         unknown: The first cluster that the job names and that this process does not know, with the UID that the API
             server has; None if it does not exist. A new leader has not reconciled all clusters yet.
         missing: Messages about missing ConfigMaps of the job's files.
-        pods: Clients of all attempts.
         views: What the ResourceManager says of the tags of the last attempts, by tag.
         submission: What this process knows of the current attempt's client.
-        may_create: Whether the scheduler may still create the pod of a client.
         clientless_s: Since when no client can submit an application; None: one can.
         all_ended_s: Since when all known applications of the attempt have ended; None: not all have, or there is none.
         diagnosis: Why the client is pending.
@@ -182,12 +141,7 @@ class Desired:
     """Output of the planner. The fields are carried out in this order.
 
     Attributes:
-        delete: Clients that are not needed.
-        kill: IDs of applications that must end.
-        submits: Whether the current attempt's client is to be scheduled.
-        recheck_at_s: Time of the next reconcile without an event.
         is_ending: Whether an attempt of a job that is over may still run, so that the job must not be deleted.
-        failures: What failed since the last observation.
     """
 
     state: JobState

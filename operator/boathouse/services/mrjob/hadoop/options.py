@@ -10,9 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from boathouse.services import hadoop
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob.model import MIB, Job, Stage, Step
-from boathouse.services.mrjob.on_cluster import TAGS, OnCluster, open_settings
+from boathouse.services.mrjob.on_cluster import TAGS, open_settings
 from boathouse_task import cluster_contract, contract
 
 STREAMING: Final = "org.apache.hadoop.streaming.HadoopStreaming"
@@ -38,7 +37,6 @@ INPUT_FORMATS: Final[Mapping[str, str]] = {
     "KeyValueTextInputFormat": "org.apache.hadoop.mapred.KeyValueTextInputFormat",
 }
 NAME: Final = "mapreduce.job.name"
-_DEFAULT_MEMORY_BYTES: Final = 512 * MIB
 _LINES: Final = "keyonlytext"
 """The lines are the output as they are. By default streaming adds a TAB to one that has none."""
 _LOCAL: Final = "local://"
@@ -54,140 +52,150 @@ class Setting:
         key: Hadoop's name.
         field: Path of the field in the spec.
         value: Returns the setting's value; None: it is not set.
+        default: Hadoop's default, which is not set either.
     """
 
     key: str
     field: str
-    value: Callable[[Job, Step], str | None]
+    value: Callable[[Job, Step], object]
+    default: str = ""
+
+    def text(self, job: Job, step: Step) -> str | None:
+        """Return the value as Hadoop reads it; None if it is not set."""
+        value = self.value(job, step)
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        return None if value is None or text == self.default else text
 
 
-def _memory(stage: Stage | None) -> str | None:
-    if stage is None or stage.resources.memory_bytes == _DEFAULT_MEMORY_BYTES:
-        return None
-    return str(-(-stage.resources.memory_bytes // MIB))
+def _memory_mib(stage: Stage | None) -> int | None:
+    return -(-stage.resources.memory_bytes // MIB) if stage else None
 
 
-def _vcores(stage: Stage | None) -> str | None:
-    vcores = -(-stage.resources.cpu_milli // 1000) if stage else 0
-    return str(vcores) if vcores > 1 else None
+def _vcores(stage: Stage | None) -> int | None:
+    return -(-stage.resources.cpu_milli // 1000) if stage else None
 
 
-def _codec(job: Job) -> str | None:
-    return CODECS[job.spec.output_compression] if job.spec.output_compression else None
-
-
-def _ignores_key(job: Job) -> str | None:
-    ignores_key = job.spec.map_input_ignore_key
-    if ignores_key is None:
-        return "true" if job.spec.input_format == "CombineTextInputFormat" else None
-    return _boolean(ignores_key)
-
-
-def _boolean(value: bool) -> str:
-    return "true" if value else "false"
+def _ignores_key(job: Job) -> bool | None:
+    is_combined = job.spec.input_format == "CombineTextInputFormat"
+    return True if job.spec.map_input_ignore_key is None and is_combined else job.spec.map_input_ignore_key
 
 
 def _lines(job: Job, *, is_last: bool) -> str | None:
     return _LINES if job.spec.key_only_output and is_last else None
 
 
-def _failures(stage: Stage | None) -> str | None:
-    return str(stage.failures_max_percent) if stage and stage.failures_max_percent else None
-
-
 SETTINGS: Final = (
-    Setting("mapreduce.job.reduces", "numReduceTasks", lambda _, step: str(step.reduces)),
-    Setting("mapreduce.map.maxattempts", "mapper.maxAttempts", lambda _, step: str(step.mapper.max_attempts)),
+    Setting("mapreduce.job.reduces", "numReduceTasks", lambda _, step: step.reduces),
+    Setting("mapreduce.map.maxattempts", "mapper.maxAttempts", lambda _, step: step.mapper.max_attempts),
     Setting(
         "mapreduce.reduce.maxattempts",
         "reducer.maxAttempts",
-        lambda _, step: str(step.reducer.max_attempts) if step.reducer else None,
+        lambda _, step: step.reducer.max_attempts if step.reducer else None,
     ),
-    Setting("mapreduce.map.failures.maxpercent", "mapper.failuresMaxPercent", lambda _, step: _failures(step.mapper)),
     Setting(
-        "mapreduce.reduce.failures.maxpercent", "reducer.failuresMaxPercent", lambda _, step: _failures(step.reducer)
+        "mapreduce.map.failures.maxpercent",
+        "mapper.failuresMaxPercent",
+        lambda _, step: step.mapper.failures_max_percent,
+        "0",
     ),
-    Setting("mapreduce.map.memory.mb", "mapper.resources", lambda _, step: _memory(step.mapper)),
-    Setting("mapreduce.reduce.memory.mb", "reducer.resources", lambda _, step: _memory(step.reducer)),
-    Setting("mapreduce.map.cpu.vcores", "mapper.resources", lambda _, step: _vcores(step.mapper)),
-    Setting("mapreduce.reduce.cpu.vcores", "reducer.resources", lambda _, step: _vcores(step.reducer)),
-    Setting("mapreduce.task.timeout", "taskTimeoutSeconds", lambda job, _: str(job.spec.task_timeout_seconds * 1000)),
+    Setting(
+        "mapreduce.reduce.failures.maxpercent",
+        "reducer.failuresMaxPercent",
+        lambda _, step: step.reducer.failures_max_percent if step.reducer else None,
+        "0",
+    ),
+    Setting("mapreduce.map.memory.mb", "mapper.resources", lambda _, step: _memory_mib(step.mapper), "512"),
+    Setting("mapreduce.reduce.memory.mb", "reducer.resources", lambda _, step: _memory_mib(step.reducer), "512"),
+    Setting("mapreduce.map.cpu.vcores", "mapper.resources", lambda _, step: _vcores(step.mapper), "1"),
+    Setting("mapreduce.reduce.cpu.vcores", "reducer.resources", lambda _, step: _vcores(step.reducer), "1"),
+    Setting("mapreduce.task.timeout", "taskTimeoutSeconds", lambda job, _: job.spec.task_timeout_seconds * 1000),
     Setting(
         "mapreduce.job.reduce.slowstart.completedmaps",
         "slowStartCompletedMapsPercent",
         lambda job, _: f"{job.spec.slow_start_completed_maps_percent / 100:g}",
     ),
-    Setting("mapreduce.input.fileinputformat.split.maxsize", "splitMaxSize", lambda job, _: str(job.split_max_bytes)),
-    Setting("mapreduce.input.fileinputformat.input.dir.recursive", "input", lambda _job, _step: "true"),
+    Setting("mapreduce.input.fileinputformat.split.maxsize", "splitMaxSize", lambda job, _: job.split_max_bytes),
+    Setting("mapreduce.input.fileinputformat.input.dir.recursive", "input", lambda _job, _step: True),
     Setting(
         "mapreduce.output.fileoutputformat.compress",
         "outputCompression",
-        lambda job, _: "true" if _codec(job) else None,
+        lambda job, _: bool(job.spec.output_compression),
+        "false",
     ),
-    Setting("mapreduce.output.fileoutputformat.compress.codec", "outputCompression", lambda job, _: _codec(job)),
+    Setting(
+        "mapreduce.output.fileoutputformat.compress.codec",
+        "outputCompression",
+        lambda job, _: CODECS.get(job.spec.output_compression or ""),
+    ),
     Setting("textinputformat.record.delimiter", "recordDelimiter", lambda job, _: job.spec.record_delimiter),
     Setting(
-        "mapreduce.input.lineinputformat.linespermap",
-        "linesPerMap",
-        lambda job, _: _unless(str(job.input_format.lines_per_map), "1"),
+        "mapreduce.input.lineinputformat.linespermap", "linesPerMap", lambda job, _: job.input_format.lines_per_map, "1"
     ),
     Setting(
         "mapreduce.input.keyvaluelinerecordreader.key.value.separator",
         "keyValueSeparator",
-        lambda job, _: _unless(job.input_format.key_value_separator, "\t"),
+        lambda job, _: job.input_format.key_value_separator,
+        "\t",
     ),
     Setting("stream.map.input.ignoreKey", "mapInputIgnoreKey", lambda job, _: _ignores_key(job)),
     Setting(
         "stream.map.input.field.separator",
         "mapInputFieldSeparator",
-        lambda job, _: _unless(job.input_format.field_separator, "\t"),
+        lambda job, _: job.input_format.field_separator,
+        "\t",
     ),
     Setting(
         "stream.map.output.field.separator",
         "mapOutputFieldSeparator",
-        lambda _, step: _unless(step.partitioner.field_separator, "\t"),
+        lambda _, step: step.partitioner.field_separator,
+        "\t",
     ),
     Setting(
         "stream.num.map.output.key.fields",
         "numMapOutputKeyFields",
-        lambda _, step: _unless(str(step.partitioner.num_key_fields), "1"),
+        lambda _, step: step.partitioner.num_key_fields,
+        "1",
     ),
     Setting("stream.map.output", "keyOnlyOutput", lambda job, step: _lines(job, is_last=not step.reduces)),
     Setting("stream.reduce.output", "keyOnlyOutput", lambda job, step: _lines(job, is_last=step.reduces > 0)),
     Setting(
         "stream.reduce.input.field.separator",
         "reduceInputFieldSeparator",
-        lambda _, step: _unless(step.reduce_fields.input_separator, "\t"),
+        lambda _, step: step.reduce_fields.input_separator,
+        "\t",
     ),
     Setting(
         "stream.reduce.output.field.separator",
         "reduceOutputFieldSeparator",
-        lambda _, step: _unless(step.reduce_fields.output_separator, "\t"),
+        lambda _, step: step.reduce_fields.output_separator,
+        "\t",
     ),
     Setting(
         "stream.num.reduce.output.key.fields",
         "numReduceOutputKeyFields",
-        lambda _, step: _unless(str(step.reduce_fields.num_output_key_fields), "1"),
+        lambda _, step: step.reduce_fields.num_output_key_fields,
+        "1",
     ),
     Setting(
         "mapreduce.output.textoutputformat.separator",
         "outputSeparator",
-        lambda job, _: _unless(job.output_format.separator, "\t"),
+        lambda job, _: job.output_format.separator,
+        "\t",
     ),
     Setting(
         "stream.non.zero.exit.is.failure",
         "nonZeroExitIsFailure",
-        lambda job, _: _unless(_boolean(job.spec.non_zero_exit_is_failure), "true"),
+        lambda job, _: job.spec.non_zero_exit_is_failure,
+        "true",
     ),
     Setting(
         "mapreduce.map.output.key.field.separator",
         "mapOutputKeyFieldSeparator",
-        lambda _, step: _unless(step.partitioner.key_field_separator, "\t"),
+        lambda _, step: step.partitioner.key_field_separator,
+        "\t",
     ),
     Setting(
-        "mapreduce.partition.keypartitioner.options",
-        "partitioner.options",
-        lambda _, step: step.partitioner.options or None,
+        "mapreduce.partition.keypartitioner.options", "partitioner.options", lambda _, step: step.partitioner.options
     ),
     Setting(
         "mapreduce.job.output.key.comparator.class",
@@ -203,13 +211,9 @@ SETTINGS: Final = (
 """The settings of a streaming job."""
 
 
-def _unless(value: str, default: str) -> str | None:
-    return None if value == default else value
-
-
-def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequence[ClusterFacts]) -> dict[str, str]:
+def hadoop_settings(job: Job, tag: str, clusters: Sequence[hadoop.ClusterFacts]) -> dict[str, str]:
     """Return the settings of any job for the client's files: those of its storage, the user's, and ours, which win."""
-    given = open_settings(job.spec, on_cluster)
+    given = open_settings(job.spec)
     return {
         **(hadoop.s3_settings(job.s3, hadoop.S3_PROVIDER) if job.s3 else {}),
         **given,
@@ -219,27 +223,29 @@ def hadoop_settings(job: Job, on_cluster: OnCluster, tag: str, clusters: Sequenc
     }
 
 
-def names_in_arguments(on_cluster: OnCluster) -> list[str]:
+def names_in_arguments(job: Job) -> list[str]:
     """Return the clusters whose HDFS a program's arguments and the archives name."""
-    arguments = (on_cluster.jar.arguments or ()) if on_cluster.jar is not None else ()
-    return [name for text in (*arguments, *on_cluster.archives) for name in _HDFS_URL.findall(text)]
+    words = (job.spec.jar.arguments or ()) if job.spec.jar is not None else ()
+    return [name for text in (*words, *_archives(job)) for name in _HDFS_URL.findall(text)]
 
 
-def command(job: Job, on_cluster: OnCluster) -> list[str]:
+def _archives(job: Job) -> Sequence[str]:
+    return (job.spec.hadoop and job.spec.hadoop.archives) or ()
+
+
+def command(job: Job) -> list[str]:
     """Return class and arguments of the program that submits the job."""
-    jar = on_cluster.jar
+    jar = job.spec.jar
     if jar is None:
-        return [STREAMING, *arguments(job, on_cluster)]
+        return [STREAMING, *arguments(job)]
     path = jar.url.removeprefix(_LOCAL) if jar.url.startswith(_LOCAL) else f"{FILES}/{JAR_FILE}"
     return [RUN_JAR, path, *([jar.main_class] if jar.main_class else ()), *(jar.arguments or ())]
 
 
-def jar_file(on_cluster: OnCluster) -> list[contract.FileSource]:
+def jar_file(job: Job) -> list[contract.FileSource]:
     """Return the file of a jar that is not in the cluster's image."""
-    jar = on_cluster.jar
-    if jar is None or jar.url.startswith(_LOCAL):
-        return []
-    return [contract.FileSource(name=JAR_FILE, url=jar.url)]
+    jar = job.spec.jar
+    return [] if jar is None or jar.url.startswith(_LOCAL) else [contract.FileSource(name=JAR_FILE, url=jar.url)]
 
 
 def scripts(job: Job) -> dict[str, list[str]]:
@@ -253,14 +259,14 @@ def scripts(job: Job) -> dict[str, list[str]]:
     return {SCRIPTS[part]: list(argv) for part, argv in commands.items() if argv}
 
 
-def arguments(job: Job, on_cluster: OnCluster) -> list[str]:
+def arguments(job: Job) -> list[str]:
     """Return the arguments of Hadoop Streaming; its generic options come first."""
     step = job.steps[0]
-    settings = {setting.key: setting.value(job, step) for setting in SETTINGS}
+    settings = {setting.key: setting.text(job, step) for setting in SETTINGS}
     names = [*scripts(job), *(file.name for file in job.spec.files or ())]
     words = [word for key, value in settings.items() if value is not None for word in ("-D", f"{key}={value}")]
     words += ["-files", ",".join(f"file://{FILES}/{name}" for name in names)]
-    words += ["-archives", ",".join(on_cluster.archives)] if on_cluster.archives else []
+    words += ["-archives", ",".join(archives)] if (archives := _archives(job)) else []
     partitioner = PARTITIONERS.get(step.partitioner.type)
     words += ["-partitioner", partitioner] if partitioner else []
     input_format = INPUT_FORMATS.get(job.spec.input_format)

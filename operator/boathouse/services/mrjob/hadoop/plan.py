@@ -15,22 +15,21 @@ so no two run at a time:
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import statuses
 from boathouse.resources.mrcluster import spec
-from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services import hadoop
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob import conditions, job_state, on_cluster, results, settle
+from boathouse.services.mrjob import conditions, on_cluster
 from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.observation import TASK_TYPE, ClientPod, Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, HadoopState, JobState
+from boathouse.services.mrjob.job_state import MAX_ATTEMPT, MAX_LAST_FAILURES, HadoopState, JobState, hadoop_tag
 from boathouse.services.mrjob.planning import steps
-from boathouse.services.mrjob.settle import Verdict
+from boathouse.services.mrjob.settle import Verdict, backoff_s, failure
 from boathouse_task.cluster_contract import ApplicationFigures
 
 SOON_S: Final = 2.0
@@ -51,58 +50,58 @@ _LOST: Final = Ending(reason=Reason.POD_LOST, message="the client's pod was dele
 def plan(o: HadoopObservation) -> Desired:
     """Return the next actions of the job."""
     desired = _plan(o)
-    return dataclasses.replace(desired, state=_with_closed_settings(o, desired.state))
+    keys = on_cluster.closed_keys(o.job.spec)
+    if not keys or o.state.finished:
+        return desired
+    ignored = (ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
+    return dataclasses.replace(desired, state=conditions.with_conditions(desired.state, o.now_s, ignored))
 
 
 def _plan(o: HadoopObservation) -> Desired:
-    state = mirror.of(_common(o), _applications(o))
-    if state.finished or o.job.deleting_since_s is not None:
-        return _wind_up(o, state)
-    if _succeeded_anyway(o, state.hadoop):
-        return _finish(o, _closed(state, o.now_s), None)
-    if o.job.spec.suspend:
-        return _suspend(o, state)
-    verdict = steps.overdue(o.job, state, o.now_s)
-    return _finish(o, state, verdict) if verdict is not None else _go_on(o, state)
-
-
-def _go_on(o: HadoopObservation, state: JobState) -> Desired:
-    hadoop = state.hadoop
-    if hadoop is None or not hadoop.is_open:
-        return _begin(o, state)
-    if hadoop.is_stopping:
-        return _stop(o, state)
-    if _is_cluster_gone(o, hadoop):
-        return _without_cluster(o, state)
-    return _streaming(o, state) if _is_streaming(o) else _from_jar(o, state)
-
-
-def _common(o: HadoopObservation) -> JobState:
-    return dataclasses.replace(
+    common = dataclasses.replace(
         o.state,
         observed_generation=o.job.generation,
         queue=o.job.queue,
         start_s=o.state.start_s if o.state.start_s is not None else o.now_s,
     )
+    state = mirror.of(common, _applications(o))
+    if state.finished or o.job.deleting_since_s is not None:
+        return _wind_up(o, state)
+    if _has_succeeded_anyway(o, state.hadoop):
+        return _succeed(o, state)
+    if o.job.spec.suspend:
+        desired, live = _stopped(o, state), sum(pod.state.is_live for pod in o.pods)
+        return dataclasses.replace(desired, state=conditions.suspended(desired.state, o.now_s, live=live))
+    verdict = steps.overdue(o.job, state, o.now_s)
+    return _finish(o, state, verdict) if verdict is not None else _go_on(o, state)
+
+
+def _go_on(o: HadoopObservation, state: JobState) -> Desired:
+    if state.hadoop is None or not state.hadoop.is_open:
+        return _begin(o, state)
+    if state.hadoop.is_stopping:
+        return _stop(o, state)
+    if _is_cluster_gone(o, state.hadoop):
+        return _without_cluster(o, state)
+    return _streaming(o, state) if o.job.spec.jar is None else _from_jar(o, state)
 
 
 def _applications(o: HadoopObservation) -> Sequence[ApplicationFigures]:
-    """Return the applications of the current attempt."""
     view = o.views.get(o.state.hadoop.tag) if o.state.hadoop is not None else None
     return view.applications if view is not None else ()
 
 
-def _client(o: HadoopObservation, hadoop: HadoopState) -> ClientPod | None:
-    return next((pod for pod in o.pods if pod.attempt == hadoop.attempt), None)
+def _client(o: HadoopObservation, state: JobState) -> ClientPod | None:
+    return next((pod for pod in o.pods if state.hadoop is not None and pod.attempt == state.hadoop.attempt), None)
+
+
+def _has_succeeded(pod: ClientPod | None) -> bool:
+    return pod is not None and pod.state is PodLife.SUCCEEDED
 
 
 def _can_submit(o: HadoopObservation) -> bool:
     """Return whether a client exists that has not ended, or the scheduler may create one."""
     return o.may_create or any(pod.state.is_live for pod in o.pods)
-
-
-def _is_streaming(o: HadoopObservation) -> bool:
-    return o.job.on_cluster is not None and o.job.on_cluster.jar is None
 
 
 # Beginning and ending of attempts
@@ -114,15 +113,15 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
     if (held := _held(o, state)) is not None:
         return held
     if former is not None and former.ended_s is not None and not former.is_stopping:
-        ready_s = former.ended_s + settle.backoff_s(sum(state.past_failures))
+        ready_s = former.ended_s + backoff_s(sum(state.past_failures))
         if o.now_s < ready_s:
             return Desired(state=_in_progress(o, state), recheck_at_s=ready_s)
     number = former.attempt + 1 if former is not None else 1
-    if number > job_state.MAX_ATTEMPT:
+    if number > MAX_ATTEMPT:
         return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
     begun = HadoopState(
         attempt=number,
-        tag=job_state.hadoop_tag(o.job.uid, number),
+        tag=hadoop_tag(o.job.uid, number),
         cluster=o.cluster.uid if o.cluster is not None else "",
         since_s=o.now_s,
     )
@@ -147,10 +146,9 @@ def _held(o: HadoopObservation, state: JobState) -> Desired | None:
 
 
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
-    name = _cluster_name(o)
-    absent = [cluster_name for cluster_name, uid in o.unknown.items() if uid is None]
-    if absent:
-        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(o.job.namespace, absent[0]))
+    name, absent = o.job.cluster, next((name for name, uid in o.unknown.items() if uid is None), None)
+    if absent is not None:
+        return Problem(reason=Reason.CLUSTER_NOT_FOUND, message=hadoop.not_found(o.job.namespace, absent))
     if o.cluster is None or o.unknown:
         return Problem(reason=Reason.CLUSTER_NOT_READY, message=hadoop.not_reconciled(next(iter(o.unknown), name)))
     if not o.cluster.has_compute:
@@ -162,35 +160,29 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     return None
 
 
-def _cluster_name(o: HadoopObservation) -> str:
-    return o.job.on_cluster.cluster if o.job.on_cluster is not None else ""
-
-
-def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
+def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState) -> bool:
     """Return whether the cluster of an attempt was deleted, and all its applications with it."""
-    if hadoop is None:
-        return False
-    uid = o.cluster.uid if o.cluster is not None else o.unknown.get(_cluster_name(o), hadoop.cluster)
+    uid = o.cluster.uid if o.cluster is not None else o.unknown.get(o.job.cluster, hadoop.cluster)
     return uid is None or hadoop.cluster not in ("", uid)
 
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
-    """Return the plan for a job that waits for its cluster, or for a ConfigMap."""
-    table = conditions.table(state, o.now_s)
-    exists = problem.reason not in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND)
-    table.set(
-        ConditionType.ADMITTED,
-        exists,
-        Reason.ADMITTED if exists else problem.reason,
-        f"in queue {state.queue}" if exists else problem.message,
-    )
-    if state.condition(ConditionType.SUSPENDED) is not None:
-        table.set(ConditionType.SUSPENDED, False, Reason.RESUMED, "")
-    table.set(ConditionType.SCHEDULED, False, problem.reason, problem.message)
-    if state.condition(ConditionType.RUNNING) is not None:
-        table.set(ConditionType.RUNNING, False, problem.reason, "")
-    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason), conditions=table.conditions)
-    return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + CLUSTER_S))
+    if problem.reason in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND):
+        admitted = (ConditionType.ADMITTED, False, problem.reason, problem.message)
+    else:
+        admitted = (ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
+    former = [
+        (condition_type, False, reason, "")
+        for condition_type, reason in (
+            (ConditionType.SUSPENDED, Reason.RESUMED),
+            (ConditionType.RUNNING, problem.reason),
+        )
+        if state.condition(condition_type) is not None
+    ]
+    scheduled = (ConditionType.SCHEDULED, False, problem.reason, problem.message)
+    state = conditions.with_conditions(state, o.now_s, admitted, scheduled, *former)
+    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason))
+    return Desired(state=state, recheck_at_s=min(steps.deadline_s(o.job, state), o.now_s + CLUSTER_S))
 
 
 def _stopped(o: HadoopObservation, state: JobState) -> Desired:
@@ -200,14 +192,10 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
         return Desired(state=state, delete=live)
     kill = [application.id for application in mirror.running(o.views)]
     state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
-    is_sure = _cannot_have_submitted(o) or _is_cluster_gone(o, hadoop)
-    if not kill and not _can_submit(o) and is_sure:
+    has_never_submitted = o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
+    if not kill and not _can_submit(o) and (has_never_submitted or _is_cluster_gone(o, hadoop)):
         return Desired(state=_closed(state, o.now_s), delete=live)
     return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
-
-
-def _cannot_have_submitted(o: HadoopObservation) -> bool:
-    return o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
 
 
 def _closed(state: JobState, now_s: float) -> JobState:
@@ -222,16 +210,14 @@ def _stop(o: HadoopObservation, state: JobState) -> Desired:
     return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S)
 
 
-def _suspend(o: HadoopObservation, state: JobState) -> Desired:
-    desired = _stopped(o, state)
-    live = sum(pod.state.is_live for pod in o.pods)
-    return dataclasses.replace(desired, state=conditions.suspended(desired.state, o.now_s, live=live))
+def _finish(o: HadoopObservation, state: JobState, verdict: Verdict) -> Desired:
+    return _wind_up(o, conditions.finished(state, verdict, o.now_s))
 
 
-def _finish(o: HadoopObservation, state: JobState, verdict: Verdict | None) -> Desired:
-    """End the job: it has failed, or succeeded if there is no verdict."""
-    state = conditions.finished(state, verdict, o.now_s)
-    return _wind_up(o, state if verdict else dataclasses.replace(state, percent=100))
+def _succeed(o: HadoopObservation, state: JobState) -> Desired:
+    """End the job, whose client and applications have ended."""
+    state = conditions.finished(_closed(state, o.now_s), None, o.now_s)
+    return _wind_up(o, dataclasses.replace(state, percent=100))
 
 
 def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
@@ -241,26 +227,19 @@ def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
     if hadoop is None or not hadoop.is_open:
         return desired
     since_s = o.job.deleting_since_s if o.job.deleting_since_s is not None else state.completion_s
-    if o.now_s >= (o.now_s if since_s is None else since_s) + GIVE_UP_S:
-        return dataclasses.replace(desired, state=_given_up(o, desired), recheck_at_s=None)
-    return dataclasses.replace(desired, is_ending=True)
+    if since_s is None or o.now_s < since_s + GIVE_UP_S:
+        return dataclasses.replace(desired, is_ending=True)
+    message = f"applications with the tag {hadoop.tag} may still run: kill them, or delete the cluster"
+    left = (ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
+    state = conditions.with_conditions(_closed(desired.state, o.now_s), o.now_s, left, generation=o.job.generation)
+    return dataclasses.replace(desired, state=state, recheck_at_s=None)
 
 
-def _given_up(o: HadoopObservation, desired: Desired) -> JobState:
-    """Return the state of a job whose applications may still run."""
-    state = _closed(desired.state, o.now_s)
-    table = conditions.table(state, o.now_s, o.job.generation)
-    tag = state.hadoop.tag if state.hadoop is not None else ""
-    message = f"applications with the tag {tag} may still run: kill them, or delete the cluster"
-    table.set(ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
-    return dataclasses.replace(state, conditions=table.conditions)
-
-
-def _succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
+def _has_succeeded_anyway(o: HadoopObservation, hadoop: HadoopState | None) -> bool:
     """Return whether the application of an attempt that was to end, or lost its cluster, has succeeded before."""
     return (
         hadoop is not None
-        and _is_streaming(o)
+        and o.job.spec.jar is None
         and (hadoop.is_stopping or not hadoop.is_open or _is_cluster_gone(o, hadoop))
         and any(application.final_status == "SUCCEEDED" for application in hadoop.applications)
     )
@@ -276,109 +255,82 @@ def _streaming(o: HadoopObservation, state: JobState) -> Desired:
         return _running(o, state)
     if applications:
         return _settle(o, state, mirror.newest(applications))
-    if _can_submit(o):
-        return _starting(o, state)
-    return _without_client(o, state)
+    return _starting(o, state) if _can_submit(o) else _without_client(o, state)
 
 
 def _from_jar(o: HadoopObservation, state: JobState) -> Desired:
     """Follow a job from a jar: a client submits any number of applications, and its exit decides."""
-    assert state.hadoop is not None
-    pod = _client(o, state.hadoop)
+    pod = _client(o, state)
     if _can_submit(o):
         return _running(o, state) if _applications(o) else _starting(o, state)
-    if pod is not None and pod.state is PodLife.SUCCEEDED:
-        return _finish(o, _closed(state, o.now_s), None)
-    if pod is None and _applications(o):
-        return _failed(o, state, _LOST)
-    return _without_client(o, state)
+    if _has_succeeded(pod):
+        return _succeed(o, state)
+    return _failed(o, state, _LOST) if pod is None and _applications(o) else _without_client(o, state)
 
 
 def _without_cluster(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for an attempt whose cluster was deleted: the next one waits for a cluster of this name."""
-    assert state.hadoop is not None
-    pod = _client(o, state.hadoop)
-    if pod is not None and pod.state is PodLife.SUCCEEDED:
-        return _finish(o, _closed(state, o.now_s), None)
-    message = f'the MRCluster "{_cluster_name(o)}" was deleted while the attempt ran'
+    if _has_succeeded(_client(o, state)):
+        return _succeed(o, state)
+    message = f'the MRCluster "{o.job.cluster}" was deleted while the attempt ran'
     return _failed(o, state, Ending(reason=Reason.CLUSTER_NOT_FOUND, message=message, user_error=False))
 
 
 def _without_client(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for an attempt whose client has ended, or does not exist yet, without an application."""
-    assert state.hadoop is not None
-    pod = _client(o, state.hadoop)
-    first = pod is None and o.submission is Submission.NONE and state.hadoop.attempt == 1
-    if first:
-        return _submitted(o, state)
+    pod, current = _client(o, state), state.hadoop
+    assert current is not None
+    if pod is None and o.submission is Submission.NONE and current.attempt == 1:
+        return _held(o, state) or _submitting(o, state)
     if not mirror.are_sure(o.views, o.clientless_s):
         state = _in_progress(o, state, problem=_problem_of_cluster(o) or _UNKNOWN)
-        return Desired(state=state, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
-    if pod is not None and pod.state is PodLife.SUCCEEDED:
-        return _finish(o, _closed(state, o.now_s), None)
+        return Desired(state=state, recheck_at_s=min(steps.deadline_s(o.job, state), o.now_s + SOON_S))
+    if _has_succeeded(pod):
+        return _succeed(o, state)
     if pod is not None or o.submission is Submission.MADE:
         return _failed(o, state, (pod.ending if pod else None) or _LOST)
-    return _adopted(o, state) or _submitted(o, state)
+    return _adopted(o, state, current) or _held(o, state) or _submitting(o, state)
 
 
-def _adopted(o: HadoopObservation, state: JobState) -> Desired | None:
-    """Return the plan with the application of an earlier attempt; None if there is none that counts."""
-    assert state.hadoop is not None
-    for number in range(state.hadoop.attempt - 1, max(0, state.hadoop.attempt - mirror.MOST_TAGS), -1):
-        tag = job_state.hadoop_tag(o.job.uid, number)
-        view = o.views.get(tag)
-        if view is None or not any(_counts(o, application) for application in view.applications):
-            continue
-        hadoop_state = HadoopState(
-            attempt=number,
-            tag=tag,
-            cluster=state.hadoop.cluster,
-            since_s=state.hadoop.since_s,
-            is_stopping=not _is_streaming(o),
-        )
-        return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=hadoop_state)), recheck_at_s=o.now_s)
+def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Desired | None:
+    """Return the plan with an earlier attempt whose application runs or made a streaming job's output; else None."""
+    for number in range(current.attempt - 1, max(0, current.attempt - mirror.MOST_TAGS), -1):
+        tag = hadoop_tag(o.job.uid, number)
+        view, is_streaming = o.views.get(tag), o.job.spec.jar is None
+        if view is not None and any(
+            not application.has_ended or (is_streaming and application.final == "SUCCEEDED")
+            for application in view.applications
+        ):
+            former = HadoopState(
+                attempt=number, tag=tag, cluster=current.cluster, since_s=current.since_s, is_stopping=not is_streaming
+            )
+            return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=former)), recheck_at_s=o.now_s)
     return None
 
 
-def _counts(o: HadoopObservation, application: ApplicationFigures) -> bool:
-    """Return whether another submission must not be: it runs, or has made the output of a streaming job."""
-    return not application.has_ended or (_is_streaming(o) and application.final == "SUCCEEDED")
-
-
-def _submitted(o: HadoopObservation, state: JobState) -> Desired:
-    """Return the plan that has the client scheduled, if all that it needs is there."""
-    if (held := _held(o, state)) is not None:
-        return held
+def _submitting(o: HadoopObservation, state: JobState) -> Desired:
     state = _in_progress(o, state, waiting=True)
-    return Desired(state=state, submits=True, recheck_at_s=_next_s(o, state, o.now_s + SOON_S))
+    again_s = min(steps.deadline_s(o.job, state), o.now_s + SOON_S)
+    return Desired(state=state, delete=_clients_of_other_attempts(o, state), submits=True, recheck_at_s=again_s)
 
 
 def _starting(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for a client that has not submitted yet."""
-    assert state.hadoop is not None
-    pod = _client(o, state.hadoop)
+    pod = _client(o, state)
     if pod is not None and _has_former_settings(o, pod):
         return _stop(o, state)
     if pod is None or pod.state is PodLife.UNPLACED:
-        state = _in_progress(o, state, waiting=True)
-        again_s = _next_s(o, state, o.now_s + SOON_S)
-        return Desired(state=state, delete=_clients_of_other_attempts(o, state), submits=True, recheck_at_s=again_s)
-    late_s = _late_s(o, pod)
-    if late_s is not None and o.now_s >= late_s:
-        why = pod.problem or Problem(reason=Reason.POD_START_TIMEOUT, message="see the events of its pod")
+        return _submitting(o, state)
+    problem, late_s = pod.problem, math.inf
+    if pod.state is PodLife.STARTING and pod.deleting_since_s is None:
+        late_s = pod.placed_s + o.limits.timeout_s(problem.reason if problem else Reason.POD_START_TIMEOUT)
+    if o.now_s >= late_s:
+        why = problem or Problem(reason=Reason.POD_START_TIMEOUT, message="see the events of its pod")
         message = f"not started after {late_s - pod.placed_s:.0f} s: {why.message}"
-        ending = Ending(reason=why.reason, message=message, user_error=pod.problem is not None, time_s=o.now_s)
+        ending = Ending(reason=why.reason, message=message, user_error=problem is not None, time_s=o.now_s)
         return _failed(o, state, ending)
-    problem = pod.problem
     where = Problem(reason=problem.reason, message=f"client on node {pod.node}: {problem.message}") if problem else None
-    state = _in_progress(o, state, problem=where)
-    again_s = min(filter(None, (late_s, o.now_s + RUNNING_S)))
-    return Desired(
-        state=state,
-        delete=_clients_of_other_attempts(o, state),
-        kill=_applications_of_other_attempts(o, state),
-        recheck_at_s=_next_s(o, state, again_s),
-    )
+    return _running(o, state, where, until_s=late_s)
 
 
 def _has_former_settings(o: HadoopObservation, pod: ClientPod) -> bool:
@@ -387,35 +339,23 @@ def _has_former_settings(o: HadoopObservation, pod: ClientPod) -> bool:
     return is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING)
 
 
-def _late_s(o: HadoopObservation, pod: ClientPod) -> float | None:
-    if pod.state is not PodLife.STARTING or pod.deleting_since_s is not None:
-        return None
-    return pod.placed_s + o.limits.timeout_s(pod.problem.reason if pod.problem else Reason.POD_START_TIMEOUT)
-
-
-def _running(o: HadoopObservation, state: JobState) -> Desired:
-    state = _in_progress(o, state)
-    again_s = _next_s(o, state, o.now_s + RUNNING_S)
+def _running(
+    o: HadoopObservation, state: JobState, problem: Problem | None = None, *, until_s: float = math.inf
+) -> Desired:
+    """Return the plan for an attempt that goes on: clients and applications of other attempts end."""
+    state = _in_progress(o, state, problem=problem)
+    tag = state.hadoop.tag if state.hadoop is not None else ""
     return Desired(
         state=state,
         delete=_clients_of_other_attempts(o, state),
-        kill=_applications_of_other_attempts(o, state),
-        recheck_at_s=again_s,
+        kill=[application.id for application in mirror.running(o.views, but=tag)],
+        recheck_at_s=min(steps.deadline_s(o.job, state), until_s, o.now_s + RUNNING_S),
     )
 
 
 def _clients_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequence[ClientPod]:
-    """Return active clients of other attempts."""
     number = state.hadoop.attempt if state.hadoop is not None else 0
     return [pod for pod in o.pods if pod.is_active and pod.attempt != number]
-
-
-def _applications_of_other_attempts(o: HadoopObservation, state: JobState) -> Sequence[str]:
-    """Return running applications of other attempts."""
-    return [
-        application.id
-        for application in mirror.running(o.views, but=state.hadoop.tag if state.hadoop is not None else "")
-    ]
 
 
 def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigures) -> Desired:
@@ -424,12 +364,13 @@ def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigur
     if not is_complete and o.now_s < (o.all_ended_s if o.all_ended_s is not None else o.now_s) + LAST_WORDS_S:
         return dataclasses.replace(_running(o, state), recheck_at_s=o.now_s + SOON_S)
     if application.final == "SUCCEEDED":
-        return _finish(o, _closed(state, o.now_s), None)
+        return _succeed(o, state)
     killed = "KILLED" in (application.final, application.state)
-    reason = Reason.APPLICATION_KILLED if killed else Reason.APPLICATION_FAILED
     said = application.diagnostics.strip() or f"see boathouse logs, or the log of {application.id}"
     ending = Ending(
-        reason=reason, message=f"{application.id} has ended as {application.final}: {said}", user_error=True
+        reason=Reason.APPLICATION_KILLED if killed else Reason.APPLICATION_FAILED,
+        message=f"{application.id} has ended as {application.final}: {said}",
+        user_error=True,
     )
     return _failed(o, state, ending)
 
@@ -437,31 +378,21 @@ def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigur
 def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
     """Count the failure of the attempt. The user's fails the job; after another one the next attempt begins."""
     assert state.hadoop is not None
-    pod = _client(o, state.hadoop)
-    failure = mrjob_status.TaskFailure(
-        task=TASK_TYPE,
-        attempt=state.hadoop.attempt,
-        node=pod.node if pod is not None else None,
-        reason=str(ending.reason)[:64],
-        message=ending.message[: results.MAX_MESSAGE],
-        exit_code=ending.exit_code,
-        user_error=ending.user_error,
-        time=statuses.rfc3339(ending.time_s if ending.time_s is not None else o.now_s),
-    )
+    pod = _client(o, state)
+    number, node = state.hadoop.attempt, pod.node if pod is not None else None
+    failed = failure(TASK_TYPE, number, node, ending, ending.time_s if ending.time_s is not None else o.now_s)
     user, infrastructure = state.past_failures
     counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)
-    failures = (*state.last_failures, failure)[-MAX_LAST_FAILURES:]
+    failures = (*state.last_failures, failed)[-MAX_LAST_FAILURES:]
     state = dataclasses.replace(state, past_failures=counted, last_failures=failures)
     if ending.user_error or counted[1] >= o.limits.max_infrastructure:
-        verdict = Verdict(reason=str(ending.reason), message=f"attempt {failure.attempt}: {ending.message}")
-        return dataclasses.replace(_finish(o, state, verdict), failures=[failure])
+        verdict = Verdict(reason=str(ending.reason), message=f"attempt {number}: {ending.message}")
+        return dataclasses.replace(_finish(o, state, verdict), failures=[failed])
     desired = _stopped(o, state)
-    hadoop = desired.state.hadoop
+    state, hadoop = desired.state, desired.state.hadoop
     if hadoop is not None and not hadoop.is_open:  # the backoff is for attempts that ended by themselves
-        closed = dataclasses.replace(hadoop, is_stopping=False)
-        desired = dataclasses.replace(desired, state=dataclasses.replace(desired.state, hadoop=closed))
-    state = _in_progress(o, desired.state)
-    return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S, failures=[failure])
+        state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=False))
+    return dataclasses.replace(desired, state=_in_progress(o, state), recheck_at_s=o.now_s + SOON_S, failures=[failed])
 
 
 # The status
@@ -470,11 +401,9 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
 def _in_progress(
     o: HadoopObservation, state: JobState, *, waiting: bool = False, problem: Problem | None = None
 ) -> JobState:
-    """Return the state with its phase, reason and conditions."""
-    hadoop = state.hadoop
-    pod = _client(o, hadoop) if hadoop is not None else None
+    pod = _client(o, state)
     is_placed = pod is not None and pod.state is not PodLife.UNPLACED
-    phase = (mirror.phase(hadoop) if hadoop is not None else None) or ("Setup" if is_placed else "Pending")
+    phase = (mirror.phase(state.hadoop) if state.hadoop else None) or ("Setup" if is_placed else "Pending")
     return conditions.in_progress(
         dataclasses.replace(state, phase=phase),
         now_s=o.now_s,
@@ -482,21 +411,5 @@ def _in_progress(
         + sum(not application.has_ended for application in _applications(o)),
         problem=problem,
         waiting=waiting,
-        diagnosis=(o.diagnosis.reason, o.diagnosis.message) if o.diagnosis and waiting else None,
+        diagnosis=o.diagnosis,
     )
-
-
-def _with_closed_settings(o: HadoopObservation, state: JobState) -> JobState:
-    """Return the state with the condition that names the settings of the spec that are ignored, if there are any."""
-    keys = on_cluster.closed_keys(o.job.spec, o.job.on_cluster) if o.job.on_cluster is not None else ()
-    if not keys or o.state.finished:
-        return state
-    table = conditions.table(state, o.now_s)
-    table.set(ConditionType.SETTINGS_OVERRIDDEN, True, Reason.CLOSED_SETTINGS, spec.ignored_settings(keys))
-    return dataclasses.replace(state, conditions=table.conditions)
-
-
-def _next_s(o: HadoopObservation, state: JobState, at_s: float) -> float:
-    """Return the time of the next reconcile, at the deadline at the latest."""
-    deadline_s = steps.deadline_s(o.job, state)
-    return at_s if deadline_s is None else min(at_s, deadline_s)

@@ -8,20 +8,15 @@ for a job that it rejects, and commit leaves nothing, so only jobs between the t
 """
 
 import dataclasses
-from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import statuses
 from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.mrjob import conditions, settle
-from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning import steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.settle import Settlement
 from boathouse_task import contract
-from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
 MAX_ATTEMPTS: Final = 5
@@ -38,33 +33,32 @@ def begin(job: Job, state: JobState, now_s: float) -> JobState:
 
 
 def plan(all_steps: Observation, observation: Observation, job_state: JobState) -> Desired:
-    """Return the next actions of the clean-up.
-
-    `all_steps` has the pods of all steps, `observation` those of the current one. `job_state` is the state of a job
-    that has ended or is being deleted.
-    """
+    """Return the next actions for a job that has ended or is being deleted; `observation` has one step's pods."""
     state = _begun(all_steps, job_state)
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
-    others = [pod for pod in all_steps.pods if pod.task_type is not TaskType.CLEANUP]
+    others = [pod for pod in all_steps.pods if pod.task_type is not contract.TaskType.CLEANUP]
     limits = dataclasses.replace(observation.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
-    control = _HOLD if _writers(others, observation.now_s) else settle.RUN
-    settlement = steps.settled(observation, state, TaskType.CLEANUP, limits, control)
+    lost_since_s = observation.now_s - settle.LOST_AFTER_S  # deleted pods on unreachable nodes count only for a time
+    are_writing = any(
+        pod.state.is_live and (pod.deleting_since_s is None or pod.deleting_since_s > lost_since_s) for pod in others
+    )
+    control = _HOLD if are_writing else settle.RUN
+    settlement = steps.settled(observation, state, contract.TaskType.CLEANUP, limits, control)
     state = _advance(observation, state, settlement)
     if not is_in_progress(state):
         return Desired(
             state=state,
             delete=[pod for pod in all_steps.pods if pod.is_active],
-            results=[(TaskType.CLEANUP, result) for result in settlement.results],
+            results=settlement.results,
             failures=settlement.failures,
         )
-    moments = (settlement.recheck_at_s, _deadline_s(state))
     return Desired(
         state=state,
         cleaning=True,
         delete=[*(pod for pod in others if pod.is_active), *settlement.obsolete],
         waiting=[dataclasses.replace(attempt, step=state.step) for attempt in settlement.waiting],
-        recheck_at_s=min((moment for moment in moments if moment is not None), default=None),
+        recheck_at_s=min(settlement.recheck_at_s, _deadline_s(state)),
         failures=settlement.failures,
     )
 
@@ -74,19 +68,19 @@ def _begun(observation: Observation, state: JobState) -> JobState:
     job = observation.job
     if state.condition(ConditionType.CLEANED_UP) is not None:
         return state
-    if job.deleting_since_s is not None:
-        leaves = state.phase != "Succeeded" and (_leaves_something(state) or bool(observation.pods))
-        if job.spec.clean_up != "OnDelete" or not leaves:
-            return state
-        return _noted(job, state, observation.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
-    ttl_s = job.spec.ttl_seconds_after_finished
-    is_due = ttl_s is not None and state.completion_s is not None and observation.now_s >= state.completion_s + ttl_s
-    return begin(job, state, observation.now_s) if is_due else state
+    if job.deleting_since_s is None:
+        ttl_s, ended_s = job.spec.ttl_seconds_after_finished, state.completion_s
+        is_due = ttl_s is not None and ended_s is not None and observation.now_s >= ended_s + ttl_s
+        return begin(job, state, observation.now_s) if is_due else state
+    leaves = state.phase != "Succeeded" and (_leaves_something(state) or bool(observation.pods))
+    if job.spec.clean_up != "OnDelete" or not leaves:
+        return state
+    return _noted(job, state, observation.now_s, Reason.CLEANING_UP, f"a task removes {job.work_url}")
 
 
 def _leaves_something(state: JobState) -> bool:
     """Return whether the storage may contain files of the job. Setup writes only after it has accepted the job."""
-    setup = state.stages[TaskType.SETUP]
+    setup = state.stages[contract.TaskType.SETUP]
     began = state.plan is not None or state.step > 0 or setup.last[0] > setup.user_failures[0]
     return began or state.reason == contract.Reason.PLAN_TOO_LARGE
 
@@ -97,29 +91,19 @@ def is_in_progress(state: JobState) -> bool:
     return condition is not None and condition.reason == Reason.CLEANING_UP
 
 
-def _writers(pods: Sequence[AttemptPod], now_s: float) -> bool:
-    """Return whether tasks may still write to the folder. Deleted pods on unreachable nodes count only for a time."""
-    return any(
-        pod.state.is_live and (pod.deleting_since_s is None or now_s < pod.deleting_since_s + settle.LOST_AFTER_S)
-        for pod in pods
-    )
-
-
 def _deadline_s(state: JobState) -> float:
-    condition = state.condition(ConditionType.CLEANED_UP)
-    began_s = statuses.epoch(condition.last_transition_time) if condition is not None else None
-    return (began_s or 0.0) + GIVE_UP_S
+    return (state.since_s(ConditionType.CLEANED_UP) or 0.0) + GIVE_UP_S
 
 
-def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
+def _advance(observation: Observation, state: JobState, settlement: settle.Settlement) -> JobState:
     """Return the state with the settlement, and with the outcome of the clean-up if it has ended."""
     state = dataclasses.replace(
         state,
-        stages={**state.stages, TaskType.CLEANUP: settlement.stage},
+        stages={**state.stages, **settlement.stages},
         last_failures=(*state.last_failures, *settlement.failures)[-MAX_LAST_FAILURES:],
     )
     job, now_s = observation.job, observation.now_s
-    if settlement.stage.done:
+    if state.stages[contract.TaskType.CLEANUP].done:
         return _noted(job, state, now_s, Reason.CLEANED_UP, f"removed {job.work_url}")
     if observation.namespace_terminating:
         why = "the namespace is terminating, and no pod can be created in it"
@@ -135,6 +119,5 @@ def _advance(observation: Observation, state: JobState, settlement: Settlement) 
 
 
 def _noted(job: Job, state: JobState, now_s: float, reason: Reason, message: str) -> JobState:
-    table = conditions.table(state, now_s, job.generation)
-    table.set(ConditionType.CLEANED_UP, reason is Reason.CLEANED_UP, reason, message)
-    return dataclasses.replace(state, conditions=table.conditions)
+    condition = (ConditionType.CLEANED_UP, reason is Reason.CLEANED_UP, reason, message)
+    return conditions.with_conditions(state, now_s, condition, generation=job.generation)

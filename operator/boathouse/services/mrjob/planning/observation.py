@@ -10,8 +10,7 @@ from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.settle import Attempt, Limits
 from boathouse_policies import fspy
-from boathouse_task import contract
-from boathouse_task.contract import TaskType
+from boathouse_task.contract import TaskResult, TaskType
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,10 +18,7 @@ class SizeView:
     """What is known of a job's size with a profile that orders jobs by size.
 
     Attributes:
-        prediction: The predicted size; None if it is unknown.
-        wants_probe: Whether the job should be probed.
         may_probe: Whether the chart lets jobs be probed.
-        probe: The probe's pod.
         patience_s: How long a probe may be pending, and how long it may run.
     """
 
@@ -41,7 +37,6 @@ class Observation:
         limits: limits of attempts; `max_attempts` depends on the stage.
         stored: the complete plan in ConfigMaps, with the digest of the status or of setup's result.
         posted: the plan that setup posted, if this process still has it.
-        missing: messages about missing ConfigMaps of the job's files.
         diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
         failed_s: times of recent failures by task name, if this process still has them.
         seconds: requested second attempts of running tasks, without pods.
@@ -74,9 +69,7 @@ class Desired:
 
     Attributes:
         write_plan: store the posted plan in ConfigMaps, then reconcile again.
-        delete: pods whose work is not needed.
         waiting: all pending attempts; replaces those submitted before.
-        recheck_at_s: time of the next reconcile without an event.
         used_byte_s: run times of newly settled maps and reduces, each times its memory request.
         cleaning: whether a clean-up is in progress, so that the job must not be deleted.
     """
@@ -87,6 +80,6 @@ class Desired:
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
     cleaning: bool = False
-    results: Sequence[tuple[TaskType, contract.TaskResult]] = ()
+    results: Sequence[tuple[TaskType, TaskResult]] = ()
     failures: Sequence[mrjob_status.TaskFailure] = ()
     used_byte_s: float = 0.0

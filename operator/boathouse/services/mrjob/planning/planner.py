@@ -12,41 +12,43 @@ delete pods, submit the pending attempts to the scheduler. A pod is deleted only
 """
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrjob import conditions, settle
-from boathouse.services.mrjob.attempt_pods import AttemptPod
+from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.mrjob import conditions
 from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState, StageState
 from boathouse.services.mrjob.model import Resources
 from boathouse.services.mrjob.planning import cleanup, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.settle import Attempt, Settlement, Verdict
+from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, StageControl, Verdict
 from boathouse_task.contract import TaskType
 
-_SIZED: Final = (TaskType.MAP, TaskType.REDUCE)
-"""The stages whose run times are a job's size."""
+_PHASES: Final[Mapping[TaskType, mrjob_status.Phase]] = {
+    TaskType.MAP: "Map",
+    TaskType.UBER: "Map",
+    TaskType.REDUCE: "Reduce",
+    TaskType.COMMIT: "Commit",
+}
 
 
 def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> JobState:
     """Return the state of a refused resource. It is pending, because the cause may be fixed without a change of it."""
     if state.finished:
         return state
-    table = conditions.table(state, now_s, generation)
-    table.set(names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    return dataclasses.replace(
-        state, observed_generation=generation, reason=refusal.reason, conditions=table.conditions
-    )
+    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
+    refused = (names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
+    return conditions.with_conditions(state, now_s, refused)
 
 
 def plan(observation: Observation) -> Desired:
     """Return the next actions of the job."""
-    everything, observation = observation, steps.at_hand(observation, observation.state)
+    everything, step = observation, observation.state.step
+    observation = dataclasses.replace(observation, pods=[pod for pod in everything.pods if pod.step == step])
     state = _accept_plan(observation)
     if state.finished or observation.job.deleting_since_s is not None:
         return cleanup.plan(everything, observation, state)
@@ -54,21 +56,20 @@ def plan(observation: Observation) -> Desired:
     if observation.missing and state.plan is None and not everything.pods and not suspend:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
-    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else settle.RUN)
-    write_plan = False
-    if stage_type is TaskType.SETUP and settlement.stage.done:
-        write_plan = _plan_at_hand(observation, settlement)
+    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else RUN)
+    write_plan = (
+        stage_type is TaskType.SETUP
+        and settlement.stages[TaskType.SETUP].done
+        and _plan_at_hand(observation, settlement)
+    )
     if suspend:
         settlement.waiting.clear()
-    done = _advance(observation, dataclasses.replace(state, active={}), stage_type, settlement)
-    results = [(stage_type, result) for result in settlement.results]
     if stage_type is TaskType.MAP:
-        early = _settle(observation, done, TaskType.REDUCE, steps.early_reduces(observation, done, settlement.waiting))
-        done = _advance(observation, done, TaskType.REDUCE, early)
-        results += [(TaskType.REDUCE, result) for result in early.results]
-        settlement.absorb(early)
-    used_byte_s = settlement.used_byte_s if stage_type in _SIZED else 0.0
-    state = _describe(observation, steps.follow(done, observation.job), stage_type, settlement)
+        mapped = dataclasses.replace(state, stages={**state.stages, **settlement.stages})
+        control = steps.early_reduces(observation, mapped, settlement.waiting)
+        _settle(observation, state, TaskType.REDUCE, control, settlement)
+    state = steps.follow(_advance(observation, state, settlement), observation.job)
+    state = _describe(observation, state, stage_type, settlement)
     if state.finished:
         state = conditions.with_suspensions(state, observation, ())
         state = cleanup.begin(observation.job, state, observation.now_s)
@@ -77,27 +78,32 @@ def plan(observation: Observation) -> Desired:
             delete=[pod for pod in everything.pods if pod.is_active],
             recheck_at_s=observation.now_s,
             cleaning=cleanup.is_in_progress(state),
-            results=results,
+            results=settlement.results,
             failures=settlement.failures,
-            used_byte_s=used_byte_s,
+            used_byte_s=settlement.used_byte_s,
         )
     state = conditions.with_suspensions(state, observation, everything.pods)
     moved = steps.current(state, observation.job) is not stage_type
+    order = list(TaskType)
+    ended_stages = order[: order.index(stage_type)]
     return Desired(
         state=state,
         write_plan=write_plan,
         delete=[
             *settlement.obsolete,
-            *_active_of_ended_stages(observation, stage_type),
-            *steps.leftovers(everything, observation.state),
+            *(pod for pod in observation.pods if pod.task_type in ended_stages and pod.is_active),
+            *(pod for pod in everything.pods if pod.step != step and pod.is_active),
         ],
-        waiting=_of_step([*settlement.waiting, *settlement.seconds], observation.state.step),
+        waiting=[
+            dataclasses.replace(attempt, step=step) if step else attempt
+            for attempt in (*settlement.waiting, *settlement.seconds)
+        ],
         recheck_at_s=observation.now_s
         if moved
         else steps.next_reconcile_s(observation, state, settlement.recheck_at_s),
-        results=results,
+        results=settlement.results,
         failures=settlement.failures,
-        used_byte_s=used_byte_s,
+        used_byte_s=settlement.used_byte_s,
     )
 
 
@@ -109,10 +115,6 @@ def noticed(state: JobState, unseen: Iterable[Attempt]) -> JobState:
             last = stages[attempt.task_type].last
             last[attempt.index] = max(last[attempt.index], attempt.number)
     return dataclasses.replace(state, stages=stages)
-
-
-def _of_step(waiting: Sequence[Attempt], step: int) -> Sequence[Attempt]:
-    return [dataclasses.replace(attempt, step=step) for attempt in waiting] if step else waiting
 
 
 def _accept_plan(observation: Observation) -> JobState:
@@ -133,28 +135,29 @@ def _accept_plan(observation: Observation) -> JobState:
 
 
 def _settle(
-    observation: Observation, state: JobState, stage_type: TaskType, control: settle.StageControl
+    observation: Observation,
+    state: JobState,
+    stage_type: TaskType,
+    control: StageControl,
+    former: Settlement | None = None,
 ) -> Settlement:
     stage = observation.job.stage(stage_type, state.step)
     limits = dataclasses.replace(
         observation.limits, max_attempts=stage.max_attempts, failures_max_percent=stage.failures_max_percent
     )
-    return steps.settled(observation, state, stage_type, limits, control)
+    return steps.settled(observation, state, stage_type, limits, control, former)
 
 
 def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     """Return whether the posted plan has the digest of setup's result. If not, settle setup as failed, to run again."""
-    result = settlement.results[-1] if settlement.results else None
-    if observation.posted and observation.posted.splits > spec.MAX_MAPS:
-        settlement.verdict = Verdict(
-            reason=names.Reason.TOO_MANY_SPLITS,
-            message=f"the input makes {observation.posted.splits} splits, more than {spec.MAX_MAPS}: "
-            "raise spec.splitMaxSize",
-        )
+    posted = observation.posted
+    if posted and posted.splits > spec.MAX_MAPS:
+        message = f"the input makes {posted.splits} splits, more than {spec.MAX_MAPS}: raise spec.splitMaxSize"
+        settlement.verdict = Verdict(reason=names.Reason.TOO_MANY_SPLITS, message=message)
         return False
-    if observation.posted and result and observation.posted.digest == result.digest:
+    if posted and settlement.results and posted.digest == settlement.results[-1][1].digest:
         return True
-    stage = settlement.stage
+    stage = settlement.stages[TaskType.SETUP]
     stage.winner[0] = 0
     stage.infrastructure_failures[0] += stage.last[0] - stage.settled(0)
     settlement.failures.append(
@@ -166,45 +169,29 @@ def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     return False
 
 
-def _active_of_ended_stages(observation: Observation, stage_type: TaskType) -> list[AttemptPod]:
-    """Return active pods of finished stages."""
-    order = list(TaskType)
-    over = set(order[: order.index(stage_type)])
-    return [pod for pod in observation.pods if pod.task_type in over and pod.is_active]
-
-
 def _held(observation: Observation, state: JobState) -> Desired:
     """Return the plan for a job whose ConfigMaps are missing: it is pending, and fails after the start timeout."""
-    message = (
-        f"{'; '.join(observation.missing)}: create it in namespace {observation.job.namespace}, or correct spec.files"
-    )
-    deadline_s = observation.job.created_s + observation.limits.start_timeout_s
-    if observation.now_s >= deadline_s:
+    job, now_s, missing = observation.job, observation.now_s, "; ".join(observation.missing)
+    message = f"{missing}: create it in namespace {job.namespace}, or correct spec.files"
+    deadline_s = job.created_s + observation.limits.start_timeout_s
+    if now_s >= deadline_s:
         verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-        return Desired(state=conditions.finished(_common(observation, state), verdict, observation.now_s))
-    held = refuse(
-        state,
-        Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message),
-        observation.job.generation,
-        observation.now_s,
-    )
-    return Desired(
-        state=dataclasses.replace(held, queue=observation.job.queue),
-        recheck_at_s=min(deadline_s, observation.now_s + 5),
-    )
+        return Desired(state=conditions.finished(_common(observation, state), verdict, now_s))
+    refusal = Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+    held = dataclasses.replace(refuse(state, refusal, job.generation, now_s), queue=job.queue)
+    return Desired(state=held, recheck_at_s=min(deadline_s, now_s + 5))
 
 
-def _advance(observation: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
+def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
     """Return the state with the settlement; setup is done only when its plan is accepted."""
-    stage = settlement.stage
-    if stage_type is TaskType.SETUP:
-        stage.winner[0] = 0
+    if TaskType.SETUP in settlement.stages:
+        settlement.stages[TaskType.SETUP].winner[0] = 0
     step = state.step if len(observation.job.steps) > 1 else None
     failures = (failure.model_copy(update={"step": step}) for failure in settlement.failures)
     return dataclasses.replace(
         _common(observation, state),
-        stages={**state.stages, stage_type: stage},
-        active={**state.active, stage_type: (settlement.starting, settlement.running)},
+        stages={**state.stages, **settlement.stages},
+        active=settlement.active,
         counters=settlement.counters,
         last_failures=(*state.last_failures, *failures)[-MAX_LAST_FAILURES:],
     )
@@ -234,7 +221,6 @@ def _decided(resources: Resources) -> mrjob_status.StageResources:
 
 
 def _describe(observation: Observation, state: JobState, stage_type: TaskType, settlement: Settlement) -> JobState:
-    """Return the state with its phase, reason and conditions."""
     if settlement.verdict is None and state.stages[TaskType.COMMIT].done:
         return conditions.finished(state, None, observation.now_s)
     verdict = settlement.verdict or steps.overdue(observation.job, state, observation.now_s)
@@ -242,35 +228,26 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
         return conditions.finished(state, steps.with_leftovers(verdict, observation, state), observation.now_s)
     if observation.job.spec.suspend:
         return conditions.suspended(state, observation.now_s, live=sum(pod.state.is_live for pod in observation.pods))
-    phase = _phase(observation, state)
-    state = dataclasses.replace(state, phase=phase)
-    moved = steps.current(state, observation.job) is not stage_type
+    state = dataclasses.replace(state, phase=_phase(observation, state))
+    moved, problem = steps.current(state, observation.job) is not stage_type, None
+    if settlement.problems:
+        pod, problem = settlement.problems[0], settlement.problems[0].problem
+        assert problem is not None
+        problem = dataclasses.replace(problem, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
     return conditions.in_progress(
         state,
         now_s=observation.now_s,
-        running=settlement.running,
-        problem=_problem(settlement.problems[0]) if settlement.problems else None,
+        running=sum(running for _, running in settlement.active.values()),
+        problem=problem,
         waiting=bool(settlement.waiting) and not moved,
-        diagnosis=(observation.diagnosis.reason, observation.diagnosis.message) if observation.diagnosis else None,
+        diagnosis=observation.diagnosis,
         less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in observation.pods),
     )
 
 
-def _problem(pod: AttemptPod) -> Problem | None:
-    problem = pod.problem
-    if problem is None:
-        return None
-    return Problem(reason=problem.reason, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
-
-
 def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:
-    match steps.current(state, observation.job):
-        case TaskType.SETUP:
-            placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
-            return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"
-        case TaskType.MAP | TaskType.UBER | TaskType.PROBE:
-            return "Map"
-        case TaskType.REDUCE:
-            return "Reduce"
-        case TaskType.COMMIT | TaskType.CLEANUP:
-            return "Commit"
+    stage = steps.current(state, observation.job)
+    if stage is not TaskType.SETUP:
+        return _PHASES[stage]
+    placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
+    return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"

@@ -7,9 +7,10 @@ A probe runs once. Its phase is in the status before its pod is created, so a ne
 """
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Any, Final
 
-from boathouse.resources import names, statuses
+from boathouse.resources import names
 from boathouse.resources.mrjob.status import Prediction, ProbePhase
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import conditions
@@ -30,6 +31,18 @@ _ORIGINS: Final = {
     "Program": "by a probe of an earlier job of the program",
     "History": "by earlier run times",
 }
+_PROBING: Final = "a probe runs the job's commands once more on a sample of the input, and writes no output"
+_PROBES: Final[Mapping[ProbePhase, tuple[str, str]]] = {
+    "Pending": (names.Reason.PROBING, _PROBING),
+    "Running": (names.Reason.PROBING, _PROBING),
+    "Succeeded": (names.Reason.LEARNING, "probed; sizes are predicted once enough probed jobs have ended"),
+    "Failed": (names.Reason.PROBE_FAILED, "the probe failed ({reason}): the job is scheduled as one of unknown size"),
+    "Withdrawn": (
+        names.Reason.PROBE_WITHDRAWN,
+        "the job ended, its probe was not wanted any more, or it was suspended",
+    ),
+}
+"""Reason and message of the condition `SizePredicted` without a prediction, by the phase of the probe."""
 
 
 def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
@@ -83,7 +96,6 @@ def _size(former: Prediction, predicted_size: fspy.Prediction, state: JobState) 
 def _probe(
     former: Prediction, state: JobState, job: Job, view: SizeView, now_s: float
 ) -> tuple[ProbePhase | None, str | None]:
-    """Return the phase of the probe, and why it failed."""
     is_over = state.finished or job.deleting_since_s is not None or job.spec.suspend or not view.may_probe
     if former.probe is None:
         return ("Pending" if view.wants_probe and not is_over else None), None
@@ -100,14 +112,12 @@ def _probe(
 
 
 def _failure(former: Prediction, state: JobState, view: SizeView, now_s: float) -> str:
-    """Return why a probe that is under way failed, or an empty text."""
     pod = view.probe
     if pod is not None and pod.ending is not None:
         return pod.ending.reason
     if former.probe == "Running" and pod is None:
         return names.Reason.POD_LOST
-    condition = state.condition(names.ConditionType.SIZE_PREDICTED)
-    since_s = statuses.epoch(condition.last_transition_time) if condition is not None else None
+    since_s = state.since_s(names.ConditionType.SIZE_PREDICTED)
     most_s = view.patience_s * (2 if _is_running(pod) else 1)
     return names.Reason.PROBE_TIMEOUT if since_s is not None and now_s > since_s + most_s else ""
 
@@ -117,38 +127,16 @@ def _is_running(pod: AttemptPod | None) -> bool:
 
 
 def _sampled(probe: AttemptPod, input_bytes: int) -> float | None:
-    """Return the part of the input that a probe read."""
     counters = probe.result.counters.get("Boathouse", {}) if probe.result is not None else {}
     return round(min(1.0, max(0, counters.get("Sampled bytes", 0)) / input_bytes), 6) if input_bytes else None
 
 
 def _with_condition(state: JobState, prediction: Prediction, now_s: float) -> JobState:
-    condition = _condition(prediction)
-    if condition is None:
-        return state
-    table = conditions.table(state, now_s)
-    table.set(names.ConditionType.SIZE_PREDICTED, *condition)
-    return dataclasses.replace(state, conditions=table.conditions)
-
-
-def _condition(prediction: Prediction) -> tuple[bool, str, str] | None:
-    """Return status, reason and message of the condition `SizePredicted`; None for no condition."""
+    kind = names.ConditionType.SIZE_PREDICTED
     if prediction.source is not None:
-        return True, prediction.source, f"{prediction.memory_seconds:.1f} GiB·s of memory {_ORIGINS[prediction.source]}"
-    match prediction.probe:
-        case None:
-            return None
-        case "Pending" | "Running":
-            message = "a probe runs the job's commands once more on a sample of the input, and writes no output"
-            return False, names.Reason.PROBING, message
-        case "Succeeded":
-            return False, names.Reason.LEARNING, "probed; sizes are predicted once enough probed jobs have ended"
-        case "Failed":
-            why = f"the probe failed ({prediction.reason}): the job is scheduled as one of unknown size"
-            return False, names.Reason.PROBE_FAILED, why
-        case "Withdrawn":
-            return (
-                False,
-                names.Reason.PROBE_WITHDRAWN,
-                "the job ended, its probe was not wanted any more, or it was suspended",
-            )
+        message = f"{prediction.memory_seconds:.1f} GiB·s of memory {_ORIGINS[prediction.source]}"
+        return conditions.with_conditions(state, now_s, (kind, True, prediction.source, message))
+    if prediction.probe is None:
+        return state
+    reason, message = _PROBES[prediction.probe]
+    return conditions.with_conditions(state, now_s, (kind, False, reason, message.format(reason=prediction.reason)))

@@ -9,22 +9,21 @@ lack CPU if policies suspend reduces, which frees their CPU.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Final
 
-from boathouse.resources import names, statuses
-from boathouse.resources.names import ConditionType
+from boathouse.resources.names import ConditionType, Reason
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import settle
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState, StageState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
-from boathouse.services.mrjob.settle import Attempt, StageControl, Verdict
 from boathouse_policies import model as policy
 from boathouse_task.contract import TaskType
 
-HALT: Final = StageControl()
+HALT: Final = settle.StageControl()
 """All attempts end, and no attempt starts."""
 PREEMPTION_DELAY_S: Final = 10.0
 """How long a map is pending before a reduce of its job is preempted."""
@@ -49,16 +48,21 @@ def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
     if state.plan is None:
         return (TaskType.SETUP,)
     if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
-        work: tuple[TaskType, ...] = (TaskType.UBER,)
+        work = [TaskType.UBER]
     else:
-        work = (TaskType.MAP, TaskType.REDUCE) if job.steps[state.step].reduces else (TaskType.MAP,)
-    return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else work
+        work = [TaskType.MAP, TaskType.REDUCE] if job.steps[state.step].reduces else [TaskType.MAP]
+    return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else tuple(work)
 
 
 def settled(
-    observation: Observation, state: JobState, task_type: TaskType, limits: settle.Limits, control: settle.StageControl
+    observation: Observation,
+    state: JobState,
+    task_type: TaskType,
+    limits: settle.Limits,
+    control: settle.StageControl,
+    former: settle.Settlement | None = None,
 ) -> settle.Settlement:
-    """Settle the attempts of a stage."""
+    """Settle the attempts of a stage, after those of another one that runs concurrently if there is one."""
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
     lost = state.stages[task_type].settled(0) if task_type is TaskType.SETUP else 0
     pods = [
@@ -66,10 +70,9 @@ def settled(
         for pod in observation.pods
         if pod.task_type is task_type and not (pod.state is PodLife.SUCCEEDED and pod.attempt <= lost)
     ]
-    stage = state.stages[task_type]
     return settle.settle(
         task_type,
-        stage,
+        state.stages[task_type],
         pods,
         state.counters,
         limits,
@@ -77,6 +80,7 @@ def settled(
         control,
         observation.failed_s,
         seconds=[attempt for attempt in observation.seconds if attempt.step == state.step],
+        former=former,
     )
 
 
@@ -87,9 +91,10 @@ def follow(state: JobState, job: Job) -> JobState:
     last = state.step == len(job.steps) - 1
     if state.stages[TaskType.UBER].done and not _done(state):
         over = (TaskType.MAP, TaskType.REDUCE, TaskType.COMMIT) if last else (TaskType.MAP, TaskType.REDUCE)
-        state = dataclasses.replace(
-            state, stages={**state.stages, **{task_type: _won(state, task_type) for task_type in over}}
-        )
+        stages = {task_type: stage.copy() for task_type, stage in state.stages.items()}
+        for task_type in over:  # attempt 1 wins where no winner is set
+            stages[task_type].winner = [winner or 1 for winner in stages[task_type].winner]
+        state = dataclasses.replace(state, stages=stages)
     if last or not _done(state):
         return state
     return dataclasses.replace(
@@ -107,11 +112,6 @@ def follow(state: JobState, job: Job) -> JobState:
     )
 
 
-def at_hand(observation: Observation, state: JobState) -> Observation:
-    """Return the observation without the pods of other steps."""
-    return dataclasses.replace(observation, pods=tuple(pod for pod in observation.pods if pod.step == state.step))
-
-
 def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
     """Return the plan digests in the results of a step's setup pods, which the job owns."""
     setups = [pod.result for pod in pods if pod.step == step and pod.task_type is TaskType.SETUP]
@@ -120,90 +120,67 @@ def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
 
 def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[AttemptPod, ...]:
     """Return the pods whose labels name an existing task of the job. Tenants can create pods with other labels."""
-    return tuple(pod for pod in pods if pod.step < len(job.steps) and _exists(pod, state))
-
-
-def _exists(pod: AttemptPod, state: JobState) -> bool:
-    stage = state.stages.get(pod.task_type)
-    return pod.step != state.step or stage is None or pod.index < stage.total
-
-
-def leftovers(observation: Observation, state: JobState) -> list[AttemptPod]:
-    """Return active pods of finished steps."""
-    return [pod for pod in observation.pods if pod.step != state.step and pod.is_active]
+    totals = {task_type: stage.total for task_type, stage in state.stages.items()}
+    return tuple(
+        pod
+        for pod in pods
+        if pod.step < len(job.steps) and (pod.step != state.step or pod.index < totals.get(pod.task_type, math.inf))
+    )
 
 
 def _done(state: JobState) -> bool:
     return state.stages[TaskType.MAP].done and state.stages[TaskType.REDUCE].done
 
 
-def _won(state: JobState, stage: TaskType) -> StageState:
-    """Return the stage with all tasks done by an uber task: attempt 1 wins where no winner is set."""
-    won = state.stages[stage].copy()
-    won.winner[:] = [winner or 1 for winner in won.winner]
-    return won
-
-
-def early_reduces(observation: Observation, state: JobState, waiting: Sequence[Attempt]) -> StageControl:
-    """Return which reduces run or are preempted while maps are not done.
-
-    The maps of the state are settled; `waiting` are those that are pending.
-    """
+def early_reduces(observation: Observation, state: JobState, waiting: Sequence[settle.Attempt]) -> settle.StageControl:
+    """Return which reduces run or are preempted while maps, of which `waiting` are pending, are not done."""
     if observation.job.spec.suspend:
         return HALT
     maps = state.stages[TaskType.MAP]
     if maps.succeeded * 100 < maps.total * observation.job.spec.slow_start_completed_maps_percent and not maps.done:
-        return StageControl(indices=frozenset())
+        return settle.StageControl(indices=frozenset())
     if not waiting or not _needs_preemption(observation, state):
         return settle.RUN
     running = [pod for pod in observation.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
     leaving = sum(pod.deleting_since_s is not None for pod in running)
     stay = sorted({pod.index for pod in running if pod.deleting_since_s is None and pod.node is not None})
     want = max(0, len(waiting) - leaving)
-    return StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
+    return settle.StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
 
 
 def _needs_preemption(observation: Observation, state: JobState) -> bool:
     """Return whether tasks have been pending for long although they fit on some node."""
-    scheduled = state.condition(ConditionType.SCHEDULED)
-    if observation.diagnosis is None or scheduled is None or scheduled.status != "False":
+    since_s = state.since_s(ConditionType.SCHEDULED)
+    if observation.diagnosis is None or since_s is None or state.holds(ConditionType.SCHEDULED):
         return False
-    since_s = statuses.epoch(scheduled.last_transition_time)
     may_borrow = observation.lends_cpu and observation.diagnosis.scarce == "cpu"
-    return (
-        observation.diagnosis.reason != policy.Code.NEVER_FITS
-        and since_s is not None
-        and observation.now_s >= since_s + (PREEMPTION_DELAY_WITH_LENDING_S if may_borrow else PREEMPTION_DELAY_S)
-    )
+    delay_s = PREEMPTION_DELAY_WITH_LENDING_S if may_borrow else PREEMPTION_DELAY_S
+    return observation.diagnosis.reason != policy.Code.NEVER_FITS and observation.now_s >= since_s + delay_s
 
 
-def overdue(job: Job, state: JobState, now_s: float) -> Verdict | None:
+def overdue(job: Job, state: JobState, now_s: float) -> settle.Verdict | None:
     """Return the verdict for a job that exceeds its deadline, else None."""
-    end_s = deadline_s(job, state)
-    if end_s is None or now_s < end_s:
-        return None
     limit_s = job.spec.active_deadline_seconds
     message = f"the job was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
-    return Verdict(reason=names.Reason.DEADLINE_EXCEEDED, message=message)
+    is_over = now_s >= deadline_s(job, state)
+    return settle.Verdict(reason=Reason.DEADLINE_EXCEEDED, message=message) if is_over else None
 
 
-def next_reconcile_s(observation: Observation, state: JobState, known_s: float | None) -> float | None:
+def next_reconcile_s(observation: Observation, state: JobState, known_s: float) -> float | None:
     """Return the time of the next reconcile without an event, or None."""
-    moments = [moment for moment in (known_s, deadline_s(observation.job, state)) if moment is not None]
+    next_s = min(known_s, deadline_s(observation.job, state))
     if any(pod.task_type is TaskType.REDUCE for pod in observation.pods) and not state.stages[TaskType.MAP].done:
-        moments.append(observation.now_s + _FIRST_CHECK_S)
-    return min(moments, default=None)
+        next_s = min(next_s, observation.now_s + _FIRST_CHECK_S)
+    return None if math.isinf(next_s) else next_s
 
 
-def deadline_s(job: Job, state: JobState) -> float | None:
-    """Return when the job exceeds its deadline; None if it has none, or does not run."""
+def deadline_s(job: Job, state: JobState) -> float:
+    """Return when the job exceeds its deadline; infinity if it has none, or does not run."""
     limit_s = job.spec.active_deadline_seconds
-    if limit_s is None or state.start_s is None or job.spec.suspend:
-        return None
-    return state.start_s + limit_s
+    return math.inf if limit_s is None or state.start_s is None or job.spec.suspend else state.start_s + limit_s
 
 
-def with_leftovers(verdict: Verdict, observation: Observation, state: JobState) -> Verdict:
+def with_leftovers(verdict: settle.Verdict, observation: Observation, state: JobState) -> settle.Verdict:
     """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
     if state.plan is None or observation.job.spec.clean_up != "Never":
         return verdict
