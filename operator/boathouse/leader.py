@@ -25,7 +25,7 @@ from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import certificates, server
 from boathouse.services.sparkapp import wiring as sparkapps
 from boathouse.telemetry import health, logs
-from boathouse.telemetry import metrics as telemetry
+from boathouse.telemetry.metrics import Gauge, Metrics
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
@@ -49,7 +49,7 @@ class LeaderContext:
     cluster: config.ClusterConfig
     api: client.ApiClient
     state: health.Health
-    metrics: telemetry.Metrics
+    metrics: Metrics
     election: election.LeaderElection
     events: event_writer.EventWriter
     bundles: certificates.Bundles
@@ -112,7 +112,7 @@ class Leader:
         self._saved_state = learned.SavedState(
             context.api, settings.namespace, self._services.saved, context.election.valid
         )
-        self._add_gauges(context.metrics.gauges)
+        context.metrics.gauges.add(*self._gauges())
 
     async def run(self) -> None:
         """Start the watches, and the other parts when the first lists are complete."""
@@ -181,34 +181,32 @@ class Leader:
         async with self._services.endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()
 
-    def _limited(self) -> telemetry.Reading:
-        return {(name,): float(read()) for name, read in self._services.limited.items()}
-
-    def _add_gauges(self, target: telemetry.ScrapeGauges) -> None:
-        target.add(
-            telemetry.Gauge(
-                name="boathouse_learned_bytes",
-                documentation="Size of the saved estimates by the part of a policy; other: those of other profiles",
-                labels=("part",),
-                read=self._saved_state.sizes,
+    def _gauges(self) -> tuple[Gauge, ...]:
+        services = self._services
+        return (
+            Gauge(
+                "boathouse_learned_bytes",
+                "Size of the saved estimates by the part of a policy; other: those of other profiles",
+                self._saved_state.sizes,
+                ("part",),
             ),
-            telemetry.Gauge(
-                name="boathouse_tenant_limited",
-                documentation="Operations that were dropped or delayed by a namespace's limit",
-                labels=("kind",),
-                read=self._limited,
+            Gauge(
+                "boathouse_tenant_limited",
+                "Operations that were dropped or delayed by a namespace's limit",
+                lambda: {(name,): read() for name, read in services.limited.items()},
+                ("kind",),
                 counts=True,
             ),
-            telemetry.Gauge(
-                name="boathouse_held_back",
-                documentation="Namespaces and jobs whose tasks are held back because the API server refused pods",
-                labels=("reason",),
-                read=self._scheduling.scheduler.backoffs,
+            Gauge(
+                "boathouse_held_back",
+                "Namespaces and jobs whose tasks are held back because the API server refused pods",
+                self._scheduling.scheduler.backoffs,
+                ("reason",),
             ),
-            telemetry.Gauge(
-                name="boathouse_reconcile_queue_depth",
-                documentation="Objects in the reconcile queue",
-                read=lambda: {(): float(self._services.controllers.queue.depth)},
+            Gauge(
+                "boathouse_reconcile_queue_depth",
+                "Objects in the reconcile queue",
+                lambda: services.controllers.queue.depth,
             ),
         )
 
@@ -223,7 +221,7 @@ def _shadow(settings: OperatorConfig) -> shadow.Shadow | None:
 def _scheduling(
     context: LeaderContext, settings: OperatorConfig, profile: framework.Profile, shadow_: shadow.Shadow | None
 ) -> assembly.Scheduling:
-    return assembly.assemble(
+    return assembly.Scheduling(
         context.api,
         context.election,
         context.events,

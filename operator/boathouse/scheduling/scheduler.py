@@ -181,7 +181,7 @@ class Scheduler:
     def backoffs(self) -> dict[tuple[str, ...], float]:
         """Return the number of namespaces and jobs that are held back, by reason."""
         counts = collections.Counter(backoff.reason for backoff in self.state.jobs.refused.backoffs())
-        return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
+        return {(reason,): counts[reason] for reason in refusals.REASONS}
 
     def wake(self) -> None:
         """Request a cycle after a relevant change."""

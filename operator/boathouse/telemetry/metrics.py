@@ -33,12 +33,6 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Entry(Generic[V]):
-    namespace: str
-    value: V
-
-
 class BoundedSeries(Generic[K, V]):
     """Objects by key, of which a bounded number is listed: the oldest, the first of each namespace before any second.
 
@@ -50,14 +44,14 @@ class BoundedSeries(Generic[K, V]):
     def __init__(self, *, in_namespace: int = IN_NAMESPACE, in_all: int = IN_ALL) -> None:
         self._in_namespace = in_namespace
         self._in_all = in_all
-        self._entries: dict[K, _Entry[V]] = {}
+        self._entries: dict[K, tuple[str, V]] = {}  # namespace and value
         self._listed: tuple[K, ...] | None = ()
 
     def put(self, key: K, namespace: str, value: V) -> None:
         """Add an object, or replace its value."""
         if key not in self._entries:
             self._listed = None
-        self._entries[key] = _Entry(namespace, value)
+        self._entries[key] = namespace, value
 
     def drop(self, key: K) -> None:
         """Drop an object, if it is known; another one may take its place."""
@@ -66,7 +60,7 @@ class BoundedSeries(Generic[K, V]):
 
     def listed(self) -> Iterable[tuple[K, V]]:
         """Return the keys and values of the objects that have series."""
-        return ((key, self._entries[key].value) for key in self._chosen())
+        return ((key, self._entries[key][1]) for key in self._chosen())
 
     def unlisted(self) -> int:
         """Return the number of objects without series."""
@@ -76,10 +70,10 @@ class BoundedSeries(Generic[K, V]):
         if self._listed is None:
             older: collections.Counter[str] = collections.Counter()
             ranked: list[tuple[int, K]] = []
-            for key, entry in self._entries.items():
-                if older[entry.namespace] < self._in_namespace:
-                    ranked.append((older[entry.namespace], key))
-                    older[entry.namespace] += 1
+            for key, (namespace, _) in self._entries.items():
+                if older[namespace] < self._in_namespace:
+                    ranked.append((older[namespace], key))
+                    older[namespace] += 1
             ranked.sort(key=lambda pair: pair[0])  # stable: the oldest of a rank first
             self._listed = tuple(key for _, key in ranked[: self._in_all])
         return self._listed
@@ -89,22 +83,21 @@ Reading = Mapping[tuple[str, ...], float]
 """Label values, in the order of the gauge's label names, to the value; an unlabelled gauge has the one key `()`."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Gauge:
     """Name, documentation and source of a gauge.
 
     Attributes:
         name: Full name, in base units.
-        documentation: One line for `# HELP`.
+        read: Returns the current values; of an unlabelled gauge, the value alone suffices.
         labels: Label names.
-        read: Returns the current values.
         counts: Whether it is a counter, whose name is given without `_total`.
     """
 
     name: str
     documentation: str
+    read: Callable[[], Reading | float]
     labels: tuple[str, ...] = ()
-    read: Callable[[], Reading]
     counts: bool = False
 
 
@@ -116,10 +109,10 @@ class ScrapeGauges(registry.Collector):
         self._failures: collections.Counter[tuple[str, ...]] = collections.Counter()
         self.add(
             Gauge(
-                name="boathouse_gauge_failures",
-                documentation="Scrapes without a gauge because reading it failed; the log has the error",
-                labels=("gauge",),
-                read=lambda: self._failures,
+                "boathouse_gauge_failures",
+                "Scrapes without a gauge because reading it failed; the log has the error",
+                lambda: self._failures,
+                ("gauge",),
                 counts=True,
             )
         )
@@ -146,7 +139,8 @@ class ScrapeGauges(registry.Collector):
             kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
             family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
             try:
-                for label_values, value in sorted(gauge.read().items()):
+                reading = gauge.read()
+                for label_values, value in sorted(reading.items()) if isinstance(reading, Mapping) else [((), reading)]:
                     family.add_metric(label_values, value)
             except Exception:  # noqa: BLE001 - one gauge must not hide the others
                 self._failures[gauge.name,] += 1
@@ -314,21 +308,16 @@ class SchedulerMetrics:
 
 def _build_info() -> Gauge:
     values = (importlib.metadata.version("boathouse"), platform.python_version())
-    return Gauge(
-        name=f"{PREFIX}_build_info",
-        documentation="1, with the versions as labels",
-        labels=("version", "python"),
-        read=lambda: {values: 1.0},
-    )
+    return Gauge("boathouse_build_info", "1, with the versions as labels", lambda: {values: 1.0}, ("version", "python"))
 
 
 def _loop_failures() -> Gauge:
     return Gauge(
-        name=f"{PREFIX}_loop_failures",
-        documentation="Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the "
-        "API server is the cause",
-        labels=("loop",),
-        read=lambda: {(name,): float(count) for name, count in retries.FAILURES.items()},
+        "boathouse_loop_failures",
+        "Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the API server is "
+        "the cause",
+        lambda: {(name,): count for name, count in retries.FAILURES.items()},
+        ("loop",),
         counts=True,
     )
 
