@@ -1,8 +1,11 @@
 """Failpoints of the operator, for tests: `BOATHOUSE_FAILPOINT=NAME[:N]` kills it at the N-th hit of a failpoint."""
 
+import contextlib
+from collections.abc import Iterator
+
 from boathouse_task.failpoints import KILLED, Failpoints
 
-__all__ = ["KILLED", "NAMES", "VARIABLE", "WRITES", "arm", "hit"]
+__all__ = ["KILLED", "NAMES", "VARIABLE", "WRITES", "arm", "around", "hit"]
 
 VARIABLE = "BOATHOUSE_FAILPOINT"
 
@@ -49,3 +52,11 @@ _FAILPOINTS = Failpoints(VARIABLE, WRITES)
 NAMES = _FAILPOINTS.names
 arm = _FAILPOINTS.arm
 hit = _FAILPOINTS.hit
+
+
+@contextlib.contextmanager
+def around(write: str) -> Iterator[None]:
+    """Hit the failpoint before a write, and the one after it unless it raises."""
+    hit(f"before-{write}")
+    yield
+    hit(f"after-{write}")

@@ -175,9 +175,8 @@ class _Life:
             group.create_task(_essential(self._events.run(), "events"))
             group.create_task(_essential(authority_check.run(), "authority"))
             _log.info("standby", identity=replica)
-            failpoints.hit("before-leader.acquired")
-            epoch = await self._election.acquired()
-            failpoints.hit("after-leader.acquired")
+            with failpoints.around("leader.acquired"):
+                epoch = await self._election.acquired()
             _log.info("became leader", identity=replica, epoch=epoch)
             self._leader = leader.Leader(
                 leader.LeaderContext(

@@ -6,6 +6,7 @@ silently.
 """
 
 import asyncio
+import dataclasses
 import math
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -111,25 +112,30 @@ class Adjuster(Part):
             return Reason.NOT_RUNNING
         if row.suspension is not None and (row.suspension.order is not None or row.suspension.stage.is_shrunk):
             return None  # the policy learns of it when its pod is shown
-        until_s = self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s
-        by = self._state.profile.name
-        return self._order(row, stages.Order(until_s=until_s, reason=Reason.WAITING_FOR_MAPS, by=by, decision=decision))
+        order = stages.Order(
+            until_s=self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s,
+            reason=Reason.WAITING_FOR_MAPS,
+            by=self._state.profile.name,
+            decision=decision,
+        )
+        return self._order(row, order)
 
     def _order(self, row: rows.PodRow, order: stages.Order) -> Reason | None:
         """Begin to suspend a task; return why it cannot be, or None."""
-        entry = self._jobs.owner_of(row)
-        control = None if entry is None or entry.factory is None else entry.factory.control
+        control = self._control(row)
+        refusal = Reason.NOT_SUPPORTED if control is None else self._suspension_problem(row)
         if not self._options.switches.suspend:
-            refusal: Reason | None = Reason.SWITCHED_OFF
-        elif control is None:
-            refusal = Reason.NOT_SUPPORTED
-        else:
-            refusal = self._suspension_problem(row)
+            refusal = Reason.SWITCHED_OFF
         if refusal is not None or control is None:
             self._counters.suspension("refused", refusal or Reason.NOT_SUPPORTED)
             return refusal
         self._begin(row, self._run_suspension(row, self._pods.suspend(row, order), order, control))
         return None
+
+    def _control(self, row: rows.PodRow) -> jobs.TaskControl | None:
+        """Return what controls a running task; None if it takes no orders."""
+        entry = self._jobs.owner_of(row)
+        return None if entry is None or entry.factory is None else entry.factory.control
 
     def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
         """Return why a task cannot be suspended now; None if it can be."""
@@ -141,9 +147,8 @@ class Adjuster(Part):
 
     def _has_place(self, namespace: str) -> bool:
         """Return whether another suspension of a namespace may begin."""
-        ordered = [row for row in self._pods.suspensions() if row.suspension and row.suspension.order]
-        own = sum(row.namespace == namespace for row in ordered)
-        return len(ordered) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
+        ordered = [row.namespace for row in self._pods.suspensions() if row.suspension and row.suspension.order]
+        return len(ordered) < MOST_SUSPENDING and ordered.count(namespace) < MOST_OF_NAMESPACE
 
     async def _run_suspension(
         self, row: rows.PodRow, suspension: stages.Suspension, order: stages.Order, control: jobs.TaskControl
@@ -184,16 +189,14 @@ class Adjuster(Part):
         pod = row.facts
         if pod is None or pod.suspension is None:
             return
-        original = stages.CpuSize(pod.suspension.cpu_request_milli, pod.suspension.cpu_limit_milli)
+        original = pod.suspension.size
         if pod.resize_problem == requests.INFEASIBLE:
             self._capability.never(model.NodeName(pod.node_name))
         self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
-        request_milli = (
-            original.request_milli if action is reconciler.Action.GROW else stages.SUSPENDED_SIZE.request_milli
-        )
+        is_whole = action is reconciler.Action.GROW
+        size = original if is_whole else dataclasses.replace(stages.SUSPENDED_SIZE, limit_milli=original.limit_milli)
         step, reason = "continue" if action is reconciler.Action.CONTINUE else "grow", self._reconciler.reason(row)
         async with self._places.take(row.namespace):
-            size = stages.CpuSize(request_milli, original.limit_milli)
             with self._counters.suspension_time(step):
                 outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")
         if isinstance(outcome, outcomes.NotDone):
@@ -236,9 +239,7 @@ class Adjuster(Part):
             return "NotRunning"
         if not self._options.switches.resize:
             return "SwitchedOff"
-        if row.id in self._in_flight or self._group is None:
-            return ""
-        if row.facts.resources == decision.resources:
+        if row.id in self._in_flight or self._group is None or row.facts.resources == decision.resources:
             return ""
         refusal = self._capability.node_problem(row) or self._resizing.problem(row, decision.resources)
         if not refusal:
@@ -253,13 +254,12 @@ class Adjuster(Part):
 
     def _speculate(self, decision: model.Speculate) -> str:
         row = self._pods.get(decision.task.id)
-        entry = None if row is None else self._jobs.owner_of(row)
+        control = None if row is None else self._control(row)
         if not self._options.switches.speculate:
             return "SwitchedOff"
-        if entry is None or entry.factory is None or entry.factory.control is None:
+        if control is None:
             return "NotSupported"
-        second = entry.factory.control.speculate(decision.task.id, decision.avoids)
-        refusal = "NoSecond" if second is None else ""
+        refusal = "" if control.speculate(decision.task.id, decision.avoids) is not None else "NoSecond"
         self._counters.speculation("refused" if refusal else "started")
         return refusal
 

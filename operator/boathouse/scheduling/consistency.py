@@ -81,9 +81,8 @@ class ConsistencyChecker(Part):
         self._counters.comparison("drift" if differences else "equal")
         if differences:
             self._counters.cache_drift.inc(len(differences))
-            message = (
-                f"the cache differs from the API server in {len(differences)} objects: {', '.join(differences[:10])}"
-            )
+            named = ", ".join(differences[:10])
+            message = f"the cache differs from the API server in {len(differences)} objects: {named}"
             log.error(message)
             self._on_fatal(message)
         return not differences

@@ -24,7 +24,7 @@ class PlaceholderPods:
 
     def on_pod(self, change: store.Change[PodFacts]) -> None:
         """Handle a watch event of a pod that has not ended."""
-        pod = change.old if isinstance(change, store.Deleted) else change.new
+        pod = store.subject(change)
         if pod.task_of is None or pod.metadata.labels.get(names.LABEL_TASK_TYPE) != names.TASK_TYPE_PLACEHOLDER:
             return
         job = model.JobId(pod.task_of)
@@ -122,6 +122,12 @@ def executor(row: rows.PodRow, *, is_held: bool = False) -> gang_minimum.Executo
         failures=row.failures,
         is_held=is_held,
     )
+
+
+def reserved(gang: gang_minimum.Gang, pods: table.PodTable) -> list[tuple[rows.PodRow, model.Create]]:
+    """Return the expected tasks that have a reservation, with that."""
+    expected = [row for task in gang.expected if (row := pods.get(task)) is not None]
+    return [(row, row.reserved) for row in expected if row.reserved is not None]
 
 
 def former_places(gang: gang_minimum.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:

@@ -1,9 +1,8 @@
 """Gauges of the scheduler, read from its state at each scrape."""
 
 import statistics
-from collections.abc import Iterator
 
-from boathouse.scheduling import scheduler, writer
+from boathouse.scheduling import gangs, scheduler, writer
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
@@ -79,7 +78,7 @@ class SchedulerGauges(Part):
             Gauge(
                 "boathouse_reservations",
                 "Resources reserved for expected tasks without a pod",
-                lambda: {("expected_task",): sum(1 for _ in self._reserved())},
+                lambda: {("expected_task",): len(self._reserved())},
                 ("state",),
             ),
             Gauge(
@@ -195,10 +194,9 @@ class SchedulerGauges(Part):
     def _oldest_reservation_s(self) -> float:
         return max((self._clock() - row.reserved_s for row in self._reserved()), default=0.0)
 
-    def _reserved(self) -> Iterator[rows.PodRow]:
-        gangs = (entry.gang for entry in self._jobs.entries() if entry.gang is not None)
-        expected = (self._pods.get(task) for gang in gangs for task in gang.expected)
-        return (row for row in expected if row is not None and row.reserved is not None)
+    def _reserved(self) -> list[rows.PodRow]:
+        all_gangs = [entry.gang for entry in self._jobs.entries() if entry.gang is not None]
+        return [row for gang in all_gangs for row, _ in gangs.reserved(gang, self._pods)]
 
     def _used(self) -> dict[str, tuple[int, int]]:
         view = self._ledger.snapshot(0.0)

@@ -126,6 +126,10 @@ class Entry:
     limits: gang_minimum.Limits | None = None
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
+    def class_of(self, task_class: model.ClassId) -> model.TaskClass | None:
+        """Return a class; None if the job does not list it any more."""
+        return next((candidate for candidate in self.classes if candidate.id == task_class), None)
+
     def as_admitted(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return a class with what admission adds to its pods."""
         changes = self.admission.get(task_class.id)
@@ -152,7 +156,6 @@ class Jobs:
         pods: The pod table.
         clock: Returns the scheduler's time in seconds.
         queue_of: Returns the queue of a foreign pod.
-        refused: Backoffs after refusals of the API server.
         limits: Limits of the shapes of a namespace's pods.
 
     Attributes:
@@ -170,10 +173,9 @@ class Jobs:
         pods: table.PodTable,
         clock: Callable[[], float],
         queue_of: ownership.QueueOf,
-        refused: refusals.Refusals | None = None,
         limits: ShapeLimits = ShapeLimits(),  # noqa: B008 - frozen
     ) -> None:
-        self.refused = refusals.Refusals(clock) if refused is None else refused
+        self.refused = refusals.Refusals(clock)
         self._queue = queue
         self._pods = pods
         self._clock = clock
@@ -206,9 +208,8 @@ class Jobs:
         of_children = entry.classes[entry.submitted :]
         entry.is_aside = entry.is_aside and entry.planned == tuple(classes)
         entry.planned, entry.limits = tuple(classes), None
-        entry.admission = {
-            task_class.id: entry.admission[task_class.id] for task_class in classes if task_class.id in entry.admission
-        }
+        listed = {task_class.id for task_class in classes}
+        entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
         classes = [entry.as_admitted(task_class) for task_class in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
@@ -238,8 +239,7 @@ class Jobs:
         entry.classes = (*classes, *entry.classes[entry.submitted :])
         if entry.gang is not None:
             entry.gang = entry.gang.with_classes(classes)
-        self._changed.add(entry.job.id)
-        self.touch(entry.job.id)
+        self._mark(entry.job.id)
         return True
 
     def withdraw(self, job: model.JobId) -> None:
@@ -275,10 +275,7 @@ class Jobs:
         if driver is not None:
             return self._add_child(row, pod, ownership.job_of(driver))
         job_id, task_class = ownership.job_of(pod), self._class_of(pod)
-        why = self._variety.refusal(row.namespace, task_class)
-        if why is not None:
-            self.dismiss(row, is_excess=True)
-            self._has_excess_pods = True
+        if (why := self._excess(row, task_class)) is not None:
             return why
         if row.job is not None and row.job != job_id and not row.is_submitted:
             self.dismiss(row)  # its queue label was changed
@@ -288,14 +285,28 @@ class Jobs:
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
             self._changed.add(job_id)
-        if task_class not in entry.classes:
-            entry.classes += (task_class,)
-        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
-        if self._pods.admit(row, job_id, task):
+        if self._add_task(row, pod, entry, task_class):
             entry.namespace = row.namespace
             self._in_namespace.setdefault(row.namespace, {})[job_id] = None
-            self._changed.add(job_id)
         return None
+
+    def _add_task(self, row: rows.PodRow, pod: facts.PodFacts, entry: Entry, task_class: model.TaskClass) -> bool:
+        """Add a pod as a task of a class that its job's owner did not submit; return whether it was none before."""
+        if task_class not in entry.classes[entry.submitted :]:
+            entry.classes += (task_class,)
+        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
+        is_new = self._pods.admit(row, entry.job.id, task)
+        if is_new:
+            self._mark(entry.job.id)
+        return is_new
+
+    def _excess(self, row: rows.PodRow, task_class: model.TaskClass) -> str | None:
+        """Dismiss a pod whose class exceeds the limits of its namespace, and return why; None if it does not."""
+        why = self._variety.refusal(row.namespace, task_class)
+        if why is not None:
+            self.dismiss(row, is_excess=True)
+            self._has_excess_pods = True
+        return why
 
     def reclassify(self, mentioned: Collection[framework.Mention]) -> bool:
         """Sort pending foreign pods into other classes by what of their labels a selector depends on now.
@@ -326,33 +337,21 @@ class Jobs:
         Raises:
             UnreadablePodError: The pod cannot be represented.
         """
-        namespace = pod.metadata.namespace
-        return ownership.foreign_class(pod, job, lambda key, value: self._pods.ledger.shown(namespace, key, value))
+        return ownership.foreign_class(pod, job, functools.partial(self._pods.ledger.shown, pod.metadata.namespace))
 
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
         entry, task_class = self._entries[job], self._class_of(pod, job)
-        self._learn_of_child(entry, task_class)
+        executor = None if entry.gang is None else entry.gang.executor
+        if executor is not None and executor.id in entry.unpredictable and executor.id not in entry.admission:
+            # what admission added to the first executor, which the API server could not tell before
+            planned = next(candidate for candidate in entry.planned if candidate.id == executor.id)
+            self.learn(entry, executor.id, admitted.changes_of_class(planned, task_class))
         is_expected = entry.gang is not None and gang_minimum.replaces(gangs.executor(row), entry.gang.executor)
-        why = None if is_expected else self._variety.refusal(row.namespace, task_class)
-        if why is not None:
-            self.dismiss(row, is_excess=True)
-            self._has_excess_pods = True
+        if not is_expected and (why := self._excess(row, task_class)) is not None:
             return why
-        if task_class not in entry.classes[entry.submitted :]:
-            entry.classes += (task_class,)
-        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
-        if self._pods.admit(row, job, task):
-            self._changed.add(job)
-            self.touch(job)
+        self._add_task(row, pod, entry, task_class)
         return None
-
-    def _learn_of_child(self, entry: Entry, task_class: model.TaskClass) -> None:
-        """Note what admission added to the first executor of a job, if the API server could not tell before."""
-        expected = None if entry.gang is None else entry.gang.executor
-        if expected is not None and expected.id in entry.unpredictable and expected.id not in entry.admission:
-            planned = next(candidate for candidate in entry.planned if candidate.id == expected.id)
-            self.learn(entry, expected.id, admitted.changes_of_class(planned, task_class))
 
     def has_driver(self, pod: facts.PodFacts) -> bool:
         """Say whether the pod that controls a pod may have it: it is what its job submitted last, and is not over."""
@@ -386,6 +385,10 @@ class Jobs:
         self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
             self._changed.add(job)
+
+    def _mark(self, job: model.JobId) -> None:
+        self._changed.add(job)
+        self.touch(job)
 
     def touch(self, job: model.JobId | None) -> None:
         """Note that the tasks of a job changed, if it has a gang."""
@@ -579,8 +582,7 @@ class Jobs:
             for entry in self._covered(scope):
                 if scope not in self.refused:
                     entry.api_refusal = None  # it is not known any more that this is why its tasks are pending
-                self._changed.add(entry.job.id)
-                self.touch(entry.job.id)
+                self._mark(entry.job.id)
 
     def _select_probe(self, backoff: refusals.Backoff) -> None:
         """Select the next task as the probe of a backoff, which is then pending."""

@@ -13,6 +13,7 @@ is pending until others of its namespace were placed or deleted. New constraints
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -71,9 +72,8 @@ class Quotas:
 
     def remove(self, metadata: wire.ObjectMeta) -> None:
         """Remove a quota."""
-        quotas = self._quotas.get(metadata.namespace, {})
-        quotas.pop(metadata.name, None)
-        if not quotas:
+        self._quotas.get(metadata.namespace, {}).pop(metadata.name, None)
+        if not self._quotas.get(metadata.namespace):
             self._quotas.pop(metadata.namespace, None)
         self.changed.add(metadata.namespace)
 
@@ -110,9 +110,9 @@ class Quotas:
         refusal = None
         for name, quota in sorted(self._quotas[namespace].items()):
             for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
+                nano_per_unit = requests.NANO_PER_MILLI if _is_cpu(limit.resource) else requests.NANO
                 need, promised_amount, held_amount = (
-                    _nano(limit.resource, quantities.get(limit.resource, 0))
-                    for quantities in (wanted, promised_total, held)
+                    quantities.get(limit.resource, 0) * nano_per_unit for quantities in (wanted, promised_total, held)
                 )
                 if need > limit.hard:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
@@ -126,30 +126,20 @@ class Quotas:
 def _limits(quota: views.QuotaView) -> Iterator[QuotaLine]:
     """Yield the lines that concern pods; one that cannot be read limits nothing."""
     for name, hard in (quota.status.hard or quota.spec.hard).items():
-        resource = _resource(name)
-        if resource is None:
-            continue
-        try:
-            yield QuotaLine(
-                name=name,
-                resource=resource,
-                hard=requests.nano(hard),
-                used=requests.nano(quota.status.used.get(name, "0")),
-            )
-        except ValueError:
-            continue
+        if (resource := _resource(name)) is not None:
+            with contextlib.suppress(ValueError):
+                used = requests.nano(quota.status.used.get(name, "0"))
+                yield QuotaLine(name=name, resource=resource, hard=requests.nano(hard), used=used)
 
 
 def _resource(name: str) -> str | None:
     """Return the resource that a line of a quota limits; None for what is no request of a pod."""
     if name in {"pods", "count/pods"}:
         return "pods"
-    if name in {"cpu", "memory", "ephemeral-storage"}:
+    if name in {"cpu", "memory", "ephemeral-storage", *translate.LIMITS}:
         return name
     if name == "limits.memory":  # of a driver and of its executors, it is what they request
         return "memory"
-    if name in translate.LIMITS:
-        return name
     prefix, _, resource = name.partition(".")
     return resource if prefix == "requests" and resource and resource != "storage" else None
 
@@ -175,26 +165,18 @@ def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
             return not priority_class
 
 
-def _nano(resource: str, amount: int) -> int:
-    return amount * (requests.NANO_PER_MILLI if _is_cpu(resource) else requests.NANO)
-
-
 def _is_cpu(resource: str) -> bool:
     return resource in {"cpu", "limits.cpu"}
 
 
 def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> PendingReason:
     left = limit.hard if verb == "allows" else max(0, limit.hard - limit.used)
-    message = (
-        f"the driver and its minimum of executors request {_text(limit, need)} {limit.name}, and quota {quota} "
-        f"{verb} {_text(limit, left)}"
+    amounts = map(requests.milli if _is_cpu(limit.resource) else requests.ones, (need, left))
+    wanted, given = (model.readable(limit.resource.removeprefix("limits."), amount) for amount in amounts)
+    return PendingReason(
+        reason,
+        f"the driver and its minimum of executors request {wanted} {limit.name}, and quota {quota} {verb} {given}",
     )
-    return PendingReason(reason=reason, message=message)
-
-
-def _text(limit: QuotaLine, nano: int) -> str:
-    amount = requests.milli(nano) if _is_cpu(limit.resource) else requests.ones(nano)
-    return model.readable(limit.resource.removeprefix("limits."), amount)
 
 
 TOO_COMPLEX = "TooComplex"
@@ -306,7 +288,9 @@ class Variety:
             used = self._recount(namespace)
         if (why := self._exceeded(namespace, used, constraints)) is not None:
             return why
-        if constraints not in used.constraints and not self._has_time_for(namespace, constraints):
+        number = 0 if constraints in used.constraints else count(constraints, namespace)
+        cost_s = self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number)
+        if number and not self._time.take(namespace, cost_s):
             return "new constraints of a namespace are evaluated at a limited rate: this pod is considered shortly"
         used.add(task_class.id, constraints)
         return None
@@ -321,13 +305,13 @@ class Variety:
                 del self._used[namespace]
 
     def _exceeded(self, namespace: str, used: _Used, constraints: model.Constraints) -> str | None:
-        limits, what = self._limits, None
+        limits = self._limits
         more = 0 if constraints in used.constraints else count(constraints, namespace)
         if len(used.shapes) >= limits.shapes:
             what = f"{limits.shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
         elif used.total + more > limits.constraints:
             what = f"{limits.constraints} constraints (tenantLimits.maxConstraints)"
-        if what is None:
+        else:
             return None
         return (
             f"at most {what} of pending pods in namespace {namespace} are considered at a time: this pod is considered "
@@ -344,7 +328,3 @@ class Variety:
                 if task_class.id in former.shapes:
                     used.add(task_class.id, task_class.constraints)
         return used
-
-    def _has_time_for(self, namespace: str, constraints: model.Constraints) -> bool:
-        number = count(constraints, namespace)
-        return not number or self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number))

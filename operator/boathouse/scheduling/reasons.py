@@ -40,7 +40,7 @@ class Devices:
     def set(self, device_class: views.DeviceClassView) -> None:
         """Add or replace a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
-        self._offered[name] = frozenset({_IMPLICIT + name, *([resource] if resource else [])})
+        self._offered[name] = frozenset(filter(None, (_IMPLICIT + name, resource)))
         for resource_name in sorted(self._offered[name]):
             self._axis.row(resource_name)
 
@@ -50,17 +50,14 @@ class Devices:
 
     def hint(self, resource: str | None) -> str:
         """Return which DeviceClass offers a resource, and what to do; empty if none does."""
-        name = next(self._offering(resource), None)
-        if name is None:
-            return ""
-        return (
-            f" DeviceClass {name} offers {resource} by dynamic resource allocation, which Boathouse does not support: "
-            "request a resource that nodes have in status.allocatable, or name another scheduler in "
-            "spec.schedulerName."
-        )
-
-    def _offering(self, resource: str | None) -> Iterator[str]:
-        return (name for name, offered in sorted(self._offered.items()) if resource in offered)
+        for name, offered in sorted(self._offered.items()):
+            if resource in offered:
+                return (
+                    f" DeviceClass {name} offers {resource} by dynamic resource allocation, which Boathouse does not "
+                    "support: request a resource that nodes have in status.allocatable, or name another scheduler in "
+                    "spec.schedulerName."
+                )
+        return ""
 
 
 _WORST_FIRST = (
@@ -124,8 +121,8 @@ def diagnose(
     )
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else indexes.Held()
     waiting = sum(diagnosis.count for diagnosis in diagnoses)
-    message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
-    message = _with_figures(message + _of_devices(worst, device_classes), worst, _ROUNDED_S)
+    message = f"{worst.message}{_scarce(worst, held)}{_of_devices(worst, device_classes)}"
+    message = f"{waiting} task{'s' * (waiting != 1)} pending: {_with_figures(message, worst, _ROUNDED_S)}"
     return JobDiagnosis(
         job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
     )
@@ -150,20 +147,15 @@ def for_pod(
     """
     held = resource_holders.top(diagnosis.scarce, namespace) if diagnosis.scarce else indexes.Held()
     of_devices = _of_devices(diagnosis, device_classes)
-    message = diagnosis.message + _scarce(diagnosis, held) + of_devices
+    message = _with_figures(diagnosis.message + _scarce(diagnosis, held) + of_devices, diagnosis, _ROUNDED_S_OF_POD)
     code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
-    return PendingReason(
-        reason=pod_conditions.UNSUPPORTED if of_devices else str(code),
-        message=_with_figures(message, diagnosis, _ROUNDED_S_OF_POD),
-    )
+    return PendingReason(pod_conditions.UNSUPPORTED if of_devices else str(code), message)
 
 
 def unsupported(field: str) -> PendingReason:
     """Return the reason for a pod with a field that Boathouse does not support."""
-    return PendingReason(
-        reason=pod_conditions.UNSUPPORTED,
-        message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
-    )
+    message = f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName"
+    return PendingReason(pod_conditions.UNSUPPORTED, message)
 
 
 def set_aside(error: Exception) -> PendingReason:
@@ -180,21 +172,16 @@ def name_taken(metadata: wire.ObjectMeta) -> PendingReason:
     """Return the reason for a task whose name a pod of another owner has."""
     owner = metadata.controller
     whose = f"of {owner.kind} {owner.name}" if owner is not None else "without a controller"
-    message = f"a pod {metadata.key} {whose} has the task's name: delete it"
-    return PendingReason(reason=refusals.NAME_TAKEN, message=message)
-
-
-def too_complex(why: str) -> PendingReason:
-    """Return the reason for a pod that is not considered because it or its namespace has too many constraints."""
-    return PendingReason(reason=limits.TOO_COMPLEX, message=why)
+    return PendingReason(refusals.NAME_TAKEN, f"a pod {metadata.key} {whose} has the task's name: delete it")
 
 
 def of_too_many_constraints(constraints: int) -> PendingReason:
     """Return the reason for a pod with too many constraints of its own."""
-    return too_complex(
+    return PendingReason(
+        limits.TOO_COMPLEX,
         f"the pod has {constraints} constraints (entries of nodeSelector, expressions of node affinity and every ten "
         f"of their values, tolerations, volumes, ports), and at most {wire.MOST_CONSTRAINTS} are evaluated: simplify "
-        "them, for example with a label on the intended nodes"
+        "them, for example with a label on the intended nodes",
     )
 
 
@@ -238,10 +225,6 @@ def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
         yield f"predicted wait {math.ceil(figures['predictedWaitSeconds'] / step_s) * step_s} s"
 
 
-def _and(message: str, more: str) -> str:
-    return f"{message.removesuffix('.')}; {more}" if more else message
-
-
 class Diagnoses:
     """Diagnoses by class and by job.
 
@@ -278,9 +261,8 @@ class Diagnoses:
 
     def expire(self) -> None:
         """Have all diagnoses computed again in the next cycles."""
-        self._classes = {
-            class_id: (diagnosis, why, -math.inf) for class_id, (diagnosis, why, _) in self._classes.items()
-        }
+        for class_id, (diagnosis, why, _) in self._classes.items():
+            self._classes[class_id] = diagnosis, why, -math.inf
 
     def update(self, result: cycle.CycleResult) -> int:
         """Update the diagnoses with the result of a cycle.
@@ -315,12 +297,12 @@ class Diagnoses:
             return None
         backoff, entry = self._jobs.backoff_of(row), self._jobs.entry_of(row)
         if backoff is not None:
-            return PendingReason(reason=backoff.reason, message=backoff.message)
+            return PendingReason(backoff.reason, backoff.message)
         if (class_reason := self.of_class(row.task.task_class)) is not None or entry is None:
             return class_reason
         why = entry.pending_reason if row.is_submitted else None
         if why is not None and entry.lacks_nodes and self._nodes_can_come:
-            return PendingReason(reason=str(model.Code.UNSCHEDULABLE), message=why.message)
+            return PendingReason(str(model.Code.UNSCHEDULABLE), why.message)
         return why
 
     def of_job(self, job_id: model.JobId) -> JobDiagnosis | None:
@@ -333,21 +315,24 @@ class Diagnoses:
         pending_reason = taken or entry.pending_reason or entry.api_refusal
         backoff = self._jobs.backoff_of_job(job_id)
         if pending_reason is None and backoff is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
-            pending_reason = PendingReason(reason=backoff.reason, message=backoff.message)
+            pending_reason = PendingReason(backoff.reason, backoff.message)
         if pending_reason is None and entry.excess:
-            pending_reason = PendingReason(reason=limits.TOO_COMPLEX, message=entry.excess)
+            pending_reason = PendingReason(limits.TOO_COMPLEX, entry.excess)
+        diagnoses = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
         if pending_reason is not None:
-            return JobDiagnosis(
+            diagnosis = JobDiagnosis(
                 job=job_id,
                 reason=pending_reason.reason,
-                message=_and(pending_reason.message, entry.hidden),
+                message=pending_reason.message,
                 waiting=len(list(self._jobs.rows(entry))),
             )
-        diagnoses = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
-        if not diagnoses:
+        elif diagnoses:
+            diagnosis = diagnose(entry.job, diagnoses, self._holders, self._devices)
+        else:
             return None
-        diagnosis = diagnose(entry.job, diagnoses, self._holders, self._devices)
-        return dataclasses.replace(diagnosis, message=_and(diagnosis.message, entry.hidden))
+        if not entry.hidden:
+            return diagnosis
+        return dataclasses.replace(diagnosis, message=f"{diagnosis.message.removesuffix('.')}; {entry.hidden}")
 
     def forget(self, class_id: model.ClassId) -> None:
         """Drop the diagnosis of a class that left the queue."""

@@ -104,7 +104,7 @@ class Scheduler:
         axis = model.Axis()
         queue, ledger = framework.SchedulingQueue(axis, queues), framework.Ledger(axis)
         device_classes = reasons.Devices(axis)
-        volumes = volume_book.VolumeBook(storage or rules.Storage.empty())
+        volumes = volume_book.VolumeBook(storage or rules.Storage())
         pods = table.PodTable(
             ledger,
             volumes,
@@ -150,7 +150,6 @@ class Scheduler:
             self.pod_writer,
             volume_writer.VolumeWriter(api, leader, volumes),
             finished=self.intake.finished,
-            workers=options.workers,
         )
         self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
         self.adjuster = adjuster.Adjuster(self.state, self.pod_writer, finished=self.intake.adjusted, scale=self._scale)

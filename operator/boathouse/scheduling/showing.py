@@ -14,6 +14,8 @@ import contextlib
 import copy
 import dataclasses
 import enum
+import functools
+import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
@@ -149,8 +151,7 @@ class ShownGangs(Part):
         if visibility is Visibility.HIDDEN:
             self._since_s.pop(job, None)
             return True
-        since_s = self._since_s.setdefault(job, self._clock())
-        return self._clock() >= since_s + self._options.pending_ahead_delay_s
+        return self._clock() >= self._since_s.setdefault(job, self._clock()) + self._options.pending_ahead_delay_s
 
     def _as_is(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Shown:
         placeholders = self._known.of(entry.job.id)
@@ -198,7 +199,7 @@ class Write:
 
     namespace: str
     job: model.JobId
-    run: Callable[[], Awaitable[None]]
+    run: Callable[[], Awaitable[object]]
     creates: bool = False
 
 
@@ -248,8 +249,8 @@ class Showing(Part):
             if shown.with_driver:
                 self._create_driver(shown)
         self._set_driver_conditions()
-        writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         turns = asyncio.Semaphore(AT_ONCE)
+        writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         await asyncio.gather(*(self._write(turns, write) for write in writes[:PER_ROUND]))
 
     def _create_driver(self, shown: Shown) -> None:
@@ -257,8 +258,7 @@ class Showing(Part):
         row = self._pods.get(shown.gang.driver)
         if row is None or row.task is None or (row.failures and row.id in self._tried):
             return
-        operation = self._pods.decide_ahead(row.task, shown.gang.leader)
-        if operation is not None:
+        if (operation := self._pods.decide_ahead(row.task, shown.gang.leader)) is not None:
             self._tried[row.id] = self._clock()
             self._operations.start(operation)
 
@@ -269,31 +269,23 @@ class Showing(Part):
             if entry is None or entry.gang is None or entry.has_begun:
                 continue
             row = self._pods.get(entry.gang.driver)
-            if row is None or row.pending_uid is None or not row.is_undecided:
-                continue
-            if (why := self._diagnoses.of_pod(row)) is not None:
+            is_pending = row is not None and row.pending_uid is not None and row.is_undecided
+            if row is not None and is_pending and (why := self._diagnoses.of_pod(row)) is not None:
                 self._conditions.set_pending(row, why)
 
     def _deletions(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the deletions of placeholders, the last ones first."""
         is_settled = self._clock() >= self._began_s + FORGET_S
         for job, placeholders in self._known:
-            if not is_settled and self._jobs.entry(job) is None:
-                continue
             stays = wanted[job].placeholders if job in wanted else {}
-            for name, pod in reversed(list(placeholders.items())):
+            is_known = is_settled or self._jobs.entry(job) is not None
+            for name, pod in reversed(list(placeholders.items())) if is_known else ():
                 if name not in stays and pod.metadata.deletion_timestamp is None:
-                    yield self._deletion(job, pod)
-
-    def _deletion(self, job: model.JobId, pod: facts.PodFacts) -> Write:
-        metadata = pod.metadata
-
-        async def delete() -> None:
-            await self._api.delete(
-                catalogue.PODS, metadata.name, metadata.namespace, uid=metadata.uid, grace_period_s=0
-            )
-
-        return Write(namespace=metadata.namespace, job=job, run=delete)
+                    meta = pod.metadata
+                    delete = functools.partial(
+                        self._api.delete, catalogue.PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_s=0
+                    )
+                    yield Write(namespace=meta.namespace, job=job, run=delete)
 
     def _conditions_of(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the writes of the condition by which an autoscaler knows that a placeholder needs a node."""
@@ -304,25 +296,10 @@ class Showing(Part):
                 message=f"stands for a pod of {shown.entry.job.name}, whose driver and minimum of "
                 f"{len(shown.gang.expected)} executors need nodes",
             )
-            for name in shown.placeholders:
-                pod = placeholders.get(name)
+            for pod in map(placeholders.get, shown.placeholders):
                 if pod is not None and pod.metadata.deletion_timestamp is None and not _has_reason(pod, why):
-                    yield self._condition(job, pod, why)
-
-    def _condition(self, job: model.JobId, pod: facts.PodFacts, why: PendingReason) -> Write:
-        metadata, status = pod.metadata, {"conditions": [pod_conditions.condition_of(pod, why)]}
-
-        async def write() -> None:
-            await self._api.patch_status(
-                catalogue.PODS,
-                metadata.name,
-                status,
-                metadata.namespace,
-                style=client.PatchStyle.STRATEGIC,
-                uid=metadata.uid,
-            )
-
-        return Write(namespace=metadata.namespace, job=job, run=write)
+                    write = functools.partial(pod_conditions.write_condition, self._api, pod, why)
+                    yield Write(namespace=pod.metadata.namespace, job=job, run=write)
 
     def _creations(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         for job, shown in wanted.items():
@@ -334,19 +311,16 @@ class Showing(Part):
                 if is_driver not in built and (manifest := _built(shown, is_driver=is_driver)) is not None:
                     built[is_driver] = manifest
                 if is_driver in built:
-                    yield self._creation(job, name, built[is_driver])
+                    create = functools.partial(self._create, name, built[is_driver])
+                    yield Write(namespace=name.partition("/")[0], job=job, run=create, creates=True)
 
-    def _creation(self, job: model.JobId, name: model.TaskId, manifest: dict[str, Any]) -> Write:
-        async def create() -> None:
-            self._tried[name] = self._clock()
-            made = copy.deepcopy(manifest)
-            namespace, _, made["metadata"]["name"] = name.partition("/")
-            made["metadata"] = self._pod_writer.fenced(made["metadata"])
-            failpoints.hit("before-scheduler.create")
+    async def _create(self, name: model.TaskId, manifest: dict[str, Any]) -> None:
+        self._tried[name] = self._clock()
+        made = copy.deepcopy(manifest)
+        namespace, _, made["metadata"]["name"] = name.partition("/")
+        made["metadata"] = self._pod_writer.fenced(made["metadata"])
+        with failpoints.around("scheduler.create"):
             await self._api.create_pod(namespace, made)
-            failpoints.hit("after-scheduler.create")
-
-        return Write(namespace=name.partition("/")[0], job=job, run=create, creates=True)
 
     async def _write(self, turns: asyncio.Semaphore, write: Write) -> None:
         async with turns:
@@ -364,11 +338,8 @@ class Showing(Part):
 
 def _in_turns(items: Iterable[T]) -> list[T]:
     """Return items such that namespaces take turns; those of a namespace stay in their order."""
-    turns: collections.Counter[str] = collections.Counter()
-    ranked: list[tuple[int, T]] = []
-    for item in items:
-        ranked.append((turns[item.namespace], item))
-        turns[item.namespace] += 1
+    turns: collections.defaultdict[str, Iterator[int]] = collections.defaultdict(itertools.count)
+    ranked = [(next(turns[item.namespace]), item) for item in items]
     return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
 

@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -107,7 +108,7 @@ class VolumeBook(framework.Filter):
 
     def promise(self, task: model.TaskId, claims: tuple[str, ...], node: model.Node) -> Promise | None:
         """Reserve a pod's volumes on a node; return None if one of them was reserved since the cycle."""
-        bindings = self._bindings(claims, node, task)
+        bindings = rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
         if isinstance(bindings, str):
             return None
         self._taken.update({volume: claim for claim, volume in bindings.volumes})
@@ -127,8 +128,7 @@ class VolumeBook(framework.Filter):
 
     def problem(self, pod: facts.PodFacts) -> PendingReason | None:
         """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""
-        reasons = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
-        return next((reason for reason in reasons if reason is not None), None)
+        return next(filter(None, (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)), None)
 
     def _problem(self, pod: facts.PodFacts, field: str, key: str) -> PendingReason | None:
         namespace, _, name = key.partition("/")
@@ -180,23 +180,23 @@ class VolumeBook(framework.Filter):
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
         """Return True for nodes that can mount the class's claims; None for all nodes."""
-        claims = pending.task_class.constraints.claims
-        if not claims:
+        if not (claims := pending.task_class.constraints.claims):
             return None
-        reasons = self._refusals(claims, state.view.nodes)
-        return np.array([reason is None for reason in reasons], np.bool_)[where]
+        return np.array([reason is None for reason in self._refusals(claims, state.view.nodes)], np.bool_)[where]
 
     @override
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
         """Return why some of these nodes cannot mount the claims."""
-        claims = pending.task_class.constraints.claims
-        if not claims:
+        if not (claims := pending.task_class.constraints.claims):
             return []
-        reasons = zip(self._refusals(claims, state.view.nodes), among.tolist(), strict=True)
-        counts = collections.Counter(reason for reason, is_requested in reasons if reason and is_requested)
-        return [model.Refusal(reason=reason, nodes=count) for reason, count in counts.items()]
+        reasons = itertools.compress(self._refusals(claims, state.view.nodes), among.tolist())
+        return [
+            model.Refusal(reason=reason, nodes=nodes)
+            for reason, nodes in collections.Counter(reasons).items()
+            if reason
+        ]
 
     def _refusals(self, claims: tuple[str, ...], nodes: Sequence[model.Node]) -> list[str | None]:
         former, version = self._judged.get(claims), (self._version, self.mounts.version)
@@ -211,24 +211,18 @@ class VolumeBook(framework.Filter):
         self._judged[claims] = (nodes, version, refusals)
         return refusals
 
-    def _bindings(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
-        return rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
-
     def _is_used(self, claims: tuple[str, ...], task: model.TaskId | None) -> bool:
         return self.mounts.used_by_others(self._judge.for_one_pod(claims), task)
 
     def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
-        index = self._index_now()
+        if self._index is None or self._index[0] != self._version:
+            self._index = self._version, rules.Index(self.storage)
+        index = self._index[1]
         bindings = self._judge.bindings(claims, node, index)
         mounted = self.mounts.on(node.name, but=task)
         if not isinstance(bindings, str) and self._judge.too_many(claims, node.name, mounted, index):
             return rules.TOO_MANY
         return bindings
-
-    def _index_now(self) -> rules.Index:
-        if self._index is None or self._index[0] != self._version:
-            self._index = self._version, rules.Index(self.storage)
-        return self._index[1]
 
 
 def _discard(index: dict[Any, dict[model.TaskId, Any]], key: str, pod: model.TaskId) -> None:

@@ -9,7 +9,6 @@ import collections
 import dataclasses
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from typing import Self
 
 from boathouse.cluster import views, wire
 from boathouse.scheduling.pods import requests, translate
@@ -51,18 +50,13 @@ class Storage:
         attachments: VolumeAttachments by name.
     """
 
-    claims: Mapping[str, views.ClaimView]
-    volumes: Mapping[str, views.VolumeView]
-    classes: Mapping[str, views.ClassView]
-    csi_nodes: Mapping[str, views.CsiNodeView]
-    drivers: Mapping[str, views.CsiDriverView]
-    capacities: Mapping[str, views.CapacityView]
-    attachments: Mapping[str, views.AttachmentView]
-
-    @classmethod
-    def empty(cls) -> Self:
-        """Return a cluster without any storage."""
-        return cls(claims={}, volumes={}, classes={}, csi_nodes={}, drivers={}, capacities={}, attachments={})
+    claims: Mapping[str, views.ClaimView] = dataclasses.field(default_factory=dict)
+    volumes: Mapping[str, views.VolumeView] = dataclasses.field(default_factory=dict)
+    classes: Mapping[str, views.ClassView] = dataclasses.field(default_factory=dict)
+    csi_nodes: Mapping[str, views.CsiNodeView] = dataclasses.field(default_factory=dict)
+    drivers: Mapping[str, views.CsiDriverView] = dataclasses.field(default_factory=dict)
+    capacities: Mapping[str, views.CapacityView] = dataclasses.field(default_factory=dict)
+    attachments: Mapping[str, views.AttachmentView] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,8 +130,9 @@ class Index:
         for attachment in objects.attachments.values():
             attached = objects.volumes.get(attachment.spec.source.persistent_volume_name)
             if attachment.spec.attacher and attached is not None and attached.spec.csi is not None:
-                handle = (attachment.spec.attacher, attached.spec.csi.volume_handle)
-                self.attached.setdefault(attachment.spec.node_name, set()).add(handle)
+                self.attached.setdefault(attachment.spec.node_name, set()).add(
+                    (attachment.spec.attacher, attached.spec.csi.volume_handle)
+                )
 
 
 class Judge:
@@ -205,8 +200,7 @@ class Judge:
         if question.refusal is not None:
             return question.refusal
         refusals = (self._of_bound(claim, node) for claim in question.bound)
-        refusal = next((reason for reason in refusals if reason is not None), None)
-        return self._for_waiting(question.waiting, node) if refusal is None else refusal
+        return next(filter(None, refusals), None) or self._for_waiting(question.waiting, node)
 
     def _class_of(self, claim: views.ClaimView) -> views.ClassView:
         return self._objects.classes.get(claim.storage_class, views.ClassView())
@@ -235,8 +229,8 @@ class Judge:
                 return refusal
             else:
                 provisions.append(waiting.claim.metadata.key)
-        pairs = tuple((claim, volume) for volume, claim in chosen.items())
-        return Bindings(volumes=pairs, provisions=tuple(provisions))
+        volumes = tuple((claim, volume) for volume, claim in chosen.items())
+        return Bindings(volumes=volumes, provisions=tuple(provisions))
 
     # Volumes to provision
 
@@ -258,8 +252,7 @@ class Judge:
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
-        handles = (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)
-        return {handle for handle in handles if handle is not None}
+        return set(filter(None, (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)))
 
     def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
         claim = self._objects.claims.get(key)
@@ -275,10 +268,9 @@ class Judge:
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
-        csi = self._objects.csi_nodes.get(node)
-        drivers = () if csi is None else csi.spec.drivers or ()
-        limits = {driver.name: driver.allocatable.count for driver in drivers if driver.allocatable is not None}
-        return {name: count for name, count in limits.items() if count is not None}
+        csi = self._objects.csi_nodes.get(node, views.CsiNodeView())
+        limited = ((driver.name, driver.allocatable) for driver in csi.spec.drivers or ())
+        return {name: most.count for name, most in limited if most is not None and most.count is not None}
 
     def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
         """Return whether a pod with these claims would exceed a limit of a node with the mounted claims.
@@ -297,8 +289,8 @@ class Judge:
 
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
         """Return the claims that only one pod may use (ReadWriteOncePod)."""
-        with_keys = ((key, self._objects.claims.get(key)) for key in claims)
-        return [key for key, claim in with_keys if claim is not None and views.ONE_POD in claim.spec.access_modes]
+        existing = self._objects.claims
+        return [key for key in claims if key in existing and views.ONE_POD in existing[key].spec.access_modes]
 
 
 def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> views.VolumeView | None:
@@ -333,8 +325,7 @@ def _in_zone(volume: views.VolumeView, node: model.Node) -> bool:
 
 
 def _zones(volume: views.VolumeView) -> list[str]:
-    labels = volume.metadata.labels
-    named = labels.get(_OLD_ZONE) or labels.get(_ZONE)
+    named = volume.metadata.labels.get(_OLD_ZONE) or volume.metadata.labels.get(_ZONE)
     return named.split(_SEVERAL) if named else []
 
 
@@ -389,10 +380,13 @@ def _selects(selector: wire.LabelSelector | None, labels: Mapping[str, str]) -> 
         expressions = tuple(map(translate.expression, selector.match_expressions))
     except ValueError:  # an operator that is not known
         return False
-    node = model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
-    equal = tuple(selector.match_labels.items())
-    affinity = (model.AffinityTerm(expressions=expressions),) if expressions else None
-    return static.selected(model.Constraints(node_selector=equal, affinity=affinity), node)
+    constraints = model.Constraints(
+        node_selector=tuple(selector.match_labels.items()),
+        affinity=(model.AffinityTerm(expressions=expressions),) if expressions else None,
+    )
+    return static.selected(
+        constraints, model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
+    )
 
 
 def _allows(terms: tuple[views.TopologyTerm, ...], node: model.Node) -> bool:

@@ -23,7 +23,7 @@ def facts_of(*, bound=True, nodes=NODES, on=()):
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(on)}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if on else {}
     objects = dataclasses.replace(
-        rules.Storage.empty(),
+        rules.Storage(),
         claims={KEY: msgspec.convert(claim, views.ClaimView)},
         volumes={"v": msgspec.convert({"metadata": {"name": "v"}, "spec": affinity}, views.VolumeView)},
     )
@@ -45,4 +45,4 @@ def test_a_claim_without_a_volume_is_not_lost():
 
 
 def test_a_claim_that_does_not_exist_has_no_facts():
-    assert claim_facts(rules.Storage.empty(), NODES, KEY) is None
+    assert claim_facts(rules.Storage(), NODES, KEY) is None
