@@ -37,7 +37,6 @@ class FairQueue(Generic[T]):
     number, so that a refusal that concerns all items is noticed after a few of them.
 
     Args:
-        workers: Maximum number of items in flight.
         slow_start: Initial maximum of items in flight of a namespace; None: without limit.
     """
 
@@ -73,7 +72,8 @@ class FairQueue(Generic[T]):
             return None
         for namespace in self._turns:
             lane = self._lanes[namespace]
-            if lane.in_flight < min(lane.window, self._most(lane)):
+            left_by_others = self._workers - (self._in_flight - lane.in_flight)
+            if lane.in_flight < min(lane.window, max(1, int(SHARE * left_by_others))):
                 break
         else:
             return None
@@ -88,12 +88,7 @@ class FairQueue(Generic[T]):
         return namespace, item
 
     def done(self, namespace: str, *, succeeded: bool | None = None) -> None:
-        """Mark an item as done.
-
-        Args:
-            namespace: Its namespace.
-            succeeded: True allows one more item in flight, False restarts the slow start, None has no effect.
-        """
+        """Mark an item as done: a success allows one more item in flight, a failure restarts the slow start."""
         lane = self._lanes[namespace]
         lane.in_flight -= 1
         self._in_flight -= 1
@@ -101,10 +96,6 @@ class FairQueue(Generic[T]):
             lane.window = min(lane.window + 1, self._workers) if succeeded else self._first
         if not lane.in_flight and not lane.waiting:
             del self._lanes[namespace]
-
-    def _most(self, lane: _Lane[T]) -> int:
-        left_by_others = self._workers - (self._in_flight - lane.in_flight)
-        return max(1, int(SHARE * left_by_others))
 
 
 BURST_S = 50.0
@@ -121,8 +112,6 @@ class Buckets:
 
     Args:
         rate_per_s: Tokens that a bucket gains per second.
-        burst: Capacity of a bucket.
-        clock: Returns monotonic seconds.
 
     Attributes:
         refused: Number of requests without enough tokens.
@@ -177,11 +166,7 @@ class Buckets:
 
 
 class Places:
-    """Limits the writes in flight.
-
-    Args:
-        most: Their maximum.
-    """
+    """Limits the writes in flight."""
 
     def __init__(self, most: int) -> None:
         self._waiting: FairQueue[asyncio.Future[None]] = FairQueue(most)

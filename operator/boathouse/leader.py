@@ -6,8 +6,8 @@ Part of the composition root, without decisions of its own.
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 import kopf
 
@@ -16,7 +16,7 @@ from boathouse.cluster import client, config, election, errors, retries, server_
 from boathouse.cluster import events as event_writer
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, limits, options, scheduler, shadow
+from boathouse.scheduling import assembly, options, scheduler, shadow
 from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
@@ -119,13 +119,17 @@ class Leader:
         around = self._context
         self._scheduling.add_probes(around.state)
         async with asyncio.TaskGroup() as group:
-            self._start(group, self._scheduling.watch(), "watches")
+            start(group, self._scheduling.watch(), "watches")
             await self._scheduling.synced()
-            self._start(group, self._scheduling.run(), "scheduler")
-            self._start(group, self._serve(), "progress endpoint")
-            group.create_task(self._mark_leader(), name="mark")
+            start(group, self._scheduling.run(), "scheduler")
+            start(group, self._serve(), "progress endpoint")
+            marking = retries.until_done(
+                lambda: own_objects.mark_leader(around.api, around.options.config.namespace, around.options.identity),
+                what="mark this replica as the leader",
+            )
+            group.create_task(marking, name="mark")
             await self._load_learned()
-            self._start(group, self._services.controllers.queue.run(), "reconciling")
+            start(group, self._services.controllers.queue.run(), "reconciling")
             for loop in (
                 retries.Loop("learning", self._saved_state.save, every_s=learned.EVERY_S),
                 retries.Loop("authorities", around.bundles.refresh, every_s=BUNDLE_REFRESH_S),
@@ -138,26 +142,12 @@ class Leader:
         """Save what was learned since the last save; call it while this process leads."""
         await self._saved_state.save_last()
 
-    async def _mark_leader(self) -> None:
-        around = self._context
-        await retries.until_done(
-            lambda: own_objects.mark_leader(around.api, around.options.config.namespace, around.options.identity),
-            what="mark this replica as the leader",
-        )
-
     async def _load_learned(self) -> None:
         """Load the saved estimates; continue without them if the API server does not answer."""
         try:
             await retries.retrying(self._saved_state.load, idempotent=True)
         except errors.ClusterError as error:
             _log.warning("cannot read the saved estimates; starting without them", error=str(error))
-
-    def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, object], name: str) -> None:
-        async def essential() -> None:
-            await work
-            raise RuntimeError(f"{name} has ended")
-
-        group.create_task(essential(), name=name)
 
     async def _start_kopf(self, group: asyncio.TaskGroup) -> None:
         """Start Kopf's tasks in this event loop. When they end, Kopf cancels only the tasks that it started."""
@@ -173,7 +163,7 @@ class Leader:
             namespaces=namespaces,
         )
         self._context.after_kopf()
-        self._start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
+        start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
 
     async def _serve(self) -> None:
         around, settings = self._context, self._context.options.config
@@ -211,6 +201,20 @@ class Leader:
         )
 
 
+class PartEnded(Exception):  # noqa: N818 - what happened
+    """A part that should run until the process stops has ended."""
+
+
+def start(group: asyncio.TaskGroup, work: Awaitable[object], name: str) -> None:
+    """Run a part of the operator without which the others must not go on."""
+
+    async def essential() -> None:
+        await work
+        raise PartEnded(name)
+
+    group.create_task(essential(), name=name)
+
+
 def _shadow(settings: OperatorConfig) -> shadow.Shadow | None:
     if not settings.shadow_profile:
         return None
@@ -231,14 +235,11 @@ def _scheduling(
         on_fatal=context.on_fatal,
         options=scheduler.Options(
             namespaces=frozenset(settings.watch_namespaces),
-            autoscaling=options.autoscaling(settings),
+            autoscaling=settings.autoscaling,
             pending_ahead=settings.pending_ahead,
-            conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
             pod_containers=frozenset().union(*(kind.pod_containers for kind in KINDS)),
-            shape_limits=limits.ShapeLimits(
-                shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
-            ),
+            tenant_limits=settings.tenant_limits,
             switches=_switches(settings),
         ),
         queue_of=options.queue_of(settings),
@@ -259,6 +260,5 @@ def _switches(settings: OperatorConfig) -> profiles.Switches:
 
 
 def _hosts(settings: OperatorConfig) -> list[str]:
-    """Return the host names of the endpoint's Service."""
     service = f"{settings.progress_service}.{settings.namespace}"
     return [settings.progress_service, service, f"{service}.svc", f"{service}.svc.cluster.local"]

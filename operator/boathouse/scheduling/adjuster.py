@@ -35,8 +35,6 @@ class Adjuster(Part):
     """Carries out what is decided of running tasks.
 
     Args:
-        cluster: The state of the scheduler.
-        pod_writer: Writes pods.
         finished: Called with a task and what came of a write of its pod.
         scale: Takes a decision about the size of a cluster, or returns why not.
     """
@@ -133,7 +131,6 @@ class Adjuster(Part):
         return None
 
     def _control(self, row: rows.PodRow) -> jobs.TaskControl | None:
-        """Return what controls a running task; None if it takes no orders."""
         entry = self._jobs.owner_of(row)
         return None if entry is None or entry.factory is None else entry.factory.control
 
@@ -146,7 +143,6 @@ class Adjuster(Part):
         return suspending.problem(row.facts, row.state) or self._capability.problem(row)
 
     def _has_place(self, namespace: str) -> bool:
-        """Return whether another suspension of a namespace may begin."""
         ordered = [row.namespace for row in self._pods.suspensions() if row.suspension and row.suspension.order]
         return len(ordered) < MOST_SUSPENDING and ordered.count(namespace) < MOST_OF_NAMESPACE
 
@@ -197,7 +193,7 @@ class Adjuster(Part):
         size = original if is_whole else dataclasses.replace(stages.SUSPENDED_SIZE, limit_milli=original.limit_milli)
         step, reason = "continue" if action is reconciler.Action.CONTINUE else "grow", self._reconciler.reason(row)
         async with self._places.take(row.namespace):
-            with self._counters.suspension_time(step):
+            with self._counters.suspension_s[step,].time():
                 outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")
         if isinstance(outcome, outcomes.NotDone):
             log.warning("a suspended task could not be given its CPU", pod=row.id, error=outcome.message)
@@ -289,7 +285,6 @@ def _is_by_hand(row: rows.PodRow) -> bool:
 
 
 def _refusal(outcome: outcomes.Outcome) -> str:
-    """Return why a decision was not carried out; empty if it was."""
     if isinstance(outcome, outcomes.Done | outcomes.Fenced):
         return ""
     return outcome.reason if isinstance(outcome, outcomes.NotDone) else "Outdated"

@@ -151,9 +151,9 @@ class Scheduling:
             ("namespaces", self.namespaces),
             ("quotas", self.quotas),
         ):
-            state.add_liveness(f"watch of {name}", _freshness(watch))
-            state.add_readiness(f"first list of {name}", _first_list(watch))
-        state.add_liveness("scheduling loop", self.scheduler.heartbeat)
+            state.liveness[f"watch of {name}"] = _freshness(watch)
+            state.readiness[f"first list of {name}"] = _first_list(watch)
+        state.liveness["scheduling loop"] = self.scheduler.heartbeat
 
     def _gauges(self) -> tuple[Gauge, ...]:
         watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended": self.ended, **dict(self.storage)}

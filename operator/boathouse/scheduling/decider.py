@@ -258,7 +258,6 @@ class Decider(Part):
         return None
 
     def _update_conditions(self) -> None:
-        """Update the conditions with the reasons why pods are pending."""
         for row in self._pods.waiting():
             if row.state is not PodState.PENDING or row.facts is None or row.task is None:
                 continue

@@ -38,9 +38,6 @@ class Executor(Part):
     """Writes operations, several at a time, of several namespaces in turn.
 
     Args:
-        state: The state of the scheduler, to judge by whether an operation is still valid.
-        pod_writer: Writes pods.
-        volumes: Writes claims and volumes.
         finished: Called with an operation, what came of it, and how many seconds it took.
 
     Attributes:
@@ -125,7 +122,6 @@ class Executor(Part):
                 self._group = None  # what is decided from now on must not begin
 
     def _begin(self) -> None:
-        """Begin the operations that may be in flight now."""
         while self._group is not None and (taken := self.operations.take()) is not None:
             self._group.create_task(self._work(*taken))
 

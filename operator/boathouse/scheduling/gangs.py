@@ -69,7 +69,6 @@ class Members:
 
     Attributes:
         driver: The driver; None after its end, and while a pod of another owner has its name.
-        expected: The expected tasks.
         executors: The executors that have a node, are being bound to one, or may be.
     """
 
@@ -92,13 +91,7 @@ class Members:
 def members(
     gang: gang_minimum.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False
 ) -> Members:
-    """Return the rows of a gang.
-
-    Args:
-        gang: The gang.
-        pods: The pod table.
-        is_held: Returns whether no bind of a pending executor is tried now.
-    """
+    """Return the rows of a gang. `is_held` says of a pending executor that no bind of it is tried now."""
     driver = pods.get(gang.driver)
     if driver is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
@@ -106,7 +99,11 @@ def members(
     return Members(
         driver=driver,
         expected=[row for task in gang.expected if (row := pods.get(task)) is not None],
-        executors=[executor(row, is_held=_may_bind(row) and is_held(row)) for row in children if _counts(row)],
+        executors=[
+            executor(row, is_held=_may_bind(row) and is_held(row))
+            for row in children
+            if row.state in _ON_A_NODE or _may_bind(row)
+        ],
     )
 
 
@@ -140,10 +137,6 @@ def former_places(gang: gang_minimum.Gang, pods: table.PodTable) -> tuple[model.
         account = pods.ledger.account(row.id)
         nodes -= collections.Counter([] if account is None or account.node is None else [str(account.node)])
     return tuple(map(model.NodeName, nodes.elements()))
-
-
-def _counts(row: rows.PodRow) -> bool:
-    return row.state in _ON_A_NODE or _may_bind(row)
 
 
 def _may_bind(row: rows.PodRow) -> bool:

@@ -152,7 +152,6 @@ class SchedulerGauges(Part):
         return max((self._clock() - reservation.since_s for reservation in reserved), default=0.0)
 
     def _figures(self, name: str) -> list[float]:
-        """Return what the profile's policies say under a name."""
         return [value for policy in self._state.profile.figures for value in policy.of_policy().get(name, ())]
 
     def _thresholds(self) -> Reading:

@@ -26,10 +26,8 @@ class Intake(Part):
     """Takes events in. Every method is synchronous and returns at once.
 
     Args:
-        state: The state of the scheduler.
         transform_pod: Reduces a pod from the answer of a request to the used fields.
         wake: Called when a cycle may have something to decide.
-        on_fatal: Called with the reason when the process must end.
     """
 
     def __init__(

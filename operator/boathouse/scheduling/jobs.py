@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from boathouse.cluster import catalogue, wire
+from boathouse.resources.config import TenantLimits
 from boathouse.scheduling import admitted, gangs, refusals
-from boathouse.scheduling.limits import RECOUNT_S, ShapeLimits, Variety
+from boathouse.scheduling.limits import RECOUNT_S, Variety
 from boathouse.scheduling.pods import facts, ownership, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse_policies import framework, model
@@ -29,12 +30,7 @@ class TaskControl(Protocol):
         ...
 
     def speculate(self, task: model.TaskId, avoids: Sequence[model.NodeName]) -> model.TaskId | None:
-        """Submit a second attempt of a task on another node; return it, or None if there may be none.
-
-        Args:
-            task: The task.
-            avoids: Further nodes on which the second attempt must not run.
-        """
+        """Submit a second attempt of a task on a node that it does not avoid; return it, or None if there is none."""
         ...
 
 
@@ -72,11 +68,7 @@ class ExpectingFactory(PodFactory, Protocol):
     """Builds the pod of a driver, which creates the expected tasks of its job."""
 
     def build_expected(self, expected: model.Resources | None) -> dict[str, Any]:
-        """Return the manifest of an expected pod, to try what admission makes of it.
-
-        Args:
-            expected: The size that was chosen for it; None for that of its class.
-        """
+        """Return the manifest of an expected pod of a size (None: its class's), to try what admission makes of it."""
         ...
 
 
@@ -85,14 +77,11 @@ class Entry:
     """A job with its classes.
 
     Attributes:
-        job: The job.
         namespace: Namespace of its pods; empty until it has tasks.
-        classes: Its classes, in order.
         factory: Builds its pods; None for foreign pods.
         is_aside: Whether it was set aside: it has no pending tasks until other classes are submitted.
         api_refusal: Last refusal of the API server; None after an accepted write.
         excess: Why some classes are not considered, because its namespace exceeds its limits; empty if all are.
-        submitted: Number of classes that its owner submitted: the others are of pods that its pods created.
         gang: Its driver and the expected executors; None if it has no gang.
         pending_reason: Why the gang is not in the queue; None if it is.
         lacks_nodes: Whether that is only because no present nodes could hold it.
@@ -113,7 +102,6 @@ class Entry:
     is_aside: bool = False
     api_refusal: PendingReason | None = None
     excess: str = ""
-    submitted: int = 0
     gang: gang_minimum.Gang | None = None
     pending_reason: PendingReason | None = None
     lacks_nodes: bool = False
@@ -125,6 +113,11 @@ class Entry:
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
     limits: gang_minimum.Limits | None = None
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
+
+    @property
+    def of_children(self) -> tuple[model.TaskClass, ...]:
+        """Its classes that its owner did not submit: those of pods that its pods created."""
+        return self.classes[len(self.planned) :]
 
     def class_of(self, task_class: model.ClassId) -> model.TaskClass | None:
         """Return a class; None if the job does not list it any more."""
@@ -151,16 +144,7 @@ PROBE_PATIENCE_S = 5.0
 class Jobs:
     """Holds all jobs.
 
-    Args:
-        queue: Pending tasks.
-        pods: The pod table.
-        clock: Returns the scheduler's time in seconds.
-        queue_of: Returns the queue of a foreign pod.
-        limits: Limits of the shapes of a namespace's pods.
-
     Attributes:
-        refused: Backoffs after refusals of the API server.
-        gangs: Jobs with a gang.
         by_hand: Jobs of which the author suspends reducers.
         touched: Jobs of which a task changed.
         changing: Namespaces whose admission changes pods.
@@ -173,7 +157,7 @@ class Jobs:
         pods: table.PodTable,
         clock: Callable[[], float],
         queue_of: ownership.QueueOf,
-        limits: ShapeLimits = ShapeLimits(),  # noqa: B008 - frozen
+        limits: TenantLimits = TenantLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.refused = refusals.Refusals(clock)
         self._queue = queue
@@ -205,7 +189,7 @@ class Jobs:
     ) -> list[model.TaskId]:
         """Replace the pending tasks of a job. Returns those whose pod has ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
-        of_children = entry.classes[entry.submitted :]
+        of_children = entry.of_children
         entry.is_aside = entry.is_aside and entry.planned == tuple(classes)
         entry.planned, entry.limits = tuple(classes), None
         listed = {task_class.id for task_class in classes}
@@ -214,7 +198,7 @@ class Jobs:
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
-        entry.submitted, entry.gang = len(classes), gang_minimum.Gang.of(classes, tasks)
+        entry.gang = gang_minimum.Gang.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
             entry.namespace = tasks[0].id.partition("/")[0]
@@ -236,7 +220,7 @@ class Jobs:
         if changes is None or changes == former:
             return False
         classes = tuple(entry.as_admitted(planned) for planned in entry.planned)
-        entry.classes = (*classes, *entry.classes[entry.submitted :])
+        entry.classes = (*classes, *entry.of_children)
         if entry.gang is not None:
             entry.gang = entry.gang.with_classes(classes)
         self._mark(entry.job.id)
@@ -292,7 +276,7 @@ class Jobs:
 
     def _add_task(self, row: rows.PodRow, pod: facts.PodFacts, entry: Entry, task_class: model.TaskClass) -> bool:
         """Add a pod as a task of a class that its job's owner did not submit; return whether it was none before."""
-        if task_class not in entry.classes[entry.submitted :]:
+        if task_class not in entry.of_children:
             entry.classes += (task_class,)
         task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
         is_new = self._pods.admit(row, entry.job.id, task)
@@ -492,28 +476,17 @@ class Jobs:
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
-        classes = entry.classes
-        if entry.factory is None:
+        own, of_children = entry.classes[: len(entry.planned)], entry.of_children
+        if of_children:
             used = {_task_of(row).task_class for row in self.rows(entry)}
-            entry.classes = tuple(task_class for task_class in classes if task_class.id in used)
-            return entry.classes
-        if len(classes) > entry.submitted:
-            used = {_task_of(row).task_class for row in self.rows(entry)}
-            classes = (
-                *classes[: entry.submitted],
-                *(task_class for task_class in classes[entry.submitted :] if task_class.id in used),
-            )
-            entry.classes = classes
-        refused = {
-            task_class.id: self._variety.refusal(entry.namespace, task_class)
-            for task_class in classes[: entry.submitted]
-        }
+            entry.classes = (*own, *(task_class for task_class in of_children if task_class.id in used))
+        refused = {task_class.id: self._variety.refusal(entry.namespace, task_class) for task_class in own}
         entry.excess = next((why for why in refused.values() if why is not None), "")
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
-            return [task_class for task_class in classes if refused.get(task_class.id) is None]
+            return [task_class for task_class in entry.classes if refused.get(task_class.id) is None]
         self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
-        return classes
+        return entry.classes
 
     def _retry_excess(self) -> None:
         """Check once a second whether classes that exceeded the limits are within them now."""
@@ -645,7 +618,8 @@ class Jobs:
         first: rows.PodRow | None = None
         passed = last not in self._pods.of_job(entry.job.id)
         for row in self.rows(entry):
-            if _task_of(row).task_class == task_class and _may_be_probed(row, backoff.scope.verb):
+            may_be_probed = row.is_undecided and row.may_be_placed and _verb(row) is backoff.scope.verb
+            if may_be_probed and _task_of(row).task_class == task_class and not _task_of(row).expected:
                 if passed:
                     return row
                 first = first or row
@@ -684,10 +658,6 @@ class Jobs:
 def _verb(row: rows.PodRow) -> refusals.Verb:
     """Return the write that places a task."""
     return refusals.Verb.CREATE if row.pending_uid is None else refusals.Verb.BIND
-
-
-def _may_be_probed(row: rows.PodRow, verb: refusals.Verb) -> bool:
-    return row.is_undecided and _verb(row) is verb and not _task_of(row).expected and row.may_be_placed
 
 
 def _task_of(row: rows.PodRow) -> model.Task:

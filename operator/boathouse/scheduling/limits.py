@@ -28,6 +28,8 @@ from boathouse_policies import model
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from boathouse.resources.config import TenantLimits
+
 EXCEEDS_QUOTA = "ExceedsQuota"
 """More is requested than a quota ever allows."""
 QUOTA_EXCEEDED = "QuotaExceeded"
@@ -43,9 +45,7 @@ class QuotaLine:
 
     Attributes:
         name: The name that the quota has for the resource.
-        resource: The resource.
         hard: The limit, in nano-units.
-        used: What of it is used.
     """
 
     name: str
@@ -118,8 +118,7 @@ class Quotas:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
                 used = limit.used + promised_amount - held_amount
                 if need and used + need > limit.hard and refusal is None:
-                    left = dataclasses.replace(limit, used=used)
-                    refusal = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
+                    refusal = _reason(QUOTA_EXCEEDED, name, dataclasses.replace(limit, used=used), need, "has left")
         return refusal
 
 
@@ -154,15 +153,9 @@ def _matches(spec: views.QuotaSpec, priority_class: str) -> bool:
 def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
     if requirement.scope_name != "PriorityClass":
         return requirement.scope_name in {"NotTerminating", "NotBestEffort"}
-    match requirement.operator:
-        case "In":
-            return priority_class in requirement.values
-        case "NotIn":
-            return priority_class not in requirement.values
-        case "Exists":
-            return bool(priority_class)
-        case _:
-            return not priority_class
+    is_listed = priority_class in requirement.values
+    holds = {"In": is_listed, "NotIn": not is_listed, "Exists": bool(priority_class)}
+    return holds.get(requirement.operator, not priority_class)
 
 
 def _is_cpu(resource: str) -> bool:
@@ -193,19 +186,6 @@ LOAD = 0.05
 BURST_S = 0.25
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeLimits:
-    """Limits of a namespace's pending shapes.
-
-    Attributes:
-        shapes: Number of shapes.
-        constraints: Total constraints of the shapes; equal sets of constraints count once.
-    """
-
-    shapes: int = 500
-    constraints: int = 2000
-
-
 def count(constraints: model.Constraints, namespace: str = "") -> int:
     """Return the number of constraints in a set.
 
@@ -233,11 +213,8 @@ class _Used:
     """Admitted shapes of a namespace.
 
     Attributes:
-        namespace: The namespace.
         at_s: Time of the last count of the pending classes.
-        shapes: The classes.
         constraints: Number of constraints of each different set.
-        total: Total constraints.
     """
 
     namespace: str
@@ -257,15 +234,13 @@ class Variety:
     """Admits task classes within the limits of their namespaces.
 
     Args:
-        limits: Limits of each namespace.
+        limits: Limits of each namespace: equal sets of constraints of its shapes count once.
         waiting: Returns the classes of a namespace's pending tasks.
-        nodes: Returns the number of nodes.
-        clock: Returns the scheduler's time in seconds.
     """
 
     def __init__(
         self,
-        limits: ShapeLimits,
+        limits: TenantLimits,
         *,
         waiting: Callable[[str], Iterable[model.TaskClass]],
         nodes: Callable[[], int],
@@ -289,8 +264,7 @@ class Variety:
         if (why := self._exceeded(namespace, used, constraints)) is not None:
             return why
         number = 0 if constraints in used.constraints else count(constraints, namespace)
-        cost_s = self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number)
-        if number and not self._time.take(namespace, cost_s):
+        if number and not self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number)):
             return "new constraints of a namespace are evaluated at a limited rate: this pod is considered shortly"
         used.add(task_class.id, constraints)
         return None
@@ -307,10 +281,10 @@ class Variety:
     def _exceeded(self, namespace: str, used: _Used, constraints: model.Constraints) -> str | None:
         limits = self._limits
         more = 0 if constraints in used.constraints else count(constraints, namespace)
-        if len(used.shapes) >= limits.shapes:
-            what = f"{limits.shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
-        elif used.total + more > limits.constraints:
-            what = f"{limits.constraints} constraints (tenantLimits.maxConstraints)"
+        if len(used.shapes) >= limits.max_shapes:
+            what = f"{limits.max_shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
+        elif used.total + more > limits.max_constraints:
+            what = f"{limits.max_constraints} constraints (tenantLimits.maxConstraints)"
         else:
             return None
         return (

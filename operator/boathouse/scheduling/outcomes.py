@@ -21,8 +21,6 @@ class NotDone:
     """The write was certainly not done; retry later.
 
     Attributes:
-        reason: CamelCase reason for conditions.
-        message: Message for conditions.
         at_least_s: Minimum delay of the retry, from the server or the kind of refusal.
         excludes_node: Whether to exclude the class from the node for some time.
         is_of_class: Whether it says nothing of pods of other classes.

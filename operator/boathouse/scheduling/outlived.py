@@ -27,13 +27,7 @@ PER_ROUND: Final = 64
 
 
 class OutlivedPods:
-    """Pods to end. The watch shows them again after a restart, so nothing else is stored.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        clock: Returns seconds.
-    """
+    """Pods to end. The watch shows them again after a restart, so nothing else is stored."""
 
     def __init__(self, api: client.ApiClient, leader: writer.Leadership, clock: Callable[[], float]) -> None:
         self._api, self._leader, self._clock = api, leader, clock

@@ -39,16 +39,7 @@ class PodConditions:
     for a pod and a reason. Namespaces take turns, each with a limited rate.
 
     Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        events: Publishes events.
-        counters: Counters of writes.
-        clock: Returns the scheduler's time in seconds.
         writes_per_s: Conditions of a namespace per second, with a burst of 50 times that.
-        aside: Sets pods aside whose condition cannot be written.
-
-    Attributes:
-        shares: Token buckets of the namespaces.
     """
 
     def __init__(

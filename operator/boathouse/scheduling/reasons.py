@@ -86,10 +86,7 @@ class JobDiagnosis:
     """Why a job is pending.
 
     Attributes:
-        job: The job.
         reason: CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded.
-        message: Message for users.
-        waiting: Number of pending tasks.
         scarce: Kubernetes' name of the scarce resource, if resources are the cause.
         holders: Owners in the job's namespace with their amount of it in base units, the largest first.
     """
@@ -108,14 +105,7 @@ def diagnose(
     resource_holders: indexes.Holders,
     device_classes: Devices | None = None,
 ) -> JobDiagnosis:
-    """Return the diagnosis of a job from those of its classes, with the reason of the worst class.
-
-    Args:
-        job: The job.
-        diagnoses: Diagnoses of its pending classes; at least one.
-        resource_holders: Holders of resources, of which those in the job's namespace are named.
-        device_classes: DeviceClasses; None for none.
-    """
+    """Return the diagnosis of a job by its worst class. Holders of resources in the job's namespace are named."""
     worst = min(
         diagnoses, key=lambda diagnosis: (_WORST_FIRST.index(diagnosis.code), -diagnosis.count, diagnosis.task_class)
     )
@@ -138,12 +128,7 @@ def for_pod(
 ) -> PendingReason:
     """Return the message for a pending pod of a class, which names jobs only of the same namespace.
 
-    Args:
-        diagnosis: The diagnosis of its class.
-        namespace: Its namespace.
-        resource_holders: Holders of resources.
-        device_classes: DeviceClasses; None for none.
-        nodes_can_come: Whether the reason is `Unschedulable` for whatever a new node could cure.
+    With `nodes_can_come`, the reason is `Unschedulable` for whatever a new node could cure.
     """
     held = resource_holders.top(diagnosis.scarce, namespace) if diagnosis.scarce else indexes.Held()
     of_devices = _of_devices(diagnosis, device_classes)
@@ -229,13 +214,6 @@ class Diagnoses:
     """Diagnoses by class and by job.
 
     A diagnosis is computed again when the verdict changes, and otherwise at most once a second for a class.
-
-    Args:
-        book: The jobs.
-        resource_holders: Holders of resources.
-        device_classes: DeviceClasses.
-        clock: Returns the scheduler's time in seconds.
-        nodes_can_come: Whether a cluster autoscaler adds nodes for pods that are `Unschedulable`.
     """
 
     def __init__(

@@ -54,11 +54,7 @@ def rejection(pod: wire.Pod) -> str | None:
 
 
 class Exclusions(framework.Filter):
-    """Nodes that recently rejected a pod of a class, as a filter of the cycle.
-
-    Args:
-        clock: Returns the scheduler's time in seconds.
-    """
+    """Nodes that recently rejected a pod of a class, as a filter of the cycle."""
 
     reason = "node(s) rejected a pod of this class less than 30 s ago"
 
@@ -86,18 +82,14 @@ class Exclusions(framework.Filter):
         """Return when the next exclusion ends; infinity without exclusions."""
         return min((until for nodes in self._until_s.values() for until in nodes.values()), default=math.inf)
 
-    # framework.Filter
-
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Return whether a node recently rejected a pod of the class."""
         return pending.task_class.id in self._until_s
 
     @override
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True for nodes that the class may use; None for all nodes."""
         excluded = self._until_s.get(pending.task_class.id)
         if not excluded:
             return None
@@ -155,10 +147,7 @@ class Backoff:
     """A backoff of a scope.
 
     Attributes:
-        scope: The scope.
         reason: One of `REASONS`.
-        message: Message of the API server.
-        refused_s: Time of the last refusal.
         until_s: Time of the next probe.
         is_probing: Whether one pod at a time is tried.
         probe: The task to try, or None.
@@ -187,11 +176,7 @@ class Backoff:
 
 
 class Refusals:
-    """All backoffs.
-
-    Args:
-        clock: Returns the scheduler's time in seconds.
-    """
+    """All backoffs."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock

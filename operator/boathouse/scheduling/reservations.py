@@ -90,9 +90,8 @@ class GangJudge(Part):
             return gang_minimum.Limits()
         if entry.limits is None:
             try:
-                driver = entry.factory.build(gang.driver, gang.leader.resources, None)
                 entry.limits = gang_minimum.Limits(
-                    driver=translate.manifest_limits(driver),
+                    driver=translate.manifest_limits(entry.factory.build(gang.driver, gang.leader.resources, None)),
                     executor=translate.manifest_limits(entry.factory.build_expected(None)),
                 )
             except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
@@ -186,7 +185,6 @@ class Reservations(Part):
         )
 
     def _release(self, expected: Iterable[rows.PodRow]) -> None:
-        """Take reservations back."""
         for row in expected:
             self._pods.unreserve(row)
 
@@ -231,7 +229,6 @@ class Reservations(Part):
         return operations
 
     def _judge_quotas(self) -> None:
-        """Judge the gangs of namespaces once more of which a quota changed."""
         for namespace in self._quotas.changed:
             for entry, _ in self._jobs.gangs_in(namespace):
                 if entry.job.id in self._waiting:

@@ -72,8 +72,7 @@ def size_of(row: rows.PodRow, entry: jobs.Entry) -> stages.CpuSize | None:
     if not row.is_submitted:
         request_milli = task_class.resources.cpu_milli
         return stages.CpuSize(request_milli, max(request_milli + 1, LEAST_LIMIT_MILLI))  # it stays Burstable
-    resources = entry.of_manifest(task_class.id, task_class.resources)
-    manifest = entry.factory.build(row.id, resources, None)
+    manifest = entry.factory.build(row.id, entry.of_manifest(task_class.id, task_class.resources), None)
     return pods_requests.cpu_size(pods_requests.task_container(msgspec.convert(manifest, wire.PodView)))
 
 
@@ -123,7 +122,6 @@ class Resizing(Part):
         self._pods.assume_resize(row, size)
         async with self._places.take(row.namespace):
             outcome = await self._writer.resize_running(row, wanted, "scheduler.resize")
-        if not isinstance(outcome, outcomes.Done):
-            for freed in self._pods.forget_resize(row):
-                self._room_freed(freed)
+        if not isinstance(outcome, outcomes.Done) and (freed := self._pods.forget_resize(row)) is not None:
+            self._room_freed(freed)
         return outcome

@@ -17,25 +17,10 @@ from collections.abc import Callable, Sequence
 
 from boathouse.cluster import boundary, client, retries, server_time
 from boathouse.cluster import events as event_writer
-from boathouse.scheduling import (
-    adjuster,
-    decider,
-    executor,
-    gangs,
-    intake,
-    jobs,
-    limits,
-    pod_conditions,
-    reasons,
-    refusals,
-    shadow,
-    transforms,
-    writer,
-)
+from boathouse.scheduling import adjuster, decider, executor, intake, reasons, refusals, shadow, transforms, writer
 from boathouse.scheduling import options as scheduler_options
-from boathouse.scheduling.pods import ownership, table
+from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import objects as volume_writer
 from boathouse.scheduling.volumes import rules
 from boathouse.telemetry import health, metrics
@@ -46,7 +31,6 @@ BEHIND_S = 0.25
 with many writes does not stop decisions for others."""
 NO_CLUSTER = "NoCluster"
 Options = scheduler_options.Options
-Autoscaling = scheduler_options.Autoscaling
 
 
 def steady_clock() -> Callable[[], float]:
@@ -57,29 +41,11 @@ def steady_clock() -> Callable[[], float]:
 class Scheduler:
     """Interface of the scheduler for services. Public methods are synchronous and return at once.
 
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        events: Publishes events.
-        metrics_: Metrics.
-        profile: The policies.
-        queues: Existing queues.
-        options: Options of the scheduler.
-        queue_of: Returns the queue of a foreign pod.
-        on_fatal: Called with the reason when the process must exit: leadership was lost, or the cache is wrong.
-        clock: Returns monotonic seconds since the epoch.
-        storage: Objects of storage, kept current by watches that report changes to the intake.
-        aside: Sets objects aside that cannot be represented.
-        shadow_: Compares cycles with those of another profile.
+    The arguments are those of the state that its parts share (`ClusterState`), and `on_fatal`, which is called with the
+    reason when the process must exit: leadership was lost, or the cache is wrong.
 
     Attributes:
-        keep: Transform of pods, which a watch applies before it reports a pod.
-        state: State that the three parts share.
-        intake: Handles events.
-        decider: Decides.
-        executor: Carries decisions out.
-        adjuster: Acts on running tasks.
-        pod_writer: Writes and reads pods.
+        transform_pod: Transform of pods, which a watch applies before it reports a pod.
         scaler: Takes a decision about the size of a cluster, or returns why not; set by the kind of clusters.
     """
 
@@ -100,47 +66,23 @@ class Scheduler:
         aside: boundary.Boundary | None = None,
         shadow_: shadow.Shadow | None = None,
     ) -> None:
-        clock, aside = clock or steady_clock(), aside or boundary.Boundary(events)
-        axis = model.Axis()
-        queue, ledger = framework.SchedulingQueue(axis, queues), framework.Ledger(axis)
-        device_classes = reasons.Devices(axis)
-        volumes = volume_book.VolumeBook(storage or rules.Storage())
-        pods = table.PodTable(
-            ledger,
-            volumes,
-            clock,
-            scheduler_name=options.scheduler_name,
-            queue_of=ownership.charged_queue_of(queue_of, queue),
-        )
-        book = jobs.Jobs(queue, pods=pods, clock=clock, queue_of=queue_of, limits=options.shape_limits)
         self.state = ClusterState(
+            api,
+            leader,
+            events,
+            metrics_.scheduler,
             options=options,
             profile=profile,
-            clock=clock,
-            axis=axis,
-            ledger=ledger,
-            queue=queue,
-            pods=pods,
-            placeholders=gangs.PlaceholderPods(),
-            jobs=book,
-            volumes=volumes,
-            quotas=limits.Quotas(),
-            devices=device_classes,
-            exclusions=refusals.Exclusions(clock),
-            diagnoses=reasons.Diagnoses(
-                book, pods.holders, device_classes, clock, nodes_can_come=options.autoscaling.enabled
-            ),
-            conditions=pod_conditions.PodConditions(
-                api, leader, events, metrics_.scheduler, clock, writes_per_s=options.conditions_per_s, aside=aside
-            ),
-            counters=metrics_.scheduler,
-            aside=aside,
+            queues=queues,
+            queue_of=queue_of,
+            clock=clock or steady_clock(),
+            storage=storage or rules.Storage(),
+            aside=aside or boundary.Boundary(events),
             shadow=shadow_,
         )
-        queue.on_removed.append(self.state.diagnoses.forget)
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
         self.transform_pod = transforms.pods(
-            options.scheduler_name, pods.offered, options.pod_labels, options.pod_containers
+            options.scheduler_name, self.state.pods.offered, options.pod_labels, options.pod_containers
         )
         self.intake = intake.Intake(self.state, transform_pod=self.transform_pod, wake=self.wake, on_fatal=on_fatal)
         self.decider = decider.Decider(self.state)
@@ -148,7 +90,7 @@ class Scheduler:
         self.executor = executor.Executor(
             self.state,
             self.pod_writer,
-            volume_writer.VolumeWriter(api, leader, volumes),
+            volume_writer.VolumeWriter(api, leader, self.state.volumes),
             finished=self.intake.finished,
         )
         self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER

@@ -13,7 +13,6 @@ import collections
 import contextlib
 import copy
 import dataclasses
-import enum
 import functools
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
@@ -56,21 +55,11 @@ class ShowingFactory(jobs.PodFactory, Protocol):
         ...
 
 
-class Visibility(enum.Enum):
-    """Whether a gang that has not begun is to show itself."""
-
-    SHOWN = enum.auto()
-    HIDDEN = enum.auto()
-    UNKNOWN = enum.auto()  # it was not judged yet
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """The pods by which a gang shows itself.
 
     Attributes:
-        entry: Its job.
-        gang: The gang.
         placeholders: Names of its placeholders, and whether they stand for the driver.
         creates: Whether those are created that are missing.
         with_driver: Whether its driver's pod is created without a node.
@@ -105,11 +94,11 @@ class ShownGangs(Part):
             members, entry.hidden = gangs.members(entry.gang, self._pods), ""
             if members.has_begun:
                 shown_gangs[job] = self._begun(entry, entry.gang, members)
-            elif (visibility := self._visibility(entry, members)) is Visibility.UNKNOWN or not self._is_due(
-                job, visibility
+            elif (is_visible := self._is_visible(entry, members)) is None or not self._is_due(
+                job, is_visible=is_visible
             ):
                 shown_gangs[job] = self._as_is(entry, entry.gang)
-            elif visibility is Visibility.SHOWN:
+            elif is_visible:
                 waiting.append(entry)
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
         left = self._options.autoscaling.max_placeholders - sum(
@@ -127,28 +116,27 @@ class ShownGangs(Part):
     def _hidden(self, count: int, left: int) -> str:
         """Return why a gang with so many placeholders does not show itself; empty if it does."""
         limits = self._options.autoscaling
-        if count > limits.max_placeholders_per_job:
+        if count > limits.max_placeholders_per_application:
             return (
                 f"no nodes are requested for it, because it would need {count} placeholders, more than the limit "
-                f"{limits.max_placeholders_per_job} of an application"
+                f"{limits.max_placeholders_per_application} of an application"
             )
         return "no nodes are requested for it yet, because of the limit of all placeholders" if count > left else ""
 
-    def _visibility(self, entry: jobs.Entry, members: gangs.Members) -> Visibility:
+    def _is_visible(self, entry: jobs.Entry, members: gangs.Members) -> bool | None:
+        """Return whether a gang that has not begun is to show itself; None if it was not judged yet."""
         if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:
-            return Visibility.HIDDEN
+            return False
         if self._jobs.backoff_of(members.driver) is not None:
-            return Visibility.HIDDEN
+            return False
         if entry.pending_reason is not None:
-            return Visibility.SHOWN if entry.lacks_nodes else Visibility.HIDDEN
+            return entry.lacks_nodes
         code = None if entry.gang is None else self._diagnoses.code_of(entry.gang.leader.id)
-        if code is None:
-            return Visibility.UNKNOWN
-        return Visibility.SHOWN if code in reasons.CURED_BY_NODES else Visibility.HIDDEN
+        return None if code is None else code in reasons.CURED_BY_NODES
 
-    def _is_due(self, job: model.JobId, visibility: Visibility) -> bool:
-        """Return whether a visibility holds: a gang waits for a moment before it shows itself."""
-        if visibility is Visibility.HIDDEN:
+    def _is_due(self, job: model.JobId, *, is_visible: bool) -> bool:
+        """Return whether that holds: a gang waits for a moment before it shows itself."""
+        if not is_visible:
             self._since_s.pop(job, None)
             return True
         return self._clock() >= self._since_s.setdefault(job, self._clock()) + self._options.pending_ahead_delay_s
@@ -193,8 +181,6 @@ class Write:
     Attributes:
         namespace: Its namespace: namespaces take turns.
         job: The job; of one whose pods are refused, no others are created at once.
-        run: Writes.
-        creates: Whether the pod is created.
     """
 
     namespace: str

@@ -72,14 +72,7 @@ class _Write:
 
 
 class Writer:
-    """Creates, binds and resizes pods with the epoch of this process's leadership.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        counters: Counters of writes.
-        sleep: Sleeps between attempts.
-    """
+    """Creates, binds and resizes pods with the epoch of this process's leadership."""
 
     def __init__(
         self,
@@ -170,13 +163,7 @@ class Writer:
     def resize_running(
         self, row: rows.PodRow, resources: Mapping[str, wire.Quantities], failpoint: str
     ) -> Awaitable[outcomes.Outcome]:
-        """Resize the container of a running task.
-
-        Args:
-            row: The task.
-            resources: Changed `requests` and `limits` of its container.
-            failpoint: Name of the write.
-        """
+        """Change `requests` and `limits` of the container of a running task."""
         uid = row.uid or ""
         return self._resize(row, uid, {names.CONTAINER: resources}, failpoint, _judge_running(uid, resources))
 
@@ -299,14 +286,7 @@ class Writer:
 def judge(
     operation: rows.Operation, owner: str | None, pod: wire.PodView | None, otherwise: outcomes.NotDone
 ) -> outcomes.Outcome:
-    """Return the outcome of an operation from the actual pod.
-
-    Args:
-        operation: The operation.
-        owner: UID of the controller of a pod that this operator creates.
-        pod: The actual pod; None if it does not exist.
-        otherwise: The outcome if the pod is unchanged.
-    """
+    """Return the outcome of an operation from the actual pod. `owner` is the UID of the controller of a created pod."""
     if operation.task.pod_uid is None:
         if pod is None:
             return otherwise

@@ -78,12 +78,11 @@ class SuspensionReconciler(Part):
         if pod is None or pod.suspension is None or suspension is None or not suspension.stage.is_shrunk:
             return None
         record, now_s, owner = pod.suspension, self._clock(), self._jobs.owner_of(row)
-        is_withdrawn = record.by == USER and owner is not None and owner.suspend_until_s is None
         reasons = (
             (Reason.INFEASIBLE, pod.resize_problem == INFEASIBLE),
             (Reason.SWITCHED_OFF, not self._options.switches.suspend),
             (suspension.ends, suspension.ends is not None),
-            (Reason.WITHDRAWN, is_withdrawn),
+            (Reason.WITHDRAWN, record.by == USER and owner is not None and owner.suspend_until_s is None),
             (Reason.LAPSED, now_s >= _lapses_s(suspension.stage, record)),
             (Reason.TIME_OVER, now_s >= record.until_s),
             (Reason.PROFILE_CHANGED, record.by not in {USER, self._state.profile.name}),  # nobody advises it
@@ -97,7 +96,7 @@ class SuspensionReconciler(Part):
             return
         if suspension.stage is Stage.SUSPENDED:
             suspension.is_actuated = True
-            self._counters.suspension_step("actuated", self._clock() - pod.suspension.since_s)
+            self._counters.suspension_s["actuated",].observe(self._clock() - pod.suspension.since_s)
 
     def _action(self, row: rows.PodRow, ungrown: Mapping[model.NodeName, int]) -> Action | None:
         pod, suspension, now_s = row.facts, row.suspension, self._clock()

@@ -196,13 +196,7 @@ class Stage(enum.Enum):
 
 
 def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: bool) -> Stage:
-    """Return the stage of a task's suspension.
-
-    Args:
-        size: The CPU of its container by the spec.
-        record: The record of its last suspension.
-        is_resizing: Whether its node has not given it the size that its spec requests.
-    """
+    """Return the stage of a suspension. `is_resizing` says that the node has not given the pod the size of its spec."""
     if record is None:
         return Stage.ORPHAN if size == SUSPENDED_SIZE else Stage.NONE
     if size == record.size:
@@ -218,7 +212,6 @@ class Order:
     """A suspension that is being carried out.
 
     Attributes:
-        until_s: When the task is resumed at the latest.
         by: Who decided it: a profile's name, or `stages.USER`.
         decision: The decision of a policy; None for a user's.
     """
@@ -235,13 +228,10 @@ class Suspension:
 
     Attributes:
         stage: The stage that the pod was shown in last.
-        since_s: Since when.
-        record: The last readable record of it.
         order: The order, while that is carried out.
         ends: Why it is to end before its time; None if it is not.
         charged: What the ledger charges at least for the task, because its suspension ends; None for what is shown.
         is_actuated: Whether the time that its CPU took to be free was observed.
-        failures: Refused writes in a row.
         retry_s: When to write again; infinity for never.
     """
 

@@ -51,7 +51,6 @@ class ByHand(Part):
                 yield row, until_s
 
     def _until_s(self, row: rows.PodRow) -> float | None:
-        """Return until when the author of a job suspends a task of it; None if not."""
         pod, entry = row.facts, self._jobs.owner_of(row)
         if pod is None or entry is None or pod.task_of not in self._jobs.by_hand:
             return None
@@ -96,7 +95,7 @@ class Suspending(Part):
         if for_s <= 0:
             return outcomes.Skipped()
         failpoints.hit("before-scheduler.order")
-        with self._counters.suspension_time("order"):
+        with self._counters.suspension_s["order",].time():
             refusal = await control.suspend(row.id, contract.SuspendOrder(id=order_id, for_s=for_s))
         if refusal:
             return outcomes.NotDone(refusal, "the task did not pause")
@@ -126,7 +125,7 @@ class Suspending(Part):
         pod = row.facts
         if pod is None:
             return outcomes.Vanished()
-        with self._counters.suspension_time("record"):
+        with self._counters.suspension_s["record",].time():
             outcome = await self._writer.record(row, pod.metadata.resource_version, record)
             for _ in range(_MOST_CONFLICTS):
                 if not isinstance(outcome, outcomes.Elsewhere) or not _has_size(outcome, record):
@@ -136,10 +135,9 @@ class Suspending(Part):
             return outcome
         if suspension.ends is not None or row.facts is None or row.facts.metadata.deletion_timestamp is not None:
             return outcomes.Skipped()
-        with self._counters.suspension_time("shrink"):
+        with self._counters.suspension_s["shrink",].time():
             return await self._writer.resize_cpu(row, stages.SUSPENDED_SIZE, "scheduler.shrink")
 
 
 def _has_size(outcome: outcomes.Elsewhere, record: SuspensionRecord) -> bool:
-    """Return whether the actual pod still has the CPU of the record."""
     return requests.cpu_size(requests.task_container(outcome.pod)) == record.size

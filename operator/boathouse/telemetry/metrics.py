@@ -6,12 +6,10 @@ agree with it; only a bounded number of objects have series of their own.
 """
 
 import collections
-import contextlib
 import dataclasses
 import importlib.metadata
 import itertools
 import platform
-import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -34,12 +32,7 @@ V = TypeVar("V")
 
 
 class BoundedSeries(Generic[K, V]):
-    """Objects by key, of which a bounded number is listed: the oldest, the first of each namespace before any second.
-
-    Args:
-        in_namespace: Maximum listed objects of a namespace.
-        in_all: Maximum listed objects.
-    """
+    """Objects by key. A bounded number is listed: the oldest, the first of each namespace before any second."""
 
     def __init__(self, *, in_namespace: int = IN_NAMESPACE, in_all: int = IN_ALL) -> None:
         self._in_namespace = in_namespace
@@ -134,7 +127,6 @@ class ScrapeGauges(registry.Collector):
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        """Read all gauges, except those whose read fails."""
         for gauge in tuple(self._gauges.values()):
             kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
             family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
@@ -169,8 +161,6 @@ class Metrics:
 
     Attributes:
         registry: Registry of `/metrics`, to which parts add their counters.
-        gauges: Gauges that are read when scraped, to which parts add theirs.
-        scheduler: Counters of the scheduler.
     """
 
     def __init__(self, *, profile: str = "fair") -> None:
@@ -241,7 +231,7 @@ class SchedulerMetrics:
             "Suspensions of tasks that began, were refused, or ended, by reason",
             {"result": SUSPENSION_RESULTS, "reason": tuple(Reason)},
         )
-        self._suspension_s = self._histogram(
+        self.suspension_s = self._histogram(
             "suspension_step_duration_seconds",
             "Duration of the steps of suspensions; actuated: from a task's pause until its node shows less CPU",
             _LATENCY_S,
@@ -263,19 +253,6 @@ class SchedulerMetrics:
         """Count one attempt to place a task or pod."""
         self._attempts(result, self.profile)
         self._attempt_s[result, self.profile].observe(duration_s)
-
-    def suspension_step(self, step: str, duration_s: float) -> None:
-        """Observe the duration of a step of a suspension."""
-        self._suspension_s[step,].observe(duration_s)
-
-    @contextlib.contextmanager
-    def suspension_time(self, step: str) -> Iterator[None]:
-        """Observe the duration of a step of a suspension, whatever comes of it."""
-        began_s = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.suspension_step(step, time.perf_counter() - began_s)
 
     def unschedulable(self, count: int) -> None:
         """Count tasks that a cycle left pending for the first time, or with a new reason."""
@@ -350,5 +327,4 @@ def _labels(family: core.Metric, source: registry.CollectorRegistry) -> list[str
     """Return label names, also of metrics without samples, from the library's private attributes."""
     maker = source._names_to_collectors.get(family.name)  # noqa: SLF001
     declared = {*getattr(family, "_labelnames", ()), *getattr(maker, "_labelnames", ())}
-    sampled = {label for sample in family.samples for label in sample.labels}
-    return sorted((declared | sampled) - {"le"})
+    return sorted((declared | {label for sample in family.samples for label in sample.labels}) - {"le"})

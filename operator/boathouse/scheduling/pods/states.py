@@ -50,10 +50,6 @@ class PendingReport:
 
     Attributes:
         condition: The condition that was written or is queued; None if unknown.
-        condition_at_s: Time of that write.
-        events_at_s: Time of the last event by reason.
-        delayed: The delayed condition, or None.
-        written: Set when the write in flight is done; None without one.
     """
 
     condition: PendingReason | None

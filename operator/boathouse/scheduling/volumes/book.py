@@ -33,7 +33,6 @@ class Promise:
     """Reservation of a pod's volumes, until the watch confirms the pod on its node.
 
     Attributes:
-        node: Node of the pod.
         claims: Its claims and disks.
         bindings: Bindings to write before the pod's.
     """
@@ -48,11 +47,7 @@ Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
 
 
 class Mounts:
-    """Indexes of pods with claims, by node and by claim.
-
-    Attributes:
-        version: Incremented with every change.
-    """
+    """Indexes of pods with claims, by node and by claim."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -84,8 +79,6 @@ class VolumeBook(framework.Filter):
     """Constraints of volumes, including reservations that the API server does not show yet.
 
     Attributes:
-        storage: Objects of storage from the watches.
-        mounts: Claims by node and by pod.
         is_needed: Whether pods with claims were to be scheduled; the filter is skipped until then.
     """
 
@@ -163,11 +156,8 @@ class VolumeBook(framework.Filter):
             )
         return None
 
-    # framework.Filter
-
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Return whether the class has claims."""
         return bool(pending.task_class.constraints.claims)
 
     @override
@@ -179,7 +169,6 @@ class VolumeBook(framework.Filter):
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True for nodes that can mount the class's claims; None for all nodes."""
         if not (claims := pending.task_class.constraints.claims):
             return None
         return np.array([reason is None for reason in self._refusals(claims, state.view.nodes)], np.bool_)[where]
@@ -188,7 +177,6 @@ class VolumeBook(framework.Filter):
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
-        """Return why some of these nodes cannot mount the claims."""
         if not (claims := pending.task_class.constraints.claims):
             return []
         reasons = itertools.compress(self._refusals(claims, state.view.nodes), among.tolist())

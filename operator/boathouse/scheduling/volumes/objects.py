@@ -19,11 +19,7 @@ from boathouse_policies import model
 
 
 class StorageWatches:
-    """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes.
-
-    Attributes:
-        objects: Objects of storage, kept current.
-    """
+    """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes."""
 
     def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
         resources: dict[str, catalogue.Resource[Any]] = {

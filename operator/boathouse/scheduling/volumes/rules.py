@@ -38,17 +38,7 @@ _SEVERAL = "__"  # separates the zones of a volume that spans several
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Objects of storage, which the watches keep current.
-
-    Attributes:
-        claims: Claims by namespace/name.
-        volumes: Volumes by name.
-        classes: StorageClasses by name.
-        csi_nodes: CSINodes by node.
-        drivers: CSIDrivers by provisioner.
-        capacities: CSIStorageCapacities by namespace/name.
-        attachments: VolumeAttachments by name.
-    """
+    """Objects of storage by name (claims and capacities by namespace/name), which the watches keep current."""
 
     claims: Mapping[str, views.ClaimView] = dataclasses.field(default_factory=dict)
     volumes: Mapping[str, views.VolumeView] = dataclasses.field(default_factory=dict)
@@ -77,8 +67,6 @@ class _Waiting:
     """A claim that waits for its first consumer, with what is independent of the node.
 
     Attributes:
-        claim: The claim.
-        reserved: The volume that is reserved for it.
         at_hand: Available volumes that fit it, the smallest first.
         is_made_anywhere: Whether a volume can be provisioned for it on every node.
     """
@@ -95,7 +83,6 @@ class Question:
 
     Attributes:
         refusal: Why no node can mount the claims; None if a node may.
-        bound: Claims with a bound volume.
         waiting: Other claims, in the order in which they get volumes.
         handles: (driver, volume) of each claim and disk that is counted.
     """
@@ -110,10 +97,8 @@ class Index:
     """Indexes of storage for repeated look-ups, valid until storage changes.
 
     Attributes:
-        free: Volumes that are reserved for no claim.
         reserved: Volumes by the claim (namespace and name) for which they are reserved.
         attached: (driver, volume) by node.
-        questions: Cached requirements by claims.
     """
 
     def __init__(self, objects: Storage) -> None:
@@ -139,7 +124,6 @@ class Judge:
     """Determines for a set of claims which nodes can mount them, and the writes that this needs.
 
     Args:
-        objects: Objects of storage.
         taken: Claim by volume of reservations that the API server does not show yet.
     """
 
