@@ -59,8 +59,7 @@ class FairQueue(Generic[T]):
 
     def put(self, namespace: str, item: T) -> None:
         """Add an item."""
-        lane = self._lanes.get(namespace)
-        if lane is None:
+        if (lane := self._lanes.get(namespace)) is None:
             lane = self._lanes[namespace] = _Lane(self._first)
         lane.waiting.append(item)
         self._waiting += 1

@@ -105,8 +105,7 @@ class Adjuster(Part):
     # Suspension
 
     def _suspend(self, decision: model.Suspend) -> Reason | None:
-        row = self._pods.get(decision.task.id)
-        if row is None or row.facts is None:
+        if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return Reason.NOT_RUNNING
         if row.suspension is not None and (row.suspension.order is not None or row.suspension.stage.is_shrunk):
             return None  # the policy learns of it when its pod is shown
@@ -166,8 +165,7 @@ class Adjuster(Part):
             self._by_hand.refused(row, order.until_s, reason)
 
     def _resume(self, decision: model.Resume) -> Reason | None:
-        row = self._pods.get(decision.task.id)
-        if row is None or row.facts is None:
+        if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return Reason.NOT_RUNNING
         if not _is_by_hand(row):
             self.resume(row, Reason.ADVISED)
@@ -182,8 +180,7 @@ class Adjuster(Part):
 
     async def _reconcile(self, row: rows.PodRow, action: reconciler.Action) -> None:
         """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
-        pod = row.facts
-        if pod is None or pod.suspension is None:
+        if (pod := row.facts) is None or pod.suspension is None:
             return
         original = pod.suspension.size
         if pod.resize_problem == requests.INFEASIBLE:
@@ -230,8 +227,7 @@ class Adjuster(Part):
     # Other decisions
 
     def _resize(self, decision: model.Resize) -> str:
-        row = self._pods.get(decision.task.id)
-        if row is None or row.facts is None:
+        if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return "NotRunning"
         if not self._options.switches.resize:
             return "SwitchedOff"

@@ -236,8 +236,7 @@ class Decider(Part):
             try:
                 return self._place(decision)
             except Exception as error:
-                entry = self._jobs.entry(decision.job.id)
-                if entry is None:
+                if (entry := self._jobs.entry(decision.job.id)) is None:
                     raise
                 self._state.set_job_aside(entry, error)
         elif not isinstance(decision, model.Reservation | model.Wait):  # the scheduling queue stores these

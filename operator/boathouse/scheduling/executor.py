@@ -105,8 +105,7 @@ class Executor(Part):
         try:
             self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
         except Exception as error:  # noqa: BLE001 - one pod must not keep the others from being written
-            entry = self._jobs.entry_of(operation.row)
-            if entry is None:
+            if (entry := self._jobs.entry_of(operation.row)) is None:
                 self._set_aside(operation, error)
             else:
                 self._state.set_job_aside(entry, error)
@@ -199,8 +198,7 @@ class Executor(Part):
                 return tried
             else:
                 has_news |= self._compare(entry, task_class, manifest, tried)
-        expected = self._expected_manifest(operation, entry)
-        if expected is not None and entry.gang is not None:
+        if (expected := self._expected_manifest(operation, entry)) is not None and entry.gang is not None:
             tried = await self._writer.try_create(operation.row.id, expected)
             if isinstance(tried, outcomes.NotDone):
                 message = f"the API server refuses the executors: {tried.message}"

@@ -92,8 +92,7 @@ def members(
     gang: gang_minimum.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False
 ) -> Members:
     """Return the rows of a gang. `is_held` says of a pending executor that no bind of it is tried now."""
-    driver = pods.get(gang.driver)
-    if driver is not None and (driver.has_ended or not driver.is_submitted):
+    if (driver := pods.get(gang.driver)) is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
     children = pods.children.of(driver.key).values() if driver is not None else ()
     return Members(
@@ -129,8 +128,7 @@ def reserved(gang: gang_minimum.Gang, pods: table.PodTable) -> list[tuple[rows.P
 
 def former_places(gang: gang_minimum.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:
     """Return where room was reserved for executors that are not there, as the driver's pod says: a node for each."""
-    driver = pods.get(gang.driver)
-    if driver is None or driver.facts is None:
+    if (driver := pods.get(gang.driver)) is None or driver.facts is None:
         return ()
     nodes = collections.Counter(dict(driver.facts.reserved))
     for row in pods.children.of(driver.key).values() if nodes else ():

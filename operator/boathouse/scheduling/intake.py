@@ -81,8 +81,7 @@ class Intake(Part):
 
     def withdraw(self, job_id: model.JobId) -> None:
         """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
-        entry = self._jobs.entry(job_id)
-        if entry is not None:
+        if (entry := self._jobs.entry(job_id)) is not None:
             for task_class in entry.classes:  # also those never queued: such a gang is judged alone
                 self._diagnoses.forget(task_class.id)
             self._jobs.withdraw(job_id)
@@ -199,8 +198,7 @@ class Intake(Part):
             return
         self._counters.rejection(reason)
         log.warning("a kubelet refused a pod", pod=pod.metadata.key, node=pod.node_name, reason=reason)
-        row = self._pods.get(pod.id)
-        if row is not None and row.task is not None:
+        if (row := self._pods.get(pod.id)) is not None and row.task is not None:
             self._exclusions.exclude(row.task.task_class, model.NodeName(pod.node_name))
 
     # What follows from a transition
@@ -373,8 +371,7 @@ class Intake(Part):
 
     def _retry(self, operation: rows.Operation, why: outcomes.NotDone) -> None:
         row, task_class = operation.row, operation.task_class.id
-        entry = self._jobs.entry_of(row)
-        if entry is None or not row.is_undecided:
+        if (entry := self._jobs.entry_of(row)) is None or not row.is_undecided:
             return
         entry.api_refusal = PendingReason(reason=why.reason, message=why.message)
         log.warning("a pod was not scheduled", pod=row.id, job=entry.job.name, reason=why.reason, error=why.message)

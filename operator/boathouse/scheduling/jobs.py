@@ -228,8 +228,7 @@ class Jobs:
 
     def withdraw(self, job: model.JobId) -> None:
         """Remove a job. Its owner deletes its pods."""
-        entry = self._entries.pop(job, None)
-        if entry is None:
+        if (entry := self._entries.pop(job, None)) is None:
             return
         self._changed.discard(job)
         self.by_hand.discard(job)
@@ -255,16 +254,14 @@ class Jobs:
 
     def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
         """Add a foreign pod as a task; return why it cannot be scheduled, or None."""
-        driver = self._pods.children.driver(row.parent)
-        if driver is not None:
+        if (driver := self._pods.children.driver(row.parent)) is not None:
             return self._add_child(row, pod, ownership.job_of(driver))
         job_id, task_class = ownership.job_of(pod), self._class_of(pod)
         if (why := self._excess(row, task_class)) is not None:
             return why
         if row.job is not None and row.job != job_id and not row.is_submitted:
             self.dismiss(row)  # its queue label was changed
-        entry = self._entries.get(job_id)
-        if entry is None:
+        if (entry := self._entries.get(job_id)) is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
@@ -286,8 +283,7 @@ class Jobs:
 
     def _excess(self, row: rows.PodRow, task_class: model.TaskClass) -> str | None:
         """Dismiss a pod whose class exceeds the limits of its namespace, and return why; None if it does not."""
-        why = self._variety.refusal(row.namespace, task_class)
-        if why is not None:
+        if (why := self._variety.refusal(row.namespace, task_class)) is not None:
             self.dismiss(row, is_excess=True)
             self._has_excess_pods = True
         return why
@@ -306,8 +302,7 @@ class Jobs:
         for namespace, mention in mentioned:
             wanted.setdefault(namespace, set()).add(mention)
         for row in list(self._pods.waiting()) if mentioned else ():
-            pod = row.facts
-            if pod is None or pod.task_of is not None or row.task is None:
+            if (pod := row.facts) is None or pod.task_of is not None or row.task is None:
                 continue
             own = {(key, label_value) for key, value in pod.labels.items() for label_value in (None, value)}
             if not all(own.isdisjoint(wanted.get(namespace, ())) for namespace in (None, row.namespace)):
@@ -339,8 +334,7 @@ class Jobs:
 
     def has_driver(self, pod: facts.PodFacts) -> bool:
         """Say whether the pod that controls a pod may have it: it is what its job submitted last, and is not over."""
-        driver = self._pods.parent(pod)
-        if driver is None or driver.state is PodState.GONE:
+        if (driver := self._pods.parent(pod)) is None or driver.state is PodState.GONE:
             return False
         if driver.facts is not None and driver.facts.task_of is None:
             return True  # it is somebody else's
@@ -523,8 +517,7 @@ class Jobs:
 
     def backoff_of_job(self, job: model.JobId) -> refusals.Backoff | None:
         """Return the backoff of a job's tasks, or None."""
-        entry = self._entries.get(job)
-        if entry is None:
+        if (entry := self._entries.get(job)) is None:
             return None
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
         held = (self.refused.of(entry.namespace, task_class.id, verb) for task_class, verb in pairs)
@@ -559,8 +552,7 @@ class Jobs:
 
     def _select_probe(self, backoff: refusals.Backoff) -> None:
         """Select the next task as the probe of a backoff, which is then pending."""
-        row = self._next_held(backoff)
-        if row is None:
+        if (row := self._next_held(backoff)) is None:
             self.refused.lift(backoff.scope)
             return
         backoff.probe, backoff.probed_s = row.id, self._clock()

@@ -227,7 +227,6 @@ def condition_of(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
     }
     if pod.metadata.generation:
         condition["observedGeneration"] = pod.metadata.generation
-    former = pod.condition(POD_SCHEDULED)
-    if former is None or former.status != "False":
+    if (former := pod.condition(POD_SCHEDULED)) is None or former.status != "False":
         condition["lastTransitionTime"] = server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return condition

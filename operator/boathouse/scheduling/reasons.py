@@ -250,8 +250,7 @@ class Diagnoses:
         """
         now_s, fresh = self._clock(), 0
         for class_id, (diagnosis, namespace) in result.diagnoses.items():
-            last = self._classes.get(class_id)
-            if last is None or last[0].code is not diagnosis.code:
+            if (last := self._classes.get(class_id)) is None or last[0].code is not diagnosis.code:
                 fresh += diagnosis.count
             why = for_pod(diagnosis, namespace, self._holders, self._devices, nodes_can_come=self._nodes_can_come)
             self._classes[class_id] = (diagnosis, why, now_s)
@@ -285,8 +284,7 @@ class Diagnoses:
 
     def of_job(self, job_id: model.JobId) -> JobDiagnosis | None:
         """Return the diagnosis of a job; None if it has no known pending tasks."""
-        entry = self._jobs.entry(job_id)
-        if entry is None:
+        if (entry := self._jobs.entry(job_id)) is None:
             return None
         displaced_by = self._jobs.displaced_by(job_id)
         taken = None if displaced_by is None else name_taken(displaced_by)

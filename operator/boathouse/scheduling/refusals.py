@@ -220,8 +220,7 @@ class Refusals:
         self._in_a_row.pop(_scopes(operation)[0], None)
         self._names_in_a_row.pop(operation.task_class.id, None)
         for scope in _scopes(operation) if self._backoffs else ():
-            backoff = self._backoffs.get(scope)
-            if backoff is not None and backoff.is_probing:
+            if (backoff := self._backoffs.get(scope)) is not None and backoff.is_probing:
                 backoff.probe, backoff.answered_s, backoff.taken = None, self._clock(), backoff.taken + 1
                 backoff.tried.pop(operation.task_class.id, None)  # what is accepted goes on
                 if backoff.taken >= TAKEN_IN_A_ROW:

@@ -29,8 +29,7 @@ class GangJudge(Part):
 
     def may_begin(self, job: model.JobId) -> bool:
         """Say, as its driver is to be created, whether a gang is in line: others may have begun in the same cycle."""
-        entry = self._jobs.entry(job)
-        if entry is None or entry.gang is None:
+        if (entry := self._jobs.entry(job)) is None or entry.gang is None:
             return True
         self.judge(entry, entry.gang)
         self._jobs.touch(job)
@@ -255,8 +254,7 @@ class Reservations(Part):
         by_id, operations, short = {row.id: row for row in members.expected}, [], list(seating_.short)
         for seat in seating_.seats:
             self._release(by_id[expected] for expected in seat.expected)
-            operation = self._bind(entry, seat)
-            if operation is None:
+            if (operation := self._bind(entry, seat)) is None:
                 short.append(seat.executor)
             else:
                 operations.append(operation)
@@ -286,8 +284,7 @@ class Reservations(Part):
         entries = [entry for job in self._jobs.gangs if (entry := self._jobs.entry(job)) is not None]
         for entry in sorted(entries, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id)):
             for task in (entry.gang.driver, *entry.gang.expected) if entry.gang is not None else ():
-                row = self._pods.get(task)
-                if row is None or (place := row.reserved) is None:
+                if (row := self._pods.get(task)) is None or (place := row.reserved) is None:
                     continue
                 node = self._pods.nodes.get(place.node)
                 if node is None or eligibility.refusal(place.task_class.constraints, node) is not None:

@@ -37,8 +37,7 @@ class Capability(Part):
 
     def node_problem(self, row: rows.PodRow) -> Reason | None:
         """Return why a node cannot resize a running task now; None if it can."""
-        pod = row.facts
-        if pod is None or not pod.can_resize:
+        if (pod := row.facts) is None or not pod.can_resize:
             return Reason.NOT_YET
         node = model.NodeName(pod.node_name)
         if node in self._nodes:
@@ -98,15 +97,13 @@ class Resizing(Part):
 
     def problem(self, row: rows.PodRow, size: model.Resources) -> str:
         """Return why a running task cannot have a size; empty if it can."""
-        pod = row.facts
-        if pod is None or row.state is not PodState.CONFIRMED or pod.stage is not Stage.NONE:
+        if (pod := row.facts) is None or row.state is not PodState.CONFIRMED or pod.stage is not Stage.NONE:
             return "NotRunning"
         if pod.task_of is None:
             return "NotSupported"
         if size.memory_bytes < pod.resources.memory_bytes:
             return "MemoryOfRunningTask"
-        free = self._ledger.free(model.NodeName(pod.node_name))
-        if free is None:
+        if (free := self._ledger.free(model.NodeName(pod.node_name))) is None:
             return "NoRoom"
         axis = self._state.axis
         more = [wanted - held for wanted, held in zip(axis.amounts(size), axis.amounts(pod.resources), strict=False)]

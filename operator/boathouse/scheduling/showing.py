@@ -212,10 +212,10 @@ class Showing(Part):
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Let a round begin when a driver has created an executor, or an autoscaler would count both for a while."""
-        if isinstance(change, store.Added) and len(self._known):
-            controller = change.new.metadata.controller
-            if controller is not None and controller.kind == "Pod":
-                self._wake.set()
+        controller = store.subject(change).metadata.controller
+        is_child = controller is not None and controller.kind == "Pod"
+        if is_child and isinstance(change, store.Added) and len(self._known):
+            self._wake.set()
 
     async def round(self) -> None:
         """Wait until a round is due, and do it."""
@@ -251,8 +251,7 @@ class Showing(Part):
     def _set_driver_conditions(self) -> None:
         """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
         for job in self._jobs.gangs:
-            entry = self._jobs.entry(job)
-            if entry is None or entry.gang is None or entry.has_begun:
+            if (entry := self._jobs.entry(job)) is None or entry.gang is None or entry.has_begun:
                 continue
             row = self._pods.get(entry.gang.driver)
             is_pending = row is not None and row.pending_uid is not None and row.is_undecided

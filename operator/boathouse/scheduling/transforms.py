@@ -388,8 +388,7 @@ def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:
 
     The kubelet limits the termination message, a task's result.
     """
-    waiting = status.state.waiting
-    if waiting is not None:
+    if (waiting := status.state.waiting) is not None:
         waiting = wire.StateWaiting(reason=waiting.reason[:NAME_LENGTH], message=waiting.message[:MESSAGE_LENGTH])
     return wire.ContainerStatus(
         name=status.name,

@@ -122,8 +122,7 @@ class Suspending(Part):
             return outcomes.NotDone(Reason.TOO_SLOW, "the pod was not shrunk in time")
 
     async def _shrink(self, row: rows.PodRow, suspension: Suspension, record: SuspensionRecord) -> outcomes.Outcome:
-        pod = row.facts
-        if pod is None:
+        if (pod := row.facts) is None:
             return outcomes.Vanished()
         with self._counters.suspension_s["record",].time():
             outcome = await self._writer.record(row, pod.metadata.resource_version, record)

@@ -117,8 +117,7 @@ def after(state: Origin, trigger: Trigger) -> Transition:
     Raises:
         ImpossibleTransition: The trigger cannot occur in this state.
     """
-    transition = TRANSITIONS.get((state, trigger))
-    if transition is None:
+    if (transition := TRANSITIONS.get((state, trigger))) is None:
         origin = "without a row" if state is None else state.value
         raise ImpossibleTransition(f"a pod {origin} cannot become {trigger.value}: this is a fault of the scheduler")
     return transition

@@ -84,8 +84,7 @@ class PodTable:
         former, ended = self._by_job.pop(job, {}), []
         current = self._by_job.setdefault(job, {})
         for task in tasks:
-            row = self._rows.get(task.id)
-            if row is not None and row.has_ended and row.job == job:
+            if (row := self._rows.get(task.id)) is not None and row.has_ended and row.job == job:
                 ended.append(task.id)
                 continue
             if row is not None and row.has_ended and row.job is not None:  # an earlier job had a task of the name
@@ -255,8 +254,7 @@ class PodTable:
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
         """Update the row of a pod that ended or was deleted. The end of an earlier pod of the name has no effect."""
-        row = self._rows.get(pod.id)
-        if row is None or row.uid not in {None, pod.metadata.uid}:
+        if (row := self._rows.get(pod.id)) is None or row.uid not in {None, pod.metadata.uid}:
             return []
         if row.uid is None and row.is_submitted and pod.task_of != row.job:
             return []
@@ -293,8 +291,7 @@ class PodTable:
 
     def decide_ahead(self, task: model.Task, task_class: model.TaskClass) -> Operation | None:
         """Return the operation that creates a task's pod without a node; None if the task has a pod, or soon will."""
-        row = self._rows.get(task.id)
-        if row is None or row.state is not PodState.PLANNED:
+        if (row := self._rows.get(task.id)) is None or row.state is not PodState.PLANNED:
             return None
         return self._begin(Trigger.DECIDED_AHEAD, Operation(row, task, task_class, None))
 
@@ -527,8 +524,7 @@ class PodTable:
 
     def _charge_suspension(self, row: PodRow, pod: facts.PodFacts) -> framework.Freed | None:
         """Charge the original CPU of a task that continues, until its pod has that or another writer resized it."""
-        suspension = row.suspension
-        if suspension is None:
+        if (suspension := row.suspension) is None:
             return None
         if suspension.stage is Stage.CONTINUING and pod.suspension is not None:
             self.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=pod.suspension.cpu_request_milli)))

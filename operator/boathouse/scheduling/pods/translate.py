@@ -237,8 +237,7 @@ def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
     Raises:
         ValueError: An operator is not known.
     """
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.pod_anti_affinity is None:
+    if (affinity := pod.spec.affinity) is None or affinity.pod_anti_affinity is None:
         return ()
     repeated = _repeated(pod)
     return tuple([_pod_term(pod, term) for term in affinity.pod_anti_affinity.required if term != repeated])
@@ -249,8 +248,7 @@ def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
 
     Cluster autoscalers read the term. For the scheduler a port is cheaper.
     """
-    apart = pod.metadata.labels.get(names.LABEL_APART)
-    if apart is None:
+    if (apart := pod.metadata.labels.get(names.LABEL_APART)) is None:
         return None
     return wire.PodAffinityTerm(
         label_selector=wire.LabelSelector(match_labels={names.LABEL_APART: apart}), topology_key=names.HOSTNAME

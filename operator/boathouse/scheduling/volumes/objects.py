@@ -95,8 +95,7 @@ class VolumeWriter:
         volume, claim = self._book.storage.volumes.get(name), self._book.storage.claims.get(key)
         if volume is None or claim is None:
             raise errors.ConnectionLost(f"the volume {name} or the claim {key} was deleted")
-        reference = volume.spec.claim_ref
-        if reference is not None and reference.uid == claim.metadata.uid:
+        if (reference := volume.spec.claim_ref) is not None and reference.uid == claim.metadata.uid:
             return 0
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version}
         if reference is None:  # else somebody else reserved it for the claim, and may keep it so after its deletion
@@ -109,8 +108,7 @@ class VolumeWriter:
 
     async def _select(self, key: str, node: model.NodeName) -> int:
         """Request the provisioning of a claim's volume for a node, unless it was requested."""
-        claim = self._book.storage.claims.get(key)
-        if claim is None:
+        if (claim := self._book.storage.claims.get(key)) is None:
             raise errors.ConnectionLost(f"the claim {key} was deleted")
         if claim.metadata.annotations.get(views.SELECTED_NODE) == node:
             return 0
@@ -131,8 +129,7 @@ class VolumeWriter:
     def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
         """Return the error since the write, as far as the watches show it, or None."""
         for key in promise.bindings.provisions:
-            claim = self._book.storage.claims.get(key)
-            if claim is None:
+            if (claim := self._book.storage.claims.get(key)) is None:
                 return outcomes.NotDone(reason=FAILED, message=f"the claim {key} was deleted")
             if int(claim.metadata.resource_version) < revisions.get(("claim", key), 0) or claim.is_bound:
                 continue

@@ -107,8 +107,7 @@ class Index:
         self.attached: dict[str, set[tuple[str, str]]] = {}
         self.questions: dict[tuple[str, ...], Question] = {}
         for volume in objects.volumes.values():
-            reference = volume.spec.claim_ref
-            if reference is None:
+            if (reference := volume.spec.claim_ref) is None:
                 self.free.append(volume)
             else:
                 self.reserved.setdefault((reference.namespace, reference.name), []).append(volume)
@@ -192,8 +191,7 @@ class Judge:
     # Existing volumes
 
     def _of_bound(self, claim: views.ClaimView, node: model.Node) -> str | None:
-        volume = self._objects.volumes.get(claim.spec.volume_name)
-        if volume is None:
+        if (volume := self._objects.volumes.get(claim.spec.volume_name)) is None:
             return VOLUME_GONE
         if not reaches(volume, node):
             return UNREACHABLE
@@ -239,11 +237,9 @@ class Judge:
         return set(filter(None, (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)))
 
     def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
-        claim = self._objects.claims.get(key)
-        if claim is None:
+        if (claim := self._objects.claims.get(key)) is None:
             return None
-        volume = self._objects.volumes.get(claim.spec.volume_name)
-        if volume is None:
+        if (volume := self._objects.volumes.get(claim.spec.volume_name)) is None:
             provisioner = self._class_of(claim).provisioner
             return translate.MIGRATED.get(provisioner, provisioner), key
         if volume.spec.csi is not None:
@@ -287,8 +283,7 @@ def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> view
 
 def reaches(volume: views.VolumeView, node: model.Node) -> bool:
     """Return whether a node matches the node affinity of a volume."""
-    affinity = volume.spec.node_affinity
-    if affinity is None or affinity.required is None:
+    if (affinity := volume.spec.node_affinity) is None or affinity.required is None:
         return True
     try:
         terms = translate.terms(affinity.required)
