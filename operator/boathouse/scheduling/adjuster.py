@@ -28,7 +28,6 @@ MOST_SUSPENDING = 64
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
 _WRITES = 16
-Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
 
 
 class Adjuster(Part):
@@ -44,7 +43,7 @@ class Adjuster(Part):
         cluster: ClusterState,
         pod_writer: writer.Writer,
         *,
-        finished: Finished,
+        finished: Callable[[rows.PodRow, outcomes.Outcome], None],
         scale: Callable[[model.Scale], str],
     ) -> None:
         super().__init__(cluster)
@@ -137,13 +136,11 @@ class Adjuster(Part):
         """Return why a task cannot be suspended now; None if it can be."""
         if row.id in self._in_flight:
             return Reason.IN_FLIGHT
-        if self._group is None or not self._has_place(row.namespace):
+        ordered = [row.namespace for row in self._pods.suspensions() if row.suspension and row.suspension.order]
+        is_full = len(ordered) >= MOST_SUSPENDING or ordered.count(row.namespace) >= MOST_OF_NAMESPACE
+        if self._group is None or is_full:
             return Reason.TOO_MANY
         return suspending.problem(row.facts, row.state) or self._capability.problem(row)
-
-    def _has_place(self, namespace: str) -> bool:
-        ordered = [row.namespace for row in self._pods.suspensions() if row.suspension and row.suspension.order]
-        return len(ordered) < MOST_SUSPENDING and ordered.count(namespace) < MOST_OF_NAMESPACE
 
     async def _run_suspension(
         self, row: rows.PodRow, suspension: stages.Suspension, order: stages.Order, control: jobs.TaskControl

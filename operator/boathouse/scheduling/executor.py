@@ -31,7 +31,6 @@ LONGEST_FIGURES = 512
 """Maximum size of the annotation with figures, in characters."""
 _OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}
 """Annotations of a pod that follow from its size."""
-Finished = Callable[[rows.Operation, outcomes.Outcome, float], None]
 
 
 class Executor(Part):
@@ -50,7 +49,7 @@ class Executor(Part):
         pod_writer: writer.Writer,
         volumes: volume_writer.VolumeWriter,
         *,
-        finished: Finished,
+        finished: Callable[[rows.Operation, outcomes.Outcome, float], None],
     ) -> None:
         super().__init__(state)
         self._writer = pod_writer

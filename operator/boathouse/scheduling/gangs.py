@@ -2,25 +2,19 @@
 
 import collections
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
 
 from boathouse.cluster import store
 from boathouse.resources import names
-from boathouse.scheduling.pods import rows, table
+from boathouse.scheduling.pods import indexes, rows, table
 from boathouse.scheduling.pods.facts import PodFacts
 from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
 
-_NONE: Mapping[model.TaskId, PodFacts] = MappingProxyType({})
 
-
-class PlaceholderPods:
-    """Placeholders by job."""
-
-    def __init__(self) -> None:
-        self._by_job: dict[model.JobId, dict[model.TaskId, PodFacts]] = {}
+class PlaceholderPods(dict[model.JobId, dict[model.TaskId, PodFacts]]):
+    """Placeholders by job and `namespace/name`; jobs without any are left out."""
 
     def on_pod(self, change: store.Change[PodFacts]) -> None:
         """Handle a watch event of a pod that has not ended."""
@@ -29,23 +23,13 @@ class PlaceholderPods:
             return
         job = model.JobId(pod.task_of)
         if not isinstance(change, store.Deleted):
-            self._by_job.setdefault(job, {})[pod.id] = pod
-        elif (placeholders := self._by_job.get(job)) is not None:
-            placeholders.pop(pod.id, None)
-            if not placeholders:
-                del self._by_job[job]
+            self.setdefault(job, {})[pod.id] = pod
+        else:
+            indexes.discard(self, job, pod.id)
 
     def of(self, job: model.JobId) -> Mapping[model.TaskId, PodFacts]:
-        """Return the placeholders of a job by `namespace/name`."""
-        return self._by_job.get(job, _NONE)
-
-    def __len__(self) -> int:
-        """Return the number of jobs that have placeholders."""
-        return len(self._by_job)
-
-    def __iter__(self) -> Iterator[tuple[model.JobId, Mapping[model.TaskId, PodFacts]]]:
-        """Yield the jobs that have placeholders, with these."""
-        return iter(list(self._by_job.items()))
+        """Return the placeholders of a job."""
+        return self.get(job, {})
 
 
 def of_executor(expected: model.TaskId) -> model.TaskId:

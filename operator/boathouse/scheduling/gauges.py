@@ -35,7 +35,16 @@ class SchedulerGauges(Part):
                 "Epoch of this process's leadership; 0 without leadership",
                 lambda: leader.epoch or 0,
             ),
-            Gauge("boathouse_cache_size", "Objects in the scheduler's cache", self._cache_size, ("type",)),
+            Gauge(
+                "boathouse_cache_size",
+                "Objects in the scheduler's cache",
+                lambda: {
+                    ("nodes",): len(self._pods.nodes),
+                    ("pods",): len(self._ledger),
+                    ("assumed_pods",): len(self._pods.assumed()),
+                },
+                ("type",),
+            ),
             Gauge(
                 "boathouse_pods",
                 "Pods and planned pods by their state in the scheduler",
@@ -133,13 +142,6 @@ class SchedulerGauges(Part):
             ),
             Gauge("boathouse_in_flight_writes", "Decisions not yet in flight", lambda: len(self._operations)),
         )
-
-    def _cache_size(self) -> Reading:
-        return {
-            ("nodes",): len(self._pods.nodes),
-            ("pods",): len(self._ledger),
-            ("assumed_pods",): len(self._pods.assumed()),
-        }
 
     def _pods_by_state(self) -> Reading:
         counts = {state.value: count for state, count in self._pods.counts().items()}

@@ -15,7 +15,7 @@ from boathouse.cluster import catalogue, wire
 from boathouse.resources.config import TenantLimits
 from boathouse.scheduling import admitted, gangs, refusals
 from boathouse.scheduling.limits import RECOUNT_S, Variety
-from boathouse.scheduling.pods import facts, ownership, rows, table
+from boathouse.scheduling.pods import facts, indexes, ownership, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse_policies import framework, model
 from boathouse_policies.framework import gang_minimum
@@ -237,10 +237,7 @@ class Jobs:
             self.gangs.discard(job)
         self._excess_jobs.get(entry.namespace, {}).pop(job, None)
         self.refused.forget(entry.namespace, job, (task_class.id for task_class in entry.classes))
-        jobs = self._in_namespace.get(entry.namespace, {})
-        jobs.pop(job, None)
-        if not jobs:
-            self._in_namespace.pop(entry.namespace, None)
+        indexes.discard(self._in_namespace, entry.namespace, job)
         self._pods.withdraw(job)
         self._queue.withdraw(job)
 

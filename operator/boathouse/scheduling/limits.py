@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 
 from boathouse import fair
 from boathouse.cluster import views, wire
-from boathouse.scheduling.pods import requests, translate
+from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
 
@@ -72,9 +72,7 @@ class Quotas:
 
     def remove(self, metadata: wire.ObjectMeta) -> None:
         """Remove a quota."""
-        self._quotas.get(metadata.namespace, {}).pop(metadata.name, None)
-        if not self._quotas.get(metadata.namespace):
-            self._quotas.pop(metadata.namespace, None)
+        indexes.discard(self._quotas, metadata.namespace, metadata.name)
         self.changed.add(metadata.namespace)
 
     def __contains__(self, namespace: str) -> bool:

@@ -111,7 +111,6 @@ QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
 NAME_TAKEN = "NameTaken"
 REASONS = (QUOTA, OVERLOAD, NAME_TAKEN, "PodRefused", "PodInvalid")
-_OF_THE_NAMESPACE = {QUOTA, OVERLOAD}
 _ALL = "all namespaces"
 
 
@@ -199,7 +198,7 @@ class Refusals:
         wide, scope = _scopes(operation)
         if not why.is_of_class:
             are_many = _are_many(self._in_a_row.setdefault(wide, set()), task_class.job)
-            scope = wide if are_many or why.reason in _OF_THE_NAMESPACE else scope
+            scope = wide if are_many or why.reason in {QUOTA, OVERLOAD} else scope
         if (of_namespace := self._backoffs.get(wide)) is not None and of_namespace.probe == task:
             of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
         if (former := self._backoffs.get(scope)) is None:

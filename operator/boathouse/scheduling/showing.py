@@ -261,7 +261,7 @@ class Showing(Part):
     def _deletions(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the deletions of placeholders, the last ones first."""
         is_settled = self._clock() >= self._began_s + FORGET_S
-        for job, placeholders in self._known:
+        for job, placeholders in list(self._known.items()):
             stays = wanted[job].placeholders if job in wanted else {}
             is_known = is_settled or self._jobs.entry(job) is not None
             for name, pod in reversed(list(placeholders.items())) if is_known else ():

@@ -33,7 +33,6 @@ _TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.G
 """Answers to a dry run that say nothing of the pod."""
 _NO_DRY_RUN = "does not support dry run"
 """In the answer of an API server that has a webhook with side effects."""
-_UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
 
 
 class Leadership(Protocol):
@@ -276,7 +275,7 @@ class Writer:
             return await retries.retrying(
                 lambda: self._api.get(catalogue.PODS, name, namespace),
                 idempotent=True,
-                backoff=_UNTIL_ANSWERED,
+                backoff=retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000),
                 sleep=self._sleep,
             )
         except errors.NotFound:

@@ -144,13 +144,7 @@ class ScrapeGauges(registry.Collector):
 PREFIX = "boathouse"
 ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
 WRITE_RESULTS = ("success", "conflict", "error")
-WRITES = ("create", "bind", "resize", "record", "status", "event")
-ERROR_CODES = ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other")
-COMPARISONS = ("equal", "drift", "skipped")
-REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
 
-SUSPENSION_RESULTS = ("suspended", "refused", "resumed")
-SUSPENSION_STEPS = ("order", "record", "shrink", "actuated", "continue", "grow")
 
 _LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
@@ -169,7 +163,23 @@ class Metrics:
         self.registry.register(self.gauges)
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.GCCollector(registry=self.registry)
-        self.gauges.add(_build_info(), _loop_failures())
+        versions = importlib.metadata.version("boathouse"), platform.python_version()
+        self.gauges.add(
+            Gauge(
+                "boathouse_build_info",
+                "1, with the versions as labels",
+                lambda: {versions: 1.0},
+                ("version", "python"),
+            ),
+            Gauge(
+                "boathouse_loop_failures",
+                "Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the API "
+                "server is the cause",
+                lambda: {(name,): count for name, count in retries.FAILURES.items()},
+                ("loop",),
+                counts=True,
+            ),
+        )
         self.scheduler = SchedulerMetrics(self.registry, profile=profile)
 
 
@@ -206,7 +216,10 @@ class SchedulerMetrics:
         self.write_error = self._counter(
             "api_write_errors",
             "Writes that the API server rejected or did not answer",
-            {"operation": WRITES, "code": ERROR_CODES},
+            {
+                "operation": ("create", "bind", "resize", "record", "status", "event"),
+                "code": ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other"),
+            },
         )
         self.event = self._counter(
             "events",
@@ -214,7 +227,7 @@ class SchedulerMetrics:
             {"reason": ("Scheduled", "FailedScheduling"), "result": ("sent", "suppressed")},
         )
         self.comparison = self._counter(
-            "cache_comparisons", "Comparisons of the cache with a LIST", {"result": COMPARISONS}
+            "cache_comparisons", "Comparisons of the cache with a LIST", {"result": ("equal", "drift", "skipped")}
         )
         self.cache_drift = prometheus.Counter(
             f"{PREFIX}_cache_drift",
@@ -229,13 +242,13 @@ class SchedulerMetrics:
         self.suspension = self._counter(
             "suspensions",
             "Suspensions of tasks that began, were refused, or ended, by reason",
-            {"result": SUSPENSION_RESULTS, "reason": tuple(Reason)},
+            {"result": ("suspended", "refused", "resumed"), "reason": tuple(Reason)},
         )
         self.suspension_s = self._histogram(
             "suspension_step_duration_seconds",
             "Duration of the steps of suspensions; actuated: from a task's pause until its node shows less CPU",
             _LATENCY_S,
-            {"step": SUSPENSION_STEPS},
+            {"step": ("order", "record", "shrink", "actuated", "continue", "grow")},
         )
         self.resize = self._counter(
             "resizes",
@@ -246,7 +259,19 @@ class SchedulerMetrics:
             "speculations", "Decisions to start a second attempt", {"result": ("started", "refused")}
         )
         self.rejection = self._counter(
-            "kubelet_rejections", "Pods that a kubelet rejected after their placement", {"reason": REJECTIONS}
+            "kubelet_rejections",
+            "Pods that a kubelet rejected after their placement",
+            {
+                "reason": (
+                    "OutOfcpu",
+                    "OutOfmemory",
+                    "OutOfpods",
+                    "OutOfephemeral-storage",
+                    "NodeAffinity",
+                    "NodePorts",
+                    "other",
+                )
+            },
         )
 
     def attempt(self, result: str, duration_s: float) -> None:
@@ -281,22 +306,6 @@ class SchedulerMetrics:
 
     def _plain_histogram(self, name: str, documentation: str, buckets: Sequence[float]) -> prometheus.Histogram:
         return prometheus.Histogram(f"{PREFIX}_{name}", documentation, buckets=buckets, registry=self._registry)
-
-
-def _build_info() -> Gauge:
-    values = (importlib.metadata.version("boathouse"), platform.python_version())
-    return Gauge("boathouse_build_info", "1, with the versions as labels", lambda: {values: 1.0}, ("version", "python"))
-
-
-def _loop_failures() -> Gauge:
-    return Gauge(
-        "boathouse_loop_failures",
-        "Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the API server is "
-        "the cause",
-        lambda: {(name,): count for name, count in retries.FAILURES.items()},
-        ("loop",),
-        counts=True,
-    )
 
 
 HEADER = """# Metrics

@@ -11,7 +11,8 @@
 import collections
 import dataclasses
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from typing_extensions import override
@@ -22,7 +23,16 @@ from boathouse.scheduling.pods.rows import PodKey, PodRow
 from boathouse_policies import framework, model
 from boathouse_policies.framework import predicates
 
-_NONE: Mapping[model.TaskId, PodRow] = {}
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def discard(index: MutableMapping[K, dict[T, Any]], key: K, item: T) -> None:
+    """Remove an item of a group, if it is there, and the group if that is empty then."""
+    group = index.get(key, {})
+    group.pop(item, None)
+    if not group:
+        index.pop(key, None)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -71,11 +81,8 @@ class Children:
         if key is None or family is None or family.rows or (family.driver is not None and not family.is_over):
             return
         del self._families[key]
-        job = None if family.driver is None else family.driver.task_of
-        if job is not None:
-            del self._drivers[job][key]
-            if not self._drivers[job]:
-                del self._drivers[job]
+        if family.driver is not None and family.driver.task_of is not None:
+            discard(self._drivers, family.driver.task_of, key)
 
     def adopt(self, driver: PodFacts) -> Iterable[PodRow]:
         """Take a pod of a job for the controller that its pods name; return those of which that is news."""
@@ -93,7 +100,7 @@ class Children:
 
     def of(self, key: PodKey | None) -> Mapping[model.TaskId, PodRow]:
         """Return the pods of a controller."""
-        return _NONE if (family := self._of(key)) is None else family.rows
+        return {} if (family := self._of(key)) is None else family.rows
 
     def _of(self, key: PodKey | None) -> Family | None:
         return None if key is None else self._families.get(key)
@@ -118,8 +125,8 @@ class Nominations(framework.Filter):
     def set(self, row: rows.PodRow, node: model.NodeName | None) -> list[framework.Freed]:
         """Note the node for which a pod is nominated; return the one that it was nominated for before."""
         former, row.nominated = row.nominated, node
-        if former is not None and self._on.get(former, {}).pop(row.id, None) is not None and not self._on[former]:
-            del self._on[former]
+        if former is not None:
+            discard(self._on, former, row.id)
         if node is not None:
             self._on.setdefault(node, {})[row.id] = row
         return [] if former in (None, node) else [framework.Freed(former, None)]

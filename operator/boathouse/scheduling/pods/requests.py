@@ -74,7 +74,6 @@ INFEASIBLE = "Infeasible"
 _LEAST_CPU = 2 * NANO_PER_MILLI
 """CPU requests up to this are the same to a kernel, and a kubelet may report any of them for another."""
 _RESIZABLE = ("cpu", "memory")
-_HUGEPAGES = "hugepages-"
 
 
 class UnreadablePodError(ValueError):
@@ -197,7 +196,7 @@ def _override_by_pod_level(total: Amounts, pod: wire.PodView, requested: wire.Qu
         allocated = pod.status.allocated_resources
         effective = _effective(requested, pod.status.resources.requests, allocated, infeasible=infeasible)
     for name in spec_amounts:
-        if name in _RESIZABLE or name.startswith(_HUGEPAGES):
+        if name in _RESIZABLE or name.startswith("hugepages-"):
             total[name] = effective.get(name, 0)
 
 

@@ -30,7 +30,6 @@ OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
-_NONE: Mapping[model.TaskId, PodRow] = {}
 
 
 class PodTable:
@@ -409,7 +408,7 @@ class PodTable:
 
     def of_job(self, job: model.JobId) -> Mapping[model.TaskId, PodRow]:
         """Return the rows of a job's tasks of which no pod has ended, in the order of their submission."""
-        return self._by_job.get(job, _NONE)
+        return self._by_job.get(job, {})
 
     def waiting(self) -> Iterator[PodRow]:
         """Yield the pods of this scheduler without a node."""

@@ -15,12 +15,7 @@ from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
-CLAIM_NOT_FOUND = "VolumeClaimNotFound"
-CLAIM_NOT_OURS = "VolumeClaimNotOwned"
-CLAIM_DELETED = "VolumeClaimDeleted"
-CLAIM_LOST = "VolumeClaimLost"
 CLAIM_NOT_BOUND = "VolumeClaimNotBound"
-CLASS_NOT_FOUND = "StorageClassNotFound"
 _KEPT = 256
 
 Revisions: TypeAlias = dict[tuple[str, str], int]
@@ -129,16 +124,16 @@ class VolumeBook(framework.Filter):
         about = f'{field}: the PersistentVolumeClaim "{name}"'
         if claim is None:
             who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
-            return PendingReason(CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}')
+            return PendingReason("VolumeClaimNotFound", f'{about} does not exist in namespace "{namespace}": {who}')
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
             return PendingReason(
-                CLAIM_NOT_OURS, f"{about} was not created for this pod: delete it, or rename the volume"
+                "VolumeClaimNotOwned", f"{about} was not created for this pod: delete it, or rename the volume"
             )
         if claim.metadata.deletion_timestamp is not None:
-            return PendingReason(CLAIM_DELETED, f"{about} is being deleted")
+            return PendingReason("VolumeClaimDeleted", f"{about} is being deleted")
         if claim.status.phase == "Lost":
-            return PendingReason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
+            return PendingReason("VolumeClaimLost", f'{about} has lost its volume "{claim.spec.volume_name}"')
         return None if claim.is_bound else self._unbound(claim, about)
 
     def _unbound(self, claim: views.ClaimView, about: str) -> PendingReason | None:
@@ -147,7 +142,7 @@ class VolumeBook(framework.Filter):
         by = self.storage.classes.get(claim.storage_class)
         if claim.storage_class and by is None:
             return PendingReason(
-                CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist'
+                "StorageClassNotFound", f'{about} is of the class "{claim.storage_class}", which does not exist'
             )
         if by is None or not by.waits_for_consumer:
             return PendingReason(

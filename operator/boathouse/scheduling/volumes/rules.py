@@ -226,7 +226,9 @@ class Judge:
         enough = (
             capacity
             for capacity in self._objects.capacities.values()
-            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _requested_bytes(claim)
+            if capacity.storage_class_name == by.metadata.name
+            and _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
+            >= _requested_bytes(claim)
         )
         return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
 
@@ -244,7 +246,8 @@ class Judge:
             return translate.MIGRATED.get(provisioner, provisioner), key
         if volume.spec.csi is not None:
             return volume.spec.csi.driver, volume.spec.csi.volume_handle
-        return translate.attached(volume.spec, zones=_zones(volume))
+        zones = volume.metadata.labels.get(_OLD_ZONE) or volume.metadata.labels.get(_ZONE)
+        return translate.attached(volume.spec, zones=zones.split(_SEVERAL) if zones else [])
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
@@ -303,11 +306,6 @@ def _in_zone(volume: views.VolumeView, node: model.Node) -> bool:
     )
 
 
-def _zones(volume: views.VolumeView) -> list[str]:
-    named = volume.metadata.labels.get(_OLD_ZONE) or volume.metadata.labels.get(_ZONE)
-    return named.split(_SEVERAL) if named else []
-
-
 def _is_for(reference: views.ClaimReference, claim: views.ClaimView) -> bool:
     meta = claim.metadata
     return (reference.namespace, reference.name) == (meta.namespace, meta.name) and reference.uid in ("", meta.uid)
@@ -337,10 +335,6 @@ def _capacity(volume: views.VolumeView) -> int:
 
 def _requested_bytes(claim: views.ClaimView) -> int:
     return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
-
-
-def _offers(capacity: views.CapacityView) -> int:
-    return _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
 
 
 def _size_bytes(text: str, *, otherwise: int) -> int:
