@@ -101,12 +101,10 @@ class Adjuster(Part):
             if refusal not in {None, Reason.IN_FLIGHT}:
                 self._by_hand.refused(row, until_s, refusal)
 
-    # Suspension
-
     def _suspend(self, decision: model.Suspend) -> Reason | None:
         if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return Reason.NOT_RUNNING
-        if row.suspension is not None and (row.suspension.order is not None or row.suspension.stage.is_shrunk):
+        if row.suspension is not None and row.suspension.has_begun:
             return None  # the policy learns of it when its pod is shown
         order = stages.Order(
             until_s=self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s,
@@ -136,7 +134,7 @@ class Adjuster(Part):
         """Return why a task cannot be suspended now; None if it can be."""
         if row.id in self._in_flight:
             return Reason.IN_FLIGHT
-        ordered = [row.namespace for row in self._pods.suspensions() if row.suspension and row.suspension.order]
+        ordered = [other.namespace for other in self._pods.suspensions() if other.suspension and other.suspension.order]
         is_full = len(ordered) >= MOST_SUSPENDING or ordered.count(row.namespace) >= MOST_OF_NAMESPACE
         if self._group is None or is_full:
             return Reason.TOO_MANY
@@ -164,16 +162,10 @@ class Adjuster(Part):
     def _resume(self, decision: model.Resume) -> Reason | None:
         if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return Reason.NOT_RUNNING
-        if not _is_by_hand(row):
-            self.resume(row, Reason.ADVISED)
-        return None
-
-    def resume(self, row: rows.PodRow, reason: Reason) -> None:
-        """Resume a task that is suspended, or about to be."""
-        suspension = row.suspension
-        if suspension is not None and (suspension.order is not None or suspension.stage.is_shrunk):
-            suspension.ends = reason
+        if row.suspension is not None and row.suspension.has_begun and not _is_by_hand(row):
+            row.suspension.ends = Reason.ADVISED
             self.reconcile_suspensions()
+        return None
 
     async def _reconcile(self, row: rows.PodRow, action: reconciler.Action) -> None:
         """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
@@ -221,8 +213,6 @@ class Adjuster(Part):
             self._reconciler.refused(row)
         self._finished(row, outcome)
 
-    # Other decisions
-
     def _resize(self, decision: model.Resize) -> str:
         if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return "NotRunning"
@@ -251,8 +241,6 @@ class Adjuster(Part):
         refusal = "" if control.speculate(decision.task.id, decision.avoids) is not None else "NoSecond"
         self._counters.speculation("refused" if refusal else "started")
         return refusal
-
-    # Tasks of the event loop
 
     def _begin(self, row: rows.PodRow, work: Coroutine[Any, Any, None]) -> None:
         assert self._group is not None

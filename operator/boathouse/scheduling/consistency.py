@@ -48,8 +48,6 @@ class ConsistencyChecker(Part):
             ):
                 group.create_task(retries.Loop(name, action, every_s=every_s, sleep=self._sleep).run())
 
-    # The cache
-
     async def compare(self) -> bool:
         """Compare once, and compare objects that differ a second time.
 
@@ -100,8 +98,6 @@ class ConsistencyChecker(Part):
         drift = self._pods.drift(self._shown_pods.values())
         pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods}
         return pods | {*drift.missing_nodes, *drift.ghost_nodes, *drift.different_nodes}
-
-    # Placements
 
     async def confirm(self) -> None:
         """Read the pods that were placed some time ago and that no watch confirmed, and apply their actual state."""

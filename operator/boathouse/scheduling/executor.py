@@ -146,8 +146,6 @@ class Executor(Part):
             self.operations.done(namespace, succeeded=succeeded)
         self._begin()
 
-    # Writing
-
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | book.Revisions:
         if operation.row.report is not None:
             await self._conditions.cancel_writes(operation.row)

@@ -44,8 +44,6 @@ class Intake(Part):
         self._wake = wake
         self._on_fatal = on_fatal
 
-    # Services
-
     def submit(
         self,
         job: model.Job,
@@ -91,8 +89,6 @@ class Intake(Part):
         """Replace the queues."""
         self._queue.set_queues(queues)
         self._wake()
-
-    # Watches
 
     def on_node(self, change: store.Change[wire.NodeView]) -> None:
         """Take in a change of a node."""
@@ -201,8 +197,6 @@ class Intake(Part):
         if (row := self._pods.get(pod.id)) is not None and row.task is not None:
             self._exclusions.exclude(row.task.task_class, model.NodeName(pod.node_name))
 
-    # What follows from a transition
-
     def _apply(self, changes: Iterable[rows.Change]) -> None:
         for change in changes:
             for freed in change.freed:
@@ -256,8 +250,6 @@ class Intake(Part):
         self._queue.nodes_changed()
         self._wake()
 
-    # Pods without a node
-
     def _admit(self, row: rows.PodRow) -> None:
         """Let a pod without a node be scheduled, or set the condition that says why it is not."""
         pod, scope = row.facts, self._options.namespaces
@@ -294,8 +286,6 @@ class Intake(Part):
                 return why
         excess = self._jobs.add_foreign(row, pod)
         return None if excess is None else PendingReason(limits.TOO_COMPLEX, excess)
-
-    # Answers to writes
 
     def finished(self, operation: rows.Operation, outcome: outcomes.Outcome, duration_s: float) -> None:
         """Take in what came of a write."""

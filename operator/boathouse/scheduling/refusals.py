@@ -186,8 +186,6 @@ class Refusals:
         self._tokens = fair.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
         self._changed: set[Scope] = set()
 
-    # Events
-
     def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
         """Record a refusal; return whether other tasks back off as well, and not only this one."""
         task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
@@ -252,8 +250,6 @@ class Refusals:
             if not self._in_a_row.get(wide):
                 self._in_a_row.pop(wide, None)
 
-    # Queries
-
     def __len__(self) -> int:
         return len(self._backoffs)
 
@@ -288,8 +284,6 @@ class Refusals:
         deciding = (backoff for backoff in self._backoffs.values() if self._decides(backoff.scope))
         due_s = min((backoff.ends_s for backoff in deciding), default=math.inf)
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
-
-    # Time
 
     def due(self) -> list[Backoff]:
         """Return the backoffs that are due for a probe, the least recently probed namespace first.

@@ -192,8 +192,6 @@ class Reservations(Part):
             self._room_freed(freed)
         return operations
 
-    # A gang whose tasks changed
-
     def _settle(self, job: model.JobId) -> list[rows.Operation]:
         """Let executors take reserved places; keep as many reservations as executors are expected."""
         entry = self._jobs.entry(job)

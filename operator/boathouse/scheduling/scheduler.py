@@ -101,8 +101,6 @@ class Scheduler:
         self._wake = asyncio.Event()
         self._decided_s = -math.inf
 
-    # Queries of services
-
     def diagnosis(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
         """Return the diagnosis of a job; None if it has no known pending tasks."""
         return self.state.diagnoses.of_job(job_id)
@@ -127,8 +125,6 @@ class Scheduler:
     def wake(self) -> None:
         """Request a cycle after a relevant change."""
         self._wake.set()
-
-    # The loop
 
     async def run(self) -> None:
         """Decide and write until cancelled. Call it after the watches are in sync and leadership has settled."""

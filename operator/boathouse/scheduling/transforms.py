@@ -241,9 +241,6 @@ def _anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
         return ()
 
 
-# Specs of pods
-
-
 def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> model.Resources:
     """Return the effective requests. `offered` has the resources that count of very many; None for a pending pod.
 
@@ -350,9 +347,6 @@ def _selectors(spec: wire.PodSpec) -> Iterator[wire.LabelSelector]:
         for constraint in spec.topology_spread_constraints
         if constraint.label_selector is not None
     )
-
-
-# Statuses of pods
 
 
 def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatus:

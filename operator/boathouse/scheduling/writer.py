@@ -220,8 +220,6 @@ class Writer:
         self._counters.resize("up" if more > 0 else "down" if more else "equal", _result(outcome))
         return outcome
 
-    # Writes
-
     async def _attempt(self, write: _Write) -> outcomes.Outcome:
         failures = 0
         while True:
@@ -258,8 +256,6 @@ class Writer:
         if self._leader.in_doubt and (holder := await self._leader.confirm()) is not None:
             return outcomes.Fenced(message=holder)
         return None
-
-    # Actual state
 
     async def _truth(self, write: _Write, reason: str, error: errors.ClusterError) -> outcomes.Outcome:
         """Read the pod until the server responds, and return the outcome of a write that raised an error."""

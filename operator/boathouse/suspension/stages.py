@@ -258,6 +258,11 @@ class Suspension:
         return self.failures
 
     @property
+    def has_begun(self) -> bool:
+        """Whether its task is suspended, or about to be."""
+        return self.order is not None or self.stage.is_shrunk
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing of it is left to do: the pod has its CPU, or that of another writer."""
         return self.order is None and not self.stage.is_open

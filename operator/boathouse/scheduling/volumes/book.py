@@ -88,8 +88,6 @@ class VolumeBook(framework.Filter):
         self._index: tuple[int, rules.Index] | None = None
         self._judged: dict[tuple[str, ...], _Judged] = {}
 
-    # Changes
-
     def changed(self) -> None:
         """Invalidate cached results after a change of storage."""
         self._version += 1
@@ -111,8 +109,6 @@ class VolumeBook(framework.Filter):
             if not self._promises[volume]:
                 del self._promises[volume], self._taken[volume]
         self._version += 1
-
-    # Errors of a pod's claims, independent of the node
 
     def problem(self, pod: facts.PodFacts) -> PendingReason | None:
         """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""

@@ -119,8 +119,6 @@ class VolumeWriter:
         )
         return int(made.metadata.resource_version)
 
-    # Results
-
     def is_bound(self, promise: volume_book.Promise) -> bool:
         """Return whether all claims are bound."""
         claims = (self._book.storage.claims.get(key) for key in promise.claims if translate.handle_of(key) is None)

@@ -188,8 +188,6 @@ class Judge:
     def _class_of(self, claim: views.ClaimView) -> views.ClassView:
         return self._objects.classes.get(claim.storage_class, views.ClassView())
 
-    # Existing volumes
-
     def _of_bound(self, claim: views.ClaimView, node: model.Node) -> str | None:
         if (volume := self._objects.volumes.get(claim.spec.volume_name)) is None:
             return VOLUME_GONE
@@ -214,8 +212,6 @@ class Judge:
         volumes = tuple((claim, volume) for volume, claim in chosen.items())
         return Bindings(volumes=volumes, provisions=tuple(provisions))
 
-    # Volumes to provision
-
     def _cannot_provision(self, claim: views.ClaimView, node: model.Node) -> str | None:
         by = self._class_of(claim)
         if by.provisioner in ("", views.NO_PROVISIONER) or not _allows(by.allowed_topologies, node):
@@ -231,8 +227,6 @@ class Judge:
             >= _requested_bytes(claim)
         )
         return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
-
-    # Limits
 
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
