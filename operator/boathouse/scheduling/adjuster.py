@@ -51,7 +51,6 @@ class Adjuster(Part):
         self._finished = finished
         self._scale = scale
         self._places = fair.Places(_WRITES)
-        self._capability = resizing.Capability(cluster)
         self._reconciler = reconciler.SuspensionReconciler(cluster)
         self._by_hand = suspending.ByHand(cluster)
         self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
@@ -138,7 +137,7 @@ class Adjuster(Part):
         is_full = len(ordered) >= MOST_SUSPENDING or ordered.count(row.namespace) >= MOST_OF_NAMESPACE
         if self._group is None or is_full:
             return Reason.TOO_MANY
-        return suspending.problem(row.facts, row.state) or self._capability.problem(row)
+        return suspending.problem(row.facts, row.state) or self._resizing.suspension_problem(row)
 
     async def _run_suspension(
         self, row: rows.PodRow, suspension: stages.Suspension, order: stages.Order, control: jobs.TaskControl
@@ -151,7 +150,7 @@ class Adjuster(Part):
         refusal = _refusal(outcome)
         if isinstance(outcome, outcomes.NotDone) and outcome.reason in {"PodRefused", "QuotaExceeded"}:
             refusal = Reason.LIMIT_RANGE
-            self._capability.refused(row.namespace)
+            self._resizing.refused(row.namespace)
         reason = Reason.of(refusal) if refusal else None
         self._counters.suspension("refused" if reason else "suspended", reason or order.reason)
         if refusal and order.decision is not None:
@@ -173,7 +172,7 @@ class Adjuster(Part):
             return
         original = pod.suspension.size
         if pod.resize_problem == requests.INFEASIBLE:
-            self._capability.never(model.NodeName(pod.node_name))
+            self._resizing.never(model.NodeName(pod.node_name))
         self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
         is_whole = action is reconciler.Action.GROW
         size = original if is_whole else dataclasses.replace(stages.SUSPENDED_SIZE, limit_milli=original.limit_milli)
@@ -220,7 +219,7 @@ class Adjuster(Part):
             return "SwitchedOff"
         if row.id in self._in_flight or self._group is None or row.facts.resources == decision.resources:
             return ""
-        refusal = self._capability.node_problem(row) or self._resizing.problem(row, decision.resources)
+        refusal = self._resizing.node_problem(row) or self._resizing.problem(row, decision.resources)
         if not refusal:
             self._begin(row, self._run_resize(row, decision))
         return refusal

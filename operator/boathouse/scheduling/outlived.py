@@ -36,12 +36,12 @@ class OutlivedPods:
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Handle a watch event of a pod that uses resources."""
         pod = store.subject(change)
-        due_s, _ = self._pods.pop(pod.metadata.uid, (self._clock() + PATIENCE_S, pod))
+        former = self._pods.pop(pod.metadata.uid, None)
         is_settled = pod.is_terminal or pod.metadata.deletion_timestamp is not None
         if pod.outlived_exit_code is None or is_settled or isinstance(change, store.Deleted):
             return
         if names.ANNOTATION_EXIT_CODE not in pod.metadata.annotations:
-            self._pods[pod.metadata.uid] = due_s, pod
+            self._pods[pod.metadata.uid] = (self._clock() + PATIENCE_S if former is None else former[0]), pod
 
     async def end_due(self) -> None:
         """End the pods whose time is up, those of a namespace in part."""

@@ -17,44 +17,6 @@ from boathouse.suspension import stages
 from boathouse.suspension.stages import Reason, Stage
 from boathouse_policies import model
 
-
-class Capability(Part):
-    """Remembers nodes and namespaces that refused a resize."""
-
-    def __init__(self, state: ClusterState) -> None:
-        super().__init__(state)
-        self._nodes: dict[model.NodeName, model.Node | None] = {}
-        self._until_s: dict[str, float] = {}
-
-    def problem(self, row: rows.PodRow) -> Reason | None:
-        """Return why a running task cannot be suspended where it is now; None if it can be."""
-        if refusal := self.node_problem(row):
-            return refusal
-        if self._until_s.get(row.namespace, 0.0) > self._clock():
-            return Reason.LIMIT_RANGE
-        self._until_s.pop(row.namespace, None)
-        return Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
-
-    def node_problem(self, row: rows.PodRow) -> Reason | None:
-        """Return why a node cannot resize a running task now; None if it can."""
-        if (pod := row.facts) is None or not pod.can_resize:
-            return Reason.NOT_YET
-        node = model.NodeName(pod.node_name)
-        if node in self._nodes:
-            if self._nodes[node] == self._pods.nodes.get(node):
-                return Reason.INFEASIBLE
-            del self._nodes[node]
-        return None
-
-    def never(self, node: model.NodeName) -> None:
-        """Note that a node can resize no running pod, until the node changes."""
-        self._nodes[node] = self._pods.nodes.get(node)
-
-    def refused(self, namespace: str) -> None:
-        """Note that the API server refused to shrink a task of a namespace."""
-        self._until_s[namespace] = self._clock() + stages.LIMIT_RANGE_S
-
-
 LEAST_LIMIT_MILLI = 1000
 """CPU limit of a task whose owner does not submit it any more, so that only its class is known, if it requests less."""
 
@@ -88,12 +50,41 @@ def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.
 
 
 class Resizing(Part):
-    """Carries resizes of running tasks out."""
+    """Carries resizes of running tasks out, and remembers the nodes and namespaces that refused one."""
 
     def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
         super().__init__(state)
         self._writer = pod_writer
         self._places = shared
+        self._unable: dict[model.NodeName, model.Node | None] = {}
+        self._refused_until_s: dict[str, float] = {}
+
+    def suspension_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a running task cannot be suspended where it is now; None if it can be."""
+        if refusal := self.node_problem(row):
+            return refusal
+        if self._refused_until_s.get(row.namespace, 0.0) > self._clock():
+            return Reason.LIMIT_RANGE
+        self._refused_until_s.pop(row.namespace, None)
+        return Reason.QUOTA if self._quotas.counts(row.namespace, "limits.cpu") else None
+
+    def node_problem(self, row: rows.PodRow) -> Reason | None:
+        """Return why a node cannot resize a running task now; None if it can."""
+        if (pod := row.facts) is None or not pod.can_resize:
+            return Reason.NOT_YET
+        node = model.NodeName(pod.node_name)
+        if node in self._unable and self._unable[node] == self._pods.nodes.get(node):
+            return Reason.INFEASIBLE
+        self._unable.pop(node, None)
+        return None
+
+    def never(self, node: model.NodeName) -> None:
+        """Note that a node can resize no running pod, until the node changes."""
+        self._unable[node] = self._pods.nodes.get(node)
+
+    def refused(self, namespace: str) -> None:
+        """Note that the API server refused to shrink a task of a namespace."""
+        self._refused_until_s[namespace] = self._clock() + stages.LIMIT_RANGE_S
 
     def problem(self, row: rows.PodRow, size: model.Resources) -> str:
         """Return why a running task cannot have a size; empty if it can."""

@@ -212,9 +212,8 @@ class Showing(Part):
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Let a round begin when a driver has created an executor, or an autoscaler would count both for a while."""
-        controller = store.subject(change).metadata.controller
-        is_child = controller is not None and controller.kind == "Pod"
-        if is_child and isinstance(change, store.Added) and len(self._known):
+        controller = change.new.metadata.controller if isinstance(change, store.Added) and self._known else None
+        if controller is not None and controller.kind == "Pod":
             self._wake.set()
 
     async def round(self) -> None:
