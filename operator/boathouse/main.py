@@ -7,7 +7,6 @@ state in the API server.
 """
 
 import asyncio
-import contextlib
 import os
 import pathlib
 import signal
@@ -70,17 +69,12 @@ async def _run(operator_options: options.Options) -> int:
     operator_metrics = metrics.Metrics(profile=operator_options.config.profile)
     stop = asyncio.Event()
     listen_for_signals(stop)
-    async with contextlib.AsyncExitStack() as stack:
-        api = await stack.enter_async_context(client.ApiClient(cluster))
-        for application, port, limits in (
-            (
-                server.metrics_application(operator_metrics.registry),
-                operator_options.config.metrics_port,
-                server.LIMITS,
-            ),
-            (server.health_application(state), operator_options.config.health_port, server.PROBE_LIMITS),
-        ):
-            await stack.enter_async_context(server.serve(application, port=port, limits=limits))
+    settings, pages = operator_options.config, server.metrics_application(operator_metrics.registry)
+    async with (
+        client.ApiClient(cluster) as api,
+        server.serve(pages, port=settings.metrics_port, limits=server.LIMITS),
+        server.serve(server.health_application(state), port=settings.health_port, limits=server.PROBE_LIMITS),
+    ):
         return await _Life(operator_options, cluster, api, state, operator_metrics, stop).run()
 
 
