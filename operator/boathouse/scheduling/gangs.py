@@ -66,11 +66,6 @@ class Members:
         row = self.driver
         return row is not None and row.state in _BEGUN and not row.is_undecided
 
-    @property
-    def places(self) -> list[gang_minimum.Place]:
-        """Where room is reserved for expected tasks."""
-        return [gang_minimum.Place(row.id, row.reserved.node) for row in self.expected if row.reserved is not None]
-
 
 def members(
     gang: gang_minimum.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False

@@ -62,10 +62,9 @@ class Exclusions(framework.Filter):
         self._clock = clock
         self._until_s: dict[model.ClassId, dict[model.NodeName, float]] = {}
 
-    def exclude(self, task_class: model.ClassId, node: model.NodeName) -> float:
-        """Exclude a class from a node for some time; return when this ends."""
-        until_s = self._until_s.setdefault(task_class, {})[node] = self._clock() + EXCLUDED_S
-        return until_s
+    def exclude(self, task_class: model.ClassId, node: model.NodeName) -> None:
+        """Exclude a class from a node for some time."""
+        self._until_s.setdefault(task_class, {})[node] = self._clock() + EXCLUDED_S
 
     def expire(self) -> bool:
         """Drop expired exclusions; return whether any expired, so that pending tasks are considered again."""

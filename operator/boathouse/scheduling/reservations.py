@@ -246,7 +246,8 @@ class Reservations(Part):
 
     def _seat(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> list[rows.Operation]:
         """Give executors reserved places; return the writes, and note the tasks for which there is no place yet."""
-        seating_ = gang_minimum.seat(gang, members.executors, members.places, self._pods.nodes, self._clock())
+        places = [gang_minimum.Place(row.id, place.node) for row, place in gangs.reserved(gang, self._pods)]
+        seating_ = gang_minimum.seat(gang, members.executors, places, self._pods.nodes, self._clock())
         if seating_.retry_s < math.inf:
             self._retry[entry.job.id] = seating_.retry_s
         by_id, operations, short = {row.id: row for row in members.expected}, [], list(seating_.short)

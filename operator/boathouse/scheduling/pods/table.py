@@ -480,8 +480,7 @@ class PodTable:
             row.state, row.since_s = to, self._clock()
             self._list(row, before)
         if row.nominated is not None or to is PodState.PENDING:
-            is_pending = row.facts is not None and row.state is PodState.PENDING
-            node = row.facts.status.nominated_node_name if row.facts is not None and is_pending else ""
+            node = row.facts.status.nominated_node_name if row.facts is not None and to is PodState.PENDING else ""
             freed += self.nominations.set(row, model.NodeName(node) if node else None)
         self._list_suspension(row)
         return Change(row, before, job, freed, was_mounted and row.mounted is None, operation)
