@@ -16,7 +16,7 @@ from boathouse.cluster import client, config, election, errors, retries, server_
 from boathouse.cluster import events as event_writer
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, options, scheduler, shadow
+from boathouse.scheduling import assembly, options, shadow
 from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
@@ -233,7 +233,7 @@ def _scheduling(
         profile=profile,
         queues=options.queues(settings),
         on_fatal=context.on_fatal,
-        options=scheduler.Options(
+        options=options.Options(
             namespaces=frozenset(settings.watch_namespaces),
             autoscaling=settings.autoscaling,
             pending_ahead=settings.pending_ahead,

@@ -8,6 +8,7 @@ from boathouse.cluster import boundary, catalogue, client, informer, retries, vi
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
 from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms, writer
+from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.volumes import objects as storage_watches
 from boathouse.telemetry import health
@@ -41,7 +42,7 @@ class Scheduling:
         profile: framework.Profile,
         queues: Sequence[model.Queue],
         on_fatal: Callable[[str], None],
-        options: scheduler.Options = scheduler.Options(),  # noqa: B008 - frozen
+        options: Options = Options(),  # noqa: B008 - frozen
         queue_of: ownership.QueueOf = ownership.default_queue,
         shadow_: shadow.Shadow | None = None,
     ) -> None:

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from boathouse.cluster import boundary, client, retries, server_time
 from boathouse.cluster import events as event_writer
 from boathouse.scheduling import adjuster, decider, executor, intake, reasons, refusals, shadow, transforms, writer
-from boathouse.scheduling import options as scheduler_options
+from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.state import ClusterState
 from boathouse.scheduling.volumes import objects as volume_writer
@@ -30,7 +30,6 @@ BEHIND_S = 0.25
 """Minimum time between two cycles while decisions are queued for writing. It keeps decisions current, and a namespace
 with many writes does not stop decisions for others."""
 NO_CLUSTER = "NoCluster"
-Options = scheduler_options.Options
 
 
 def steady_clock() -> Callable[[], float]:

@@ -20,7 +20,6 @@ _KEPT = 256
 
 Revisions: TypeAlias = dict[tuple[str, str], int]
 """(kind, name) of objects that were written for claims that are not bound yet, with their resourceVersion."""
-_Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | None]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +85,7 @@ class VolumeBook(framework.Filter):
         self._judge = rules.Judge(objects, self._taken)
         self._version = 0
         self._index: tuple[int, rules.Index] | None = None
-        self._judged: dict[tuple[str, ...], _Judged] = {}
+        self._judged: dict[tuple[str, ...], tuple[Sequence[model.Node], tuple[int, int], list[str | None]]] = {}
 
     def changed(self) -> None:
         """Invalidate cached results after a change of storage."""
