@@ -31,12 +31,7 @@ _WRITES = 16
 
 
 class Adjuster(Part):
-    """Carries out what is decided of running tasks.
-
-    Args:
-        finished: Called with a task and what came of a write of its pod.
-        scale: Takes a decision about the size of a cluster, or returns why not.
-    """
+    """Carries out what is decided of running tasks."""
 
     def __init__(
         self,

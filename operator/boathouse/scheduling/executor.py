@@ -34,14 +34,7 @@ _OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}
 
 
 class Executor(Part):
-    """Writes operations, several at a time, of several namespaces in turn.
-
-    Args:
-        finished: Called with an operation, what came of it, and how many seconds it took.
-
-    Attributes:
-        operations: Those that are queued or in flight.
-    """
+    """Writes operations, several at a time, of several namespaces in turn."""
 
     def __init__(
         self,

@@ -23,12 +23,7 @@ _DECIDED = {*ASSUMED, *ON_NODE}
 
 
 class Intake(Part):
-    """Takes events in. Every method is synchronous and returns at once.
-
-    Args:
-        transform_pod: Reduces a pod from the answer of a request to the used fields.
-        wake: Called when a cycle may have something to decide.
-    """
+    """Takes events in. Every method is synchronous and returns at once."""
 
     def __init__(
         self,

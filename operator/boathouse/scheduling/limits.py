@@ -233,7 +233,6 @@ class Variety:
 
     Args:
         limits: Limits of each namespace: equal sets of constraints of its shapes count once.
-        waiting: Returns the classes of a namespace's pending tasks.
     """
 
     def __init__(

@@ -147,8 +147,6 @@ class Backoff:
     Attributes:
         reason: One of `REASONS`.
         until_s: Time of the next probe.
-        is_probing: Whether one pod at a time is tried.
-        probe: The task to try, or None.
         probed_s: Time since when it is the probe.
         answered_s: Time since when no probe was answered.
         taken: Number of consecutive successful probes.

@@ -149,13 +149,11 @@ class Shadow(framework.Observer):
 
     Args:
         profile: A profile of its own: nothing else may share its state.
-        since_s: The time from which it compares, in seconds since the epoch.
 
     Attributes:
         dropped: Cycles without a comparison: the budget did not allow it, a later cycle came first, or other pods
             decide about a pending class.
         error: Why the shadow has ended; empty while it has not.
-        differences: The last differences, the oldest first.
     """
 
     def __init__(

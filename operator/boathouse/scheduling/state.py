@@ -20,11 +20,7 @@ class ClusterState:
 
     Attributes:
         axis: Resources that the ledger and the queue count.
-        ledger: Resource usage of nodes.
-        queue: Pending tasks.
         placeholders: Placeholders of gangs that show themselves to a cluster autoscaler.
-        exclusions: Nodes that recently rejected pods.
-        conditions: Conditions and events of pods.
     """
 
     def __init__(

@@ -58,7 +58,6 @@ class _Write:
     """A write of a pod.
 
     Attributes:
-        verb: Its name, for metrics and logs.
         run: Sends it. It may be repeated.
         judge: Returns the outcome, given the actual pod, or None if it does not exist, and the outcome if the pod is
             unchanged.

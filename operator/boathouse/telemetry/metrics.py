@@ -83,7 +83,6 @@ class Gauge:
     Attributes:
         name: Full name, in base units.
         read: Returns the current values; of an unlabelled gauge, the value alone suffices.
-        labels: Label names.
         counts: Whether it is a counter, whose name is given without `_total`.
     """
 
@@ -151,11 +150,7 @@ _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
 
 
 class Metrics:
-    """All metrics of the operator.
-
-    Attributes:
-        registry: Registry of `/metrics`, to which parts add their counters.
-    """
+    """All metrics of the operator."""
 
     def __init__(self, *, profile: str = "fair") -> None:
         self.registry = registry.CollectorRegistry()

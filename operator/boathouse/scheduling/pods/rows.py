@@ -28,7 +28,6 @@ class Operation:
 
     Attributes:
         placement: The decision; None to create the pod without a node.
-        decided_s: When it was decided, by the process's clock.
         awaits: What was written for its volumes, while it awaits them.
         until_s: When it stops awaiting its volumes, by the scheduler's clock.
     """
@@ -65,18 +64,15 @@ class PodRow:
     Attributes:
         id: `namespace/name`.
         state: Its state; None before it enters the table and after it left.
-        facts: The newest version that was shown.
         task: What is to be scheduled; None for a pod that is not considered.
         is_submitted: Whether the owner of the job submitted the task. Its name is used once.
         has_ended: Whether a pod of the submitted task ended: the task is not scheduled again.
         is_excess: Whether it is not considered, for its namespace has too many shapes.
         failures: Refused operations in a row.
-        operation: Its write that is queued or in flight.
         promise: What is promised of volumes to the operation.
         mounted: The node where it mounts claims, and these.
         nominated: The node that a scheduler nominated it for, while it is pending.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
-        suspension: Its suspension, until that is over.
         successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
     """

@@ -36,9 +36,6 @@ class PodTable:
     """All pods that the scheduler knows, and all tasks that are to get one.
 
     Attributes:
-        holders: Sums of what pods hold, by namespace and owner.
-        children: Pods that other pods control.
-        nominations: Pending pods by the node for which they are nominated.
         node_changes: Counts how often a node changed.
     """
 

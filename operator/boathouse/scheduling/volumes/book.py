@@ -24,12 +24,7 @@ Revisions: TypeAlias = dict[tuple[str, str], int]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Reservation of a pod's volumes, until the watch confirms the pod on its node.
-
-    Attributes:
-        claims: Its claims and disks.
-        bindings: Bindings to write before the pod's.
-    """
+    """Reservation of a pod's volumes, until the watch confirms the pod on its node."""
 
     node: model.NodeName
     claims: tuple[str, ...]
