@@ -6,15 +6,23 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 T = TypeVar("T")
 
 SHARE = 0.75
 """Share of the workers that other namespaces leave free which one namespace may occupy."""
+
+
+def in_turns(items: Iterable[T], namespace_of: Callable[[T], str]) -> list[tuple[int, T]]:
+    """Return items after their ranks within their namespaces, which so take turns; items of a rank keep their order."""
+    counts: collections.defaultdict[str, Iterator[int]] = collections.defaultdict(itertools.count)
+    ranked = [(next(counts[namespace_of(item)]), item) for item in items]
+    return sorted(ranked, key=lambda pair: pair[0])
 
 
 @dataclasses.dataclass(slots=True)

@@ -9,16 +9,14 @@ crash leaves half done is completed, and what nobody wants any more is deleted, 
 """
 
 import asyncio
-import collections
 import contextlib
 import copy
 import dataclasses
 import functools
-import itertools
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, Protocol, runtime_checkable
 
-from boathouse import failpoints
+from boathouse import failpoints, fair
 from boathouse.cluster import catalogue, client, errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import executor, gangs, jobs, pod_conditions, reasons, reservations, writer
@@ -30,7 +28,6 @@ from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
 
 log = logs.get(__name__)
-T = TypeVar("T", jobs.Entry, "Write")
 
 ROUND_S: Final = 1.0
 """Maximum time between two rounds."""
@@ -106,7 +103,7 @@ class ShownGangs(Part):
         )
         # namespaces take turns, each with its job of the highest priority that waits the longest
         waiting.sort(key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
-        for entry in _in_turns(waiting):
+        for _, entry in fair.in_turns(waiting, lambda entry: entry.namespace):
             count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
             entry.hidden = self._hidden(count, left)
             if not entry.hidden:
@@ -235,8 +232,9 @@ class Showing(Part):
                 self._create_driver(shown)
         self._set_driver_conditions()
         turns = asyncio.Semaphore(AT_ONCE)
-        writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
-        await asyncio.gather(*(self._write(turns, write) for write in writes[:PER_ROUND]))
+        writes = [*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)]
+        first = fair.in_turns(writes, lambda write: write.namespace)[:PER_ROUND]
+        await asyncio.gather(*(self._write(turns, write) for _, write in first))
 
     def _create_driver(self, shown: Shown) -> None:
         """Create a driver without a node; after a failure not at once."""
@@ -318,13 +316,6 @@ class Showing(Part):
                 if write.creates:
                     self._refused[write.job] = self._clock()
                 log.warning("a placeholder was not written", job=write.job, error=str(error))
-
-
-def _in_turns(items: Iterable[T]) -> list[T]:
-    """Return items such that namespaces take turns; those of a namespace stay in their order."""
-    turns: collections.defaultdict[str, Iterator[int]] = collections.defaultdict(itertools.count)
-    ranked = [(next(turns[item.namespace]), item) for item in items]
-    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:

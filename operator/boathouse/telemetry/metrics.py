@@ -17,6 +17,7 @@ import prometheus_client as prometheus
 from prometheus_client import core, registry
 from typing_extensions import override
 
+from boathouse import fair
 from boathouse.cluster import retries
 from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
@@ -61,14 +62,8 @@ class BoundedSeries(Generic[K, V]):
 
     def _chosen(self) -> tuple[K, ...]:
         if self._listed is None:
-            older: collections.Counter[str] = collections.Counter()
-            ranked: list[tuple[int, K]] = []
-            for key, (namespace, _) in self._entries.items():
-                if older[namespace] < self._in_namespace:
-                    ranked.append((older[namespace], key))
-                    older[namespace] += 1
-            ranked.sort(key=lambda pair: pair[0])  # stable: the oldest of a rank first
-            self._listed = tuple(key for _, key in ranked[: self._in_all])
+            ranked = fair.in_turns(self._entries, lambda key: self._entries[key][0])
+            self._listed = tuple([key for rank, key in ranked if rank < self._in_namespace][: self._in_all])
         return self._listed
 
 
