@@ -123,11 +123,7 @@ class Leader:
             await self._scheduling.synced()
             start(group, self._scheduling.run(), "scheduler")
             start(group, self._serve(), "progress endpoint")
-            marking = retries.until_done(
-                lambda: own_objects.mark_leader(around.api, around.options.config.namespace, around.options.identity),
-                what="mark this replica as the leader",
-            )
-            group.create_task(marking, name="mark")
+            group.create_task(self._mark_leader(), name="mark")
             await self._load_learned()
             start(group, self._services.controllers.queue.run(), "reconciling")
             for loop in (
@@ -141,6 +137,13 @@ class Leader:
     async def save_learned(self) -> None:
         """Save what was learned since the last save; call it while this process leads."""
         await self._saved_state.save_last()
+
+    async def _mark_leader(self) -> None:
+        around = self._context
+        await retries.until_done(
+            lambda: own_objects.mark_leader(around.api, around.options.config.namespace, around.options.identity),
+            what="mark this replica as the leader",
+        )
 
     async def _load_learned(self) -> None:
         """Load the saved estimates; continue without them if the API server does not answer."""

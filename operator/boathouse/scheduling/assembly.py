@@ -100,9 +100,9 @@ class Scheduling:
             backoff=retries.Backoff(base_s=1.0, cap_s=600.0),
         )
         self.consistency = consistency.ConsistencyChecker(subject, self.pods, self.nodes, on_fatal=on_fatal)
-        self._outlived = outlived.OutlivedPods(api, leader, subject.state.clock)
-        self._showing = showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor)
-        for on_pod in (self._outlived.on_pod, subject.state.placeholders.on_pod, self._showing.on_pod):
+        self.outlived = outlived.OutlivedPods(api, leader, subject.state.clock)
+        self.showing = showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor)
+        for on_pod in (self.outlived.on_pod, subject.state.placeholders.on_pod, self.showing.on_pod):
             self.pods.subscribe(on_pod)
         metrics.gauges.add(*gauges.SchedulerGauges(subject, leader).all(), *self._gauges())
 
@@ -132,8 +132,8 @@ class Scheduling:
             for part in (
                 self.scheduler,
                 self.consistency,
-                retries.Loop("outlived pods", self._outlived.end_due, every_s=outlived.ROUND_S),
-                retries.Loop("shown gangs", self._showing.round),
+                retries.Loop("outlived pods", self.outlived.end_due, every_s=outlived.ROUND_S),
+                retries.Loop("shown gangs", self.showing.round),
             ):
                 group.create_task(part.run())
 

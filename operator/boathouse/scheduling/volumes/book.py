@@ -188,14 +188,17 @@ class VolumeBook(framework.Filter):
         return self.mounts.used_by_others(self._judge.for_one_pod(claims), task)
 
     def _on(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
-        if self._index is None or self._index[0] != self._version:
-            self._index = self._version, rules.Index(self.storage)
-        index = self._index[1]
+        index = self._index_now()
         bindings = self._judge.bindings(claims, node, index)
         mounted = self.mounts.on(node.name, but=task)
         if not isinstance(bindings, str) and self._judge.too_many(claims, node.name, mounted, index):
             return rules.TOO_MANY
         return bindings
+
+    def _index_now(self) -> rules.Index:
+        if self._index is None or self._index[0] != self._version:
+            self._index = self._version, rules.Index(self.storage)
+        return self._index[1]
 
 
 def _discard(index: dict[Any, dict[model.TaskId, Any]], key: str, pod: model.TaskId) -> None:
