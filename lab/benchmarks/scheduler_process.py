@@ -86,7 +86,7 @@ async def main(arguments: argparse.Namespace) -> None:
         tasks = [group.create_task(leader.run())]
         await leader.acquired()
         events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="bench")
-        parts = assembly.assemble(
+        parts = assembly.Scheduling(
             api,
             leader,
             events,

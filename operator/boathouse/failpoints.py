@@ -56,7 +56,7 @@ hit = _FAILPOINTS.hit
 
 @contextlib.contextmanager
 def around(write: str) -> Iterator[None]:
-    """Hit the failpoint before a write and, if the block succeeds, the one after it."""
+    """Hit the failpoint before a write, and the one after it unless it raises."""
     hit(f"before-{write}")
     yield
     hit(f"after-{write}")

@@ -6,15 +6,23 @@ import asyncio
 import collections
 import contextlib
 import dataclasses
+import itertools
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 T = TypeVar("T")
 
 SHARE = 0.75
 """Share of the workers that other namespaces leave free which one namespace may occupy."""
+
+
+def in_turns(items: Iterable[T], namespace_of: Callable[[T], str]) -> list[tuple[int, T]]:
+    """Return items after their ranks within their namespaces, which so take turns; items of a rank keep their order."""
+    counts: collections.defaultdict[str, Iterator[int]] = collections.defaultdict(itertools.count)
+    ranked = [(next(counts[namespace_of(item)]), item) for item in items]
+    return sorted(ranked, key=lambda pair: pair[0])
 
 
 @dataclasses.dataclass(slots=True)
@@ -37,7 +45,6 @@ class FairQueue(Generic[T]):
     number, so that a refusal that concerns all items is noticed after a few of them.
 
     Args:
-        workers: Maximum number of items in flight.
         slow_start: Initial maximum of items in flight of a namespace; None: without limit.
     """
 
@@ -60,8 +67,7 @@ class FairQueue(Generic[T]):
 
     def put(self, namespace: str, item: T) -> None:
         """Add an item."""
-        lane = self._lanes.get(namespace)
-        if lane is None:
+        if (lane := self._lanes.get(namespace)) is None:
             lane = self._lanes[namespace] = _Lane(self._first)
         lane.waiting.append(item)
         self._waiting += 1
@@ -88,12 +94,7 @@ class FairQueue(Generic[T]):
         return namespace, item
 
     def done(self, namespace: str, *, succeeded: bool | None = None) -> None:
-        """Mark an item as done.
-
-        Args:
-            namespace: Its namespace.
-            succeeded: True allows one more item in flight, False restarts the slow start, None has no effect.
-        """
+        """Mark an item as done: a success allows one more item in flight, a failure restarts the slow start."""
         lane = self._lanes[namespace]
         lane.in_flight -= 1
         self._in_flight -= 1
@@ -121,8 +122,6 @@ class Buckets:
 
     Args:
         rate_per_s: Tokens that a bucket gains per second.
-        burst: Capacity of a bucket.
-        clock: Returns monotonic seconds.
 
     Attributes:
         refused: Number of requests without enough tokens.
@@ -177,11 +176,7 @@ class Buckets:
 
 
 class Places:
-    """Limits the writes in flight.
-
-    Args:
-        most: Their maximum.
-    """
+    """Limits the writes in flight."""
 
     def __init__(self, most: int) -> None:
         self._waiting: FairQueue[asyncio.Future[None]] = FairQueue(most)

@@ -6,8 +6,8 @@ Part of the composition root, without decisions of its own.
 import asyncio
 import dataclasses
 import time
-from collections.abc import Callable, Coroutine
-from typing import Any, Final
+from collections.abc import Awaitable, Callable
+from typing import Final
 
 import kopf
 
@@ -16,7 +16,7 @@ from boathouse.cluster import client, config, election, errors, retries, server_
 from boathouse.cluster import events as event_writer
 from boathouse.options import Options
 from boathouse.resources.config import OperatorConfig
-from boathouse.scheduling import assembly, limits, options, scheduler, shadow
+from boathouse.scheduling import assembly, options, shadow
 from boathouse.services import hadoop, learned, observers, own_objects, shadowed
 from boathouse.services.frame import controllers, reconciler, status_writer
 from boathouse.services.instruments import wiring
@@ -25,7 +25,7 @@ from boathouse.services.mrjob import wiring as mrjobs
 from boathouse.services.progress import certificates, server
 from boathouse.services.sparkapp import wiring as sparkapps
 from boathouse.telemetry import health, logs
-from boathouse.telemetry import metrics as telemetry
+from boathouse.telemetry.metrics import Gauge, Metrics
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
@@ -49,7 +49,7 @@ class LeaderContext:
     cluster: config.ClusterConfig
     api: client.ApiClient
     state: health.Health
-    metrics: telemetry.Metrics
+    metrics: Metrics
     election: election.LeaderElection
     events: event_writer.EventWriter
     bundles: certificates.Bundles
@@ -112,20 +112,20 @@ class Leader:
         self._saved_state = learned.SavedState(
             context.api, settings.namespace, self._services.saved, context.election.valid
         )
-        self._add_gauges(context.metrics.gauges)
+        context.metrics.gauges.add(*self._gauges())
 
     async def run(self) -> None:
         """Start the watches, and the other parts when the first lists are complete."""
         around = self._context
         self._scheduling.add_probes(around.state)
         async with asyncio.TaskGroup() as group:
-            self._start(group, self._scheduling.watch(), "watches")
+            start(group, self._scheduling.watch(), "watches")
             await self._scheduling.synced()
-            self._start(group, self._scheduling.run(), "scheduler")
-            self._start(group, self._serve(), "progress endpoint")
+            start(group, self._scheduling.run(), "scheduler")
+            start(group, self._serve(), "progress endpoint")
             group.create_task(self._mark_leader(), name="mark")
             await self._load_learned()
-            self._start(group, self._services.controllers.queue.run(), "reconciling")
+            start(group, self._services.controllers.queue.run(), "reconciling")
             for loop in (
                 retries.Loop("learning", self._saved_state.save, every_s=learned.EVERY_S),
                 retries.Loop("authorities", around.bundles.refresh, every_s=BUNDLE_REFRESH_S),
@@ -152,13 +152,6 @@ class Leader:
         except errors.ClusterError as error:
             _log.warning("cannot read the saved estimates; starting without them", error=str(error))
 
-    def _start(self, group: asyncio.TaskGroup, work: Coroutine[Any, Any, object], name: str) -> None:
-        async def essential() -> None:
-            await work
-            raise RuntimeError(f"{name} has ended")
-
-        group.create_task(essential(), name=name)
-
     async def _start_kopf(self, group: asyncio.TaskGroup) -> None:
         """Start Kopf's tasks in this event loop. When they end, Kopf cancels only the tasks that it started."""
         ours = asyncio.all_tasks()
@@ -173,7 +166,7 @@ class Leader:
             namespaces=namespaces,
         )
         self._context.after_kopf()
-        self._start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
+        start(group, kopf.run_tasks(tasks, ignored=ours), "kopf")
 
     async def _serve(self) -> None:
         around, settings = self._context, self._context.options.config
@@ -181,36 +174,48 @@ class Leader:
         async with self._services.endpoint.serve(context, port=settings.progress_port):
             await asyncio.Event().wait()
 
-    def _limited(self) -> telemetry.Reading:
-        return {(name,): float(read()) for name, read in self._services.limited.items()}
-
-    def _add_gauges(self, target: telemetry.ScrapeGauges) -> None:
-        target.add(
-            telemetry.Gauge(
-                name="boathouse_learned_bytes",
-                documentation="Size of the saved estimates by the part of a policy; other: those of other profiles",
-                labels=("part",),
-                read=self._saved_state.sizes,
+    def _gauges(self) -> tuple[Gauge, ...]:
+        services = self._services
+        return (
+            Gauge(
+                "boathouse_learned_bytes",
+                "Size of the saved estimates by the part of a policy; other: those of other profiles",
+                self._saved_state.sizes,
+                ("part",),
             ),
-            telemetry.Gauge(
-                name="boathouse_tenant_limited",
-                documentation="Operations that were dropped or delayed by a namespace's limit",
-                labels=("kind",),
-                read=self._limited,
+            Gauge(
+                "boathouse_tenant_limited",
+                "Operations that were dropped or delayed by a namespace's limit",
+                lambda: {(name,): read() for name, read in services.limited.items()},
+                ("kind",),
                 counts=True,
             ),
-            telemetry.Gauge(
-                name="boathouse_held_back",
-                documentation="Namespaces and jobs whose tasks are held back because the API server refused pods",
-                labels=("reason",),
-                read=self._scheduling.scheduler.backoffs,
+            Gauge(
+                "boathouse_held_back",
+                "Namespaces and jobs whose tasks are held back because the API server refused pods",
+                self._scheduling.scheduler.backoffs,
+                ("reason",),
             ),
-            telemetry.Gauge(
-                name="boathouse_reconcile_queue_depth",
-                documentation="Objects in the reconcile queue",
-                read=lambda: {(): float(self._services.controllers.queue.depth)},
+            Gauge(
+                "boathouse_reconcile_queue_depth",
+                "Objects in the reconcile queue",
+                lambda: services.controllers.queue.depth,
             ),
         )
+
+
+class PartEnded(Exception):  # noqa: N818 - what happened
+    """A part that should run until the process stops has ended."""
+
+
+def start(group: asyncio.TaskGroup, work: Awaitable[object], name: str) -> None:
+    """Run a part of the operator without which the others must not go on."""
+
+    async def essential() -> None:
+        await work
+        raise PartEnded(name)
+
+    group.create_task(essential(), name=name)
 
 
 def _shadow(settings: OperatorConfig) -> shadow.Shadow | None:
@@ -223,7 +228,7 @@ def _shadow(settings: OperatorConfig) -> shadow.Shadow | None:
 def _scheduling(
     context: LeaderContext, settings: OperatorConfig, profile: framework.Profile, shadow_: shadow.Shadow | None
 ) -> assembly.Scheduling:
-    return assembly.assemble(
+    return assembly.Scheduling(
         context.api,
         context.election,
         context.events,
@@ -231,16 +236,13 @@ def _scheduling(
         profile=profile,
         queues=options.queues(settings),
         on_fatal=context.on_fatal,
-        options=scheduler.Options(
+        options=options.Options(
             namespaces=frozenset(settings.watch_namespaces),
-            autoscaling=options.autoscaling(settings),
+            autoscaling=settings.autoscaling,
             pending_ahead=settings.pending_ahead,
-            conditions_per_s=settings.tenant_limits.status_writes_per_second,
             pod_labels=frozenset().union(*(kind.pod_labels for kind in KINDS)),
             pod_containers=frozenset().union(*(kind.pod_containers for kind in KINDS)),
-            shape_limits=limits.ShapeLimits(
-                shapes=settings.tenant_limits.max_shapes, constraints=settings.tenant_limits.max_constraints
-            ),
+            tenant_limits=settings.tenant_limits,
             switches=_switches(settings),
         ),
         queue_of=options.queue_of(settings),
@@ -262,6 +264,5 @@ def _switches(settings: OperatorConfig) -> profiles.Switches:
 
 
 def _hosts(settings: OperatorConfig) -> list[str]:
-    """Return the host names of the endpoint's Service."""
     service = f"{settings.progress_service}.{settings.namespace}"
     return [settings.progress_service, service, f"{service}.svc", f"{service}.svc.cluster.local"]

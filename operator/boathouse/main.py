@@ -7,12 +7,11 @@ state in the API server.
 """
 
 import asyncio
-import contextlib
 import os
 import pathlib
 import signal
 import sys
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 
 import pydantic
 from pydantic.alias_generators import to_camel
@@ -70,19 +69,13 @@ async def _run(operator_options: options.Options) -> int:
     operator_metrics = metrics.Metrics(profile=operator_options.config.profile)
     stop = asyncio.Event()
     listen_for_signals(stop)
-    async with contextlib.AsyncExitStack() as stack:
-        api = await stack.enter_async_context(client.ApiClient(cluster))
-        for application, port, limits in (
-            (
-                server.metrics_application(operator_metrics.registry),
-                operator_options.config.metrics_port,
-                server.LIMITS,
-            ),
-            (server.health_application(state), operator_options.config.health_port, server.PROBE_LIMITS),
-        ):
-            await stack.enter_async_context(server.serve(application, port=port, limits=limits))
-        life = _Life(operator_options, cluster, api, state, operator_metrics, stop)
-        return await life.run()
+    settings, pages = operator_options.config, server.metrics_application(operator_metrics.registry)
+    async with (
+        client.ApiClient(cluster) as api,
+        server.serve(pages, port=settings.metrics_port, limits=server.LIMITS),
+        server.serve(server.health_application(state), port=settings.health_port, limits=server.PROBE_LIMITS),
+    ):
+        return await _Life(operator_options, cluster, api, state, operator_metrics, stop).run()
 
 
 class _Life:
@@ -129,7 +122,7 @@ class _Life:
         reloading.cancel()
         requested = self._stop.is_set()
         if work.done():
-            _log.error("a part of the operator has ended", exc_info=_cause(work))
+            _log.error("a part of the operator has ended", exc_info=None if work.cancelled() else work.exception())
         if requested and self._leader is not None:
             await self._leader.save_learned()
         # Release the lease first: from then on `valid()` is false, nothing is written, and a standby takes over.
@@ -157,21 +150,19 @@ class _Life:
             lambda: own_objects.unmark_leader(self._api, namespace, replica),
             what=f"use the API server {self._cluster.server}",
         )
-        now = server_time.SERVER_TIME.now()
-        authority = certificates.authority(_private(self._options.state_folder), replica, now)
-        self._state.add_liveness("certificate", certificates.expiry_probe(authority))
+        authority = certificates.authority(_private(self._options.state_folder), replica, server_time.SERVER_TIME.now())
+        self._state.liveness["certificate"] = certificates.expiry_probe(authority)
         bundles = certificates.Bundles(self._api, namespace=namespace, replica=replica, now=server_time.SERVER_TIME.now)
         await retries.until_done(lambda: bundles.add(authority.pem), what="publish the authority of this replica")
         cluster_id = await retries.until_done(lambda: own_objects.cluster_id(self._api), what="identify the cluster")
         authority_check = retries.Loop("authority", bundles.republish, every_s=certificates.REPUBLISH_S)
         async with asyncio.TaskGroup() as group:
-            group.create_task(_essential(self._election.run(), "leader election"))
-            group.create_task(_essential(self._events.run(), "events"))
-            group.create_task(_essential(authority_check.run(), "authority"))
+            leader.start(group, self._election.run(), "leader election")
+            leader.start(group, self._events.run(), "events")
+            leader.start(group, authority_check.run(), "authority")
             _log.info("standby", identity=replica)
-            failpoints.hit("before-leader.acquired")
-            epoch = await self._election.acquired()
-            failpoints.hit("after-leader.acquired")
+            with failpoints.around("leader.acquired"):
+                epoch = await self._election.acquired()
             _log.info("became leader", identity=replica, epoch=epoch)
             self._leader = leader.Leader(
                 leader.LeaderContext(
@@ -189,7 +180,7 @@ class _Life:
                     after_kopf=lambda: listen_for_signals(self._stop),
                 )
             )
-            group.create_task(_essential(self._leader.run(), "leader"))
+            leader.start(group, self._leader.run(), "leader")
 
 
 def listen_for_signals(stop: asyncio.Event) -> None:
@@ -206,19 +197,6 @@ def die(reason: str) -> None:
     os._exit(EXIT_FAILED)
 
 
-class PartEnded(Exception):  # noqa: N818 - what happened
-    """A part that should run until the process stops has ended."""
-
-
-async def _essential(work: Awaitable[object], name: str) -> None:
-    await work
-    raise PartEnded(name)
-
-
-def _cause(work: "asyncio.Task[None]") -> BaseException | None:
-    return None if work.cancelled() else work.exception()
-
-
 def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
     """Return the folder if only this user can read it, else None."""
     if folder is None:
@@ -227,8 +205,7 @@ def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
         folder.mkdir(mode=0o700, exist_ok=True)
         if folder.stat().st_uid == os.geteuid() and folder.stat().st_mode & 0o077 == 0:
             return folder
+        _log.warning("the state folder is accessible to other users and is not used", folder=str(folder))
     except OSError as error:
         _log.warning("the state folder cannot be used", folder=str(folder), error=str(error))
-        return None
-    _log.warning("the state folder is accessible to other users and is not used", folder=str(folder))
     return None

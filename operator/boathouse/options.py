@@ -54,9 +54,7 @@ class Options:
 
     Attributes:
         identity: identity among the replicas: the pod's name.
-        config_path: the configuration file, or None.
         file: content of the file, before flags and environment.
-        kubeconfig: None for the pod's service account, or $KUBECONFIG.
         state_folder: folder in the pod's memory, for state that survives a restart of the container, or None.
     """
 
@@ -82,9 +80,7 @@ def parser() -> argparse.ArgumentParser:
     result.add_argument("--identity", help="name of this replica (environment: POD_NAME; default: host name)")
     result.add_argument("--kubeconfig", type=pathlib.Path, help="kubeconfig file, outside a cluster")
     result.add_argument(
-        "--state-folder",
-        type=pathlib.Path,
-        help="private folder in memory for state that survives a container restart",
+        "--state-folder", type=pathlib.Path, help="private folder in memory for state that survives a container restart"
     )
     result.add_argument("--list-failpoints", action="store_true", help="print the values of BOATHOUSE_FAILPOINT")
     return result
@@ -106,20 +102,17 @@ def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str]
         value = getattr(given, flag.replace("-", "_")) or environment.get(variable)
         if value:
             _set(values, field, value)
+    # in a pod, a folder in the temporary folder, which the chart places in memory
+    in_memory = pathlib.Path(tempfile.gettempdir()) / "boathouse" if "POD_NAME" in environment else None
     return Options(
         config=config.OperatorConfig.model_validate(values),
         identity=given.identity or environment.get("POD_NAME") or socket.gethostname(),
         config_path=given.config,
         file=base,
         kubeconfig=given.kubeconfig,
-        state_folder=given.state_folder or _state_folder(environment),
+        state_folder=given.state_folder or in_memory,
         list_failpoints=given.list_failpoints,
     )
-
-
-def _state_folder(environment: Mapping[str, str]) -> pathlib.Path | None:
-    """Return the state folder in a pod: a folder in the temporary folder, which the chart places in memory."""
-    return pathlib.Path(tempfile.gettempdir()) / "boathouse" if "POD_NAME" in environment else None
 
 
 def _set(values: dict[str, Any], field: str, value: str) -> None:
@@ -139,14 +132,7 @@ async def file_changed(
     every_s: float = READ_EVERY_S,
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> None:
-    """Wait until the file has another valid configuration. An invalid one is logged once and ignored.
-
-    Args:
-        path: The file, in a mounted ConfigMap.
-        current: Its content when the process read it.
-        every_s: Interval of checks.
-        sleep: Sleeps for a number of seconds.
-    """
+    """Wait until the file has another valid configuration. An invalid one is logged once and ignored."""
     accepted = refused = ""
     while True:
         await sleep(every_s)

@@ -2,8 +2,8 @@
 
 import pytest
 
+from boathouse.resources.config import AutoscalingConfig
 from boathouse.scheduling import pod_conditions
-from boathouse.scheduling import scheduler as schedulers
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.schedulers import QUEUE, scheduling
@@ -45,7 +45,7 @@ async def test_pods_made_ahead_are_taken_over_after_a_restart(api, eventually):
     assert len({pod["metadata"]["uid"] for pod in api.objects("pods").values()}) == 3
 
 
-FIXED = {"autoscaling": schedulers.Autoscaling(enabled=False)}
+FIXED = {"autoscaling": AutoscalingConfig(enabled=False)}
 
 
 async def test_where_no_node_can_come_a_job_that_is_too_large_makes_no_pods(api, eventually):

@@ -6,6 +6,7 @@ silently.
 """
 
 import asyncio
+import dataclasses
 import math
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -27,25 +28,17 @@ MOST_SUSPENDING = 64
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
 _WRITES = 16
-Finished = Callable[[rows.PodRow, outcomes.Outcome], None]
 
 
 class Adjuster(Part):
-    """Carries out what is decided of running tasks.
-
-    Args:
-        cluster: The state of the scheduler.
-        pod_writer: Writes pods.
-        finished: Called with a task and what came of a write of its pod.
-        scale: Takes a decision about the size of a cluster, or returns why not.
-    """
+    """Carries out what is decided of running tasks."""
 
     def __init__(
         self,
         cluster: ClusterState,
         pod_writer: writer.Writer,
         *,
-        finished: Finished,
+        finished: Callable[[rows.PodRow, outcomes.Outcome], None],
         scale: Callable[[model.Scale], str],
     ) -> None:
         super().__init__(cluster)
@@ -53,7 +46,6 @@ class Adjuster(Part):
         self._finished = finished
         self._scale = scale
         self._places = fair.Places(_WRITES)
-        self._capability = resizing.Capability(cluster)
         self._reconciler = reconciler.SuspensionReconciler(cluster)
         self._by_hand = suspending.ByHand(cluster)
         self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
@@ -103,47 +95,44 @@ class Adjuster(Part):
             if refusal not in {None, Reason.IN_FLIGHT}:
                 self._by_hand.refused(row, until_s, refusal)
 
-    # Suspension
-
     def _suspend(self, decision: model.Suspend) -> Reason | None:
-        row = self._pods.get(decision.task.id)
-        if row is None or row.facts is None:
+        if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return Reason.NOT_RUNNING
-        if row.suspension is not None and (row.suspension.order is not None or row.suspension.stage.is_shrunk):
+        if row.suspension is not None and row.suspension.has_begun:
             return None  # the policy learns of it when its pod is shown
-        until_s = self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s
-        by = self._state.profile.name
-        return self._order(row, stages.Order(until_s=until_s, reason=Reason.WAITING_FOR_MAPS, by=by, decision=decision))
+        order = stages.Order(
+            until_s=self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s,
+            reason=Reason.WAITING_FOR_MAPS,
+            by=self._state.profile.name,
+            decision=decision,
+        )
+        return self._order(row, order)
 
     def _order(self, row: rows.PodRow, order: stages.Order) -> Reason | None:
         """Begin to suspend a task; return why it cannot be, or None."""
-        entry = self._jobs.owner_of(row)
-        control = None if entry is None or entry.factory is None else entry.factory.control
+        control = self._control(row)
+        refusal = Reason.NOT_SUPPORTED if control is None else self._suspension_problem(row)
         if not self._options.switches.suspend:
-            refusal: Reason | None = Reason.SWITCHED_OFF
-        elif control is None:
-            refusal = Reason.NOT_SUPPORTED
-        else:
-            refusal = self._suspension_problem(row)
+            refusal = Reason.SWITCHED_OFF
         if refusal is not None or control is None:
             self._counters.suspension("refused", refusal or Reason.NOT_SUPPORTED)
             return refusal
         self._begin(row, self._run_suspension(row, self._pods.suspend(row, order), order, control))
         return None
 
+    def _control(self, row: rows.PodRow) -> jobs.TaskControl | None:
+        entry = self._jobs.owner_of(row)
+        return None if entry is None or entry.factory is None else entry.factory.control
+
     def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
         """Return why a task cannot be suspended now; None if it can be."""
         if row.id in self._in_flight:
             return Reason.IN_FLIGHT
-        if self._group is None or not self._has_place(row.namespace):
+        ordered = [other.namespace for other in self._pods.suspensions() if other.suspension and other.suspension.order]
+        is_full = len(ordered) >= MOST_SUSPENDING or ordered.count(row.namespace) >= MOST_OF_NAMESPACE
+        if self._group is None or is_full:
             return Reason.TOO_MANY
-        return suspending.problem(row.facts, row.state) or self._capability.problem(row)
-
-    def _has_place(self, namespace: str) -> bool:
-        """Return whether another suspension of a namespace may begin."""
-        ordered = [row for row in self._pods.suspensions() if row.suspension and row.suspension.order]
-        own = sum(row.namespace == namespace for row in ordered)
-        return len(ordered) < MOST_SUSPENDING and own < MOST_OF_NAMESPACE
+        return suspending.problem(row.facts, row.state) or self._resizing.suspension_problem(row)
 
     async def _run_suspension(
         self, row: rows.PodRow, suspension: stages.Suspension, order: stages.Order, control: jobs.TaskControl
@@ -156,7 +145,7 @@ class Adjuster(Part):
         refusal = _refusal(outcome)
         if isinstance(outcome, outcomes.NotDone) and outcome.reason in {"PodRefused", "QuotaExceeded"}:
             refusal = Reason.LIMIT_RANGE
-            self._capability.refused(row.namespace)
+            self._resizing.refused(row.namespace)
         reason = Reason.of(refusal) if refusal else None
         self._counters.suspension("refused" if reason else "suspended", reason or order.reason)
         if refusal and order.decision is not None:
@@ -165,36 +154,26 @@ class Adjuster(Part):
             self._by_hand.refused(row, order.until_s, reason)
 
     def _resume(self, decision: model.Resume) -> Reason | None:
-        row = self._pods.get(decision.task.id)
-        if row is None or row.facts is None:
+        if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return Reason.NOT_RUNNING
-        if not _is_by_hand(row):
-            self.resume(row, Reason.ADVISED)
-        return None
-
-    def resume(self, row: rows.PodRow, reason: Reason) -> None:
-        """Resume a task that is suspended, or about to be."""
-        suspension = row.suspension
-        if suspension is not None and (suspension.order is not None or suspension.stage.is_shrunk):
-            suspension.ends = reason
+        if row.suspension is not None and row.suspension.has_begun and not _is_by_hand(row):
+            row.suspension.ends = Reason.ADVISED
             self.reconcile_suspensions()
+        return None
 
     async def _reconcile(self, row: rows.PodRow, action: reconciler.Action) -> None:
         """Write what a suspension needs. From now on the ledger charges the original size, until the pod has it."""
-        pod = row.facts
-        if pod is None or pod.suspension is None:
+        if (pod := row.facts) is None or pod.suspension is None:
             return
-        original = stages.CpuSize(pod.suspension.cpu_request_milli, pod.suspension.cpu_limit_milli)
+        original = pod.suspension.size
         if pod.resize_problem == requests.INFEASIBLE:
-            self._capability.never(model.NodeName(pod.node_name))
+            self._resizing.never(model.NodeName(pod.node_name))
         self._pods.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=original.request_milli)))
-        request_milli = (
-            original.request_milli if action is reconciler.Action.GROW else stages.SUSPENDED_SIZE.request_milli
-        )
+        is_whole = action is reconciler.Action.GROW
+        size = original if is_whole else dataclasses.replace(stages.SUSPENDED_SIZE, limit_milli=original.limit_milli)
         step, reason = "continue" if action is reconciler.Action.CONTINUE else "grow", self._reconciler.reason(row)
         async with self._places.take(row.namespace):
-            size = stages.CpuSize(request_milli, original.limit_milli)
-            with self._counters.suspension_time(step):
+            with self._counters.suspension_s[step,].time():
                 outcome = await self._writer.resize_cpu(row, size, f"scheduler.{step}")
         if isinstance(outcome, outcomes.NotDone):
             log.warning("a suspended task could not be given its CPU", pod=row.id, error=outcome.message)
@@ -228,19 +207,14 @@ class Adjuster(Part):
             self._reconciler.refused(row)
         self._finished(row, outcome)
 
-    # Other decisions
-
     def _resize(self, decision: model.Resize) -> str:
-        row = self._pods.get(decision.task.id)
-        if row is None or row.facts is None:
+        if (row := self._pods.get(decision.task.id)) is None or row.facts is None:
             return "NotRunning"
         if not self._options.switches.resize:
             return "SwitchedOff"
-        if row.id in self._in_flight or self._group is None:
+        if row.id in self._in_flight or self._group is None or row.facts.resources == decision.resources:
             return ""
-        if row.facts.resources == decision.resources:
-            return ""
-        refusal = self._capability.node_problem(row) or self._resizing.problem(row, decision.resources)
+        refusal = self._resizing.node_problem(row) or self._resizing.problem(row, decision.resources)
         if not refusal:
             self._begin(row, self._run_resize(row, decision))
         return refusal
@@ -253,17 +227,14 @@ class Adjuster(Part):
 
     def _speculate(self, decision: model.Speculate) -> str:
         row = self._pods.get(decision.task.id)
-        entry = None if row is None else self._jobs.owner_of(row)
+        control = None if row is None else self._control(row)
         if not self._options.switches.speculate:
             return "SwitchedOff"
-        if entry is None or entry.factory is None or entry.factory.control is None:
+        if control is None:
             return "NotSupported"
-        second = entry.factory.control.speculate(decision.task.id, decision.avoids)
-        refusal = "NoSecond" if second is None else ""
+        refusal = "" if control.speculate(decision.task.id, decision.avoids) is not None else "NoSecond"
         self._counters.speculation("refused" if refusal else "started")
         return refusal
-
-    # Tasks of the event loop
 
     def _begin(self, row: rows.PodRow, work: Coroutine[Any, Any, None]) -> None:
         assert self._group is not None
@@ -289,7 +260,6 @@ def _is_by_hand(row: rows.PodRow) -> bool:
 
 
 def _refusal(outcome: outcomes.Outcome) -> str:
-    """Return why a decision was not carried out; empty if it was."""
     if isinstance(outcome, outcomes.Done | outcomes.Fenced):
         return ""
     return outcome.reason if isinstance(outcome, outcomes.NotDone) else "Outdated"

@@ -7,8 +7,7 @@ manifest, and the class is scheduled with the difference.
 
 import collections
 import dataclasses
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 import msgspec
 
@@ -17,9 +16,11 @@ from boathouse.scheduling.pods import requests, translate
 from boathouse_policies import model
 
 MAX_NAMESPACES: Final = 10_000
-T = TypeVar("T")
 _DEFAULT_TOLERATIONS: Final = {"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"}
 """Taints that every pod tolerates for a while, by the admission plugin DefaultTolerationSeconds."""
+_SORTED: Final = ("host_ports", "claims", "features")
+_IN_ORDER: Final = ("tolerations", "pod_affinity", "pod_anti_affinity", "spread")
+"""Constraints to which admission may add items."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +38,12 @@ class Changes:
     def applied(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return a class with the changes."""
         own, added = task_class.constraints, self.constraints
+        both: dict[str, Any] = {name: (*getattr(own, name), *getattr(added, name)) for name in _SORTED + _IN_ORDER}
         constraints = dataclasses.replace(
             own,
             node_selector=tuple(sorted((dict(own.node_selector) | dict(added.node_selector)).items())),
-            tolerations=(*own.tolerations, *added.tolerations),
             affinity=own.affinity if added.affinity is None else added.affinity,
-            host_ports=tuple(sorted({*own.host_ports, *added.host_ports})),
-            claims=tuple(sorted({*own.claims, *added.claims})),
-            features=tuple(sorted({*own.features, *added.features})),
-            pod_affinity=(*own.pod_affinity, *added.pod_affinity),
-            pod_anti_affinity=(*own.pod_anti_affinity, *added.pod_anti_affinity),
-            spread=(*own.spread, *added.spread),
+            **both | {name: tuple(sorted(set(both[name]))) for name in _SORTED},
         )
         resources = _combined(task_class.resources, self.more, sign=1)
         return dataclasses.replace(task_class, resources=resources, constraints=constraints)
@@ -67,7 +63,12 @@ def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
     planned, admitted = (  # without a status, so by the spec alone
         wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs
     )
-    return _difference(*((_size(view), translate.constraints(view)) for view in (planned, admitted)))
+    return _difference(
+        *(
+            (translate.resources_of(requests.pod_requests(view)), translate.constraints(view))
+            for view in (planned, admitted)
+        )
+    )
 
 
 def changes_of_class(planned: model.TaskClass, admitted: model.TaskClass) -> Changes | None:
@@ -75,37 +76,19 @@ def changes_of_class(planned: model.TaskClass, admitted: model.TaskClass) -> Cha
     return _difference(*((task_class.resources, task_class.constraints) for task_class in (planned, admitted)))
 
 
-def _size(pod: wire.PodView) -> model.Resources:
-    return translate.resources_of(requests.pod_requests(pod))
-
-
 def _difference(
     planned: tuple[model.Resources, model.Constraints], admitted: tuple[model.Resources, model.Constraints]
 ) -> Changes | None:
     """Return the difference. A pod that requests less than planned counts as planned."""
     before, after = planned[1], admitted[1]
-    constraints = model.Constraints(
-        node_selector=_added(before.node_selector, after.node_selector),
-        tolerations=_added(before.tolerations, after.tolerations, but=_is_default),
-        affinity=None if after.affinity == before.affinity else after.affinity,
-        host_ports=_added(before.host_ports, after.host_ports),
-        claims=_added(before.claims, after.claims),
-        features=_added(before.features, after.features),
-        pod_affinity=_added(before.pod_affinity, after.pod_affinity),
-        pod_anti_affinity=_added(before.pod_anti_affinity, after.pod_anti_affinity),
-        spread=_added(before.spread, after.spread),
-    )
+    added: dict[str, Any] = {
+        name: tuple(item for item in getattr(after, name) if item not in getattr(before, name))
+        for name in ("node_selector", *_SORTED, *_IN_ORDER)
+    }
+    added["tolerations"] = tuple(item for item in added["tolerations"] if item.key not in _DEFAULT_TOLERATIONS)
+    constraints = model.Constraints(affinity=None if after.affinity == before.affinity else after.affinity, **added)
     difference = Changes(more=_combined(admitted[0], planned[0], sign=-1), constraints=constraints)
     return None if difference == Changes() else difference
-
-
-def _added(before: Sequence[T], after: Sequence[T], *, but: Callable[[T], bool] | None = None) -> tuple[T, ...]:
-    return tuple(item for item in after if item not in before and not (but and but(item)))
-
-
-def _is_default(toleration: model.Toleration) -> bool:
-    """Return whether the API server adds a toleration to every pod."""
-    return toleration.key in _DEFAULT_TOLERATIONS
 
 
 def _combined(base: model.Resources, delta: model.Resources, *, sign: int) -> model.Resources:

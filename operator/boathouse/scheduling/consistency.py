@@ -21,15 +21,7 @@ Watch = informer.Informer[facts.PodFacts] | informer.Informer[wire.NodeView]
 
 
 class ConsistencyChecker(Part):
-    """Compares at intervals. Drift in two consecutive comparisons is counted and ends the process.
-
-    Args:
-        subject: The scheduler.
-        pods: Its watch of all pods that use resources.
-        nodes: Its watch of nodes.
-        on_fatal: Called with the differences.
-        sleep: Sleeps for a number of seconds.
-    """
+    """Compares at intervals. Drift in two consecutive comparisons is counted and ends the process."""
 
     def __init__(
         self,
@@ -40,11 +32,10 @@ class ConsistencyChecker(Part):
         on_fatal: Callable[[str], None],
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self._intake = subject.intake
-        self._writer = subject.pod_writer
         super().__init__(subject.state)
+        self._subject = subject
         self._watches: dict[str, Watch] = {"pods": pods, "nodes": nodes}
-        self._shown = pods.objects
+        self._shown_pods = pods.objects
         self._on_fatal = on_fatal
         self._sleep = sleep
 
@@ -56,8 +47,6 @@ class ConsistencyChecker(Part):
                 ("confirmation", self.confirm, CONFIRM_AFTER_S / 3),
             ):
                 group.create_task(retries.Loop(name, action, every_s=every_s).run())
-
-    # The cache
 
     async def compare(self) -> bool:
         """Compare once, and compare objects that differ a second time.
@@ -81,9 +70,8 @@ class ConsistencyChecker(Part):
         self._counters.comparison("drift" if differences else "equal")
         if differences:
             self._counters.cache_drift.inc(len(differences))
-            message = (
-                f"the cache differs from the API server in {len(differences)} objects: {', '.join(differences[:10])}"
-            )
+            named = ", ".join(differences[:10])
+            message = f"the cache differs from the API server in {len(differences)} objects: {named}"
             log.error(message)
             self._on_fatal(message)
         return not differences
@@ -107,13 +95,11 @@ class ConsistencyChecker(Part):
 
     def _ledger_drift(self) -> set[str]:
         """Compare the ledger with the watches, without awaiting. Assumed and recently placed pods are left out."""
-        drift = self._pods.drift(self._shown.values())
+        drift = self._pods.drift(self._shown_pods.values())
         pods = {*drift.missing_pods, *drift.ghost_pods, *drift.different_pods}
         return pods | {*drift.missing_nodes, *drift.ghost_nodes, *drift.different_nodes}
-
-    # Placements
 
     async def confirm(self) -> None:
         """Read the pods that were placed some time ago and that no watch confirmed, and apply their actual state."""
         for row in self._pods.unconfirmed(CONFIRM_AFTER_S):
-            self._intake.read(row, await self._writer.read(row.id))
+            self._subject.intake.read(row, await self._subject.pod_writer.read(row.id))

@@ -12,8 +12,6 @@ class CycleResult:
     """Result of a scheduling cycle.
 
     Attributes:
-        decisions: Decisions to assume and carry out.
-        placed: Classes with placed tasks.
         left: Classes with pending tasks, and the reason.
         diagnoses: For some of these, the diagnosis and the namespace of the job.
     """
@@ -31,15 +29,7 @@ def run(
     wants: Callable[[model.ClassId, model.Code], bool],
     planned: Callable[[framework.Plan], None] = lambda _: None,
 ) -> CycleResult:
-    """Run a cycle, and update the queue with its result.
-
-    Args:
-        queue: Pending tasks.
-        profile: The policies.
-        view: Resource usage of nodes.
-        wants: Returns whether to compute the diagnosis of a class.
-        planned: Called with the plan before the queue changes.
-    """
+    """Run a cycle, hand its plan to `planned`, and update the queue. `wants` says which diagnoses to compute."""
     plan = framework.run_cycle(queue, profile, view)
     diagnoses: dict[model.ClassId, tuple[model.Diagnosis, str]] = {}
     for class_id, pending in plan.left.items():

@@ -16,35 +16,6 @@ from boathouse_policies import framework, model
 log = logs.get(__name__)
 
 
-class ReservedNodes(Part):
-    """Publishes an event for each node that is newly reserved."""
-
-    def __init__(self, state: ClusterState) -> None:
-        super().__init__(state)
-        self._known: set[tuple[model.NodeName, model.ClassId]] = set()
-
-    def report(self) -> None:
-        """Report what was reserved when the last cycle began, once for each node and owner."""
-        reserved = {
-            (reservation.node, reservation.task_class): reservation
-            for reservation in self._state.profile.reserve.reservations()
-        }
-        for key in reserved.keys() - self._known:
-            self._report(reserved[key])
-        self._known = set(reserved)
-
-    def _report(self, reserved: framework.ReservedNode) -> None:
-        for job in self._jobs.gangs:
-            entry = self._jobs.entry(job)
-            if (
-                entry is not None
-                and entry.factory is not None
-                and any(task_class.id == reserved.task_class for task_class in entry.classes)
-            ):
-                note = f"{reserved.node} is reserved for its pods; predicted wait {reserved.wait_s:.0f} s"
-                self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
-
-
 CONDITIONS_EVERY_S = 0.5
 ADVISED_EVERY_S = 1.0
 """Maximum time between two cycles while a controller of the profile has something to watch."""
@@ -69,34 +40,28 @@ class PendingPods(Part):
 
     def next_s(self) -> float:
         """Return when a class may qualify; infinity if none may."""
-        first_s = next(iter(self._since_s.values()), math.inf)
-        return first_s + self._options.pending_ahead_delay_s
+        return next(iter(self._since_s.values()), math.inf) + self._options.pending_ahead_delay_s
 
     def decide(self, result: cycle.CycleResult | None) -> Iterator[rows.Operation]:
-        """Yield the operations that create pods without a node now.
-
-        Args:
-            result: Result of the cycle; None without a cycle.
-        """
+        """Yield the operations that create pods without a node now, after a cycle or None without one."""
         if not self._options.pending_ahead:
             return
         self._note(result, self._clock())
         for class_id in list(self._due):
             queued = self._queue.get(class_id)
-            if queued is None:
-                continue
-            for task in queued.pool.pending()[: self._options.pending_ahead]:
+            for task in queued.pool.pending()[: self._options.pending_ahead] if queued is not None else ():
                 row = self._pods.get(task.id)
-                if row is None or task.expected or self._jobs.backoff_of(row) is not None:
+                if row is None or queued is None or task.expected or self._jobs.backoff_of(row) is not None:
                     continue  # the API server would refuse these pods too
                 if (operation := self._pods.decide_ahead(task, queued.task_class)) is not None:
                     yield operation
 
     def _note(self, result: cycle.CycleResult | None, now_s: float) -> None:
         """Note the classes that lack nodes, and which of them have for so long that they qualify."""
-        for class_id in result.placed | result.left.keys() if result is not None else ():
-            lacks_nodes = result is not None and result.left.get(class_id) in self._lacking
-            if not lacks_nodes or (result is not None and class_id in result.placed):
+        placed, left = (result.placed, result.left) if result is not None else (frozenset(), {})
+        for class_id in placed | left.keys():
+            lacks_nodes = left.get(class_id) in self._lacking
+            if not lacks_nodes or class_id in placed:
                 self._forget(class_id)
             if lacks_nodes and class_id not in self._due and self._creates(class_id):
                 self._since_s.setdefault(class_id, now_s)
@@ -127,7 +92,7 @@ class Decider(Part):
         self._conditions_due_s = math.inf
         self._conditions_at_s = -math.inf
         self._advice: list[Advice] = []
-        self._reserved_nodes = ReservedNodes(state)
+        self._reserved: set[tuple[model.NodeName, model.ClassId]] = set()
         self._cycle_s = -math.inf
 
     def take_advice(self) -> list[Advice]:
@@ -195,8 +160,22 @@ class Decider(Part):
                 self._state.set_job_aside(entry, error)
             result = self._run(now_s)
         self._counters.unschedulable(self._diagnoses.update(result))
-        self._reserved_nodes.report()
+        self._report_reserved()
         return result
+
+    def _report_reserved(self) -> None:
+        """Publish an event for each node that was newly reserved when the last cycle began, once for each owner."""
+        reserved = {
+            (reservation.node, reservation.task_class): reservation
+            for reservation in self._state.profile.reserve.reservations()
+        }
+        for node, task_class in reserved.keys() - self._reserved:
+            for entry in filter(None, map(self._jobs.entry, self._jobs.gangs)):
+                if entry.factory is not None and entry.class_of(task_class) is not None:
+                    wait_s = reserved[node, task_class].wait_s
+                    note = f"{node} is reserved for its pods; predicted wait {wait_s:.0f} s"
+                    self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
+        self._reserved = set(reserved)
 
     def _run(self, now_s: float) -> cycle.CycleResult:
         began_s, shadow = time.thread_time(), self._state.shadow
@@ -215,13 +194,12 @@ class Decider(Part):
 
     def _filters_now(self) -> tuple[framework.Filter, ...]:
         """Return the filters of this cycle that are the operator's own."""
-        volumes = self._volumes
-        more: tuple[framework.Filter, ...] = (self._exclusions,) if len(self._exclusions) else ()
-        if volumes.is_needed:
-            more += (volumes,)
-        if len(self._pods.nominations):
-            more += (self._pods.nominations,)
-        return more
+        candidates: tuple[tuple[framework.Filter, object], ...] = (
+            (self._exclusions, len(self._exclusions)),
+            (self._volumes, self._volumes.is_needed),
+            (self._pods.nominations, len(self._pods.nominations)),
+        )
+        return tuple(candidate for candidate, is_needed in candidates if is_needed)
 
     def _begin_all(self, decisions: Sequence[model.Decision]) -> Iterator[rows.Operation]:
         """Yield the operations of decisions; with that of a driver, reserve room for the executors that it expects."""
@@ -248,10 +226,10 @@ class Decider(Part):
     def _may_begin(self, decision: model.Decision, gangs: Container[model.JobId]) -> bool:
         if not isinstance(decision, model.Create | model.Bind) or decision.job.id not in gangs:
             return True
-        may_begin = self._reservations.may_begin(decision.job.id)
-        if not may_begin:
-            self._state.report_refused(decision, limits.QUOTA_EXCEEDED)
-        return may_begin
+        if self._reservations.may_begin(decision.job.id):
+            return True
+        self._state.report_refused(decision, limits.QUOTA_EXCEEDED)
+        return False
 
     def _begin(self, decision: model.Decision) -> rows.Operation | None:
         """Return the operation of a decision. If this raises, set its job aside."""
@@ -259,8 +237,7 @@ class Decider(Part):
             try:
                 return self._place(decision)
             except Exception as error:
-                entry = self._jobs.entry(decision.job.id)
-                if entry is None:
+                if (entry := self._jobs.entry(decision.job.id)) is None:
                     raise
                 self._state.set_job_aside(entry, error)
         elif not isinstance(decision, model.Reservation | model.Wait):  # the scheduling queue stores these
@@ -281,7 +258,6 @@ class Decider(Part):
         return None
 
     def _update_conditions(self) -> None:
-        """Update the conditions with the reasons why pods are pending."""
         for row in self._pods.waiting():
             if row.state is not PodState.PENDING or row.facts is None or row.task is None:
                 continue

@@ -11,7 +11,7 @@ from typing import Any
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
-from boathouse.scheduling import admitted, jobs, outcomes, reasons, writer
+from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons, writer
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import book
@@ -29,22 +29,12 @@ SLOW_START = 2
 """How many writes of a namespace may be in flight at first: more as they succeed."""
 LONGEST_FIGURES = 512
 """Maximum size of the annotation with figures, in characters."""
-Finished = Callable[[rows.Operation, outcomes.Outcome, float], None]
+_OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}
+"""Annotations of a pod that follow from its size."""
 
 
 class Executor(Part):
-    """Writes operations, several at a time, of several namespaces in turn.
-
-    Args:
-        state: The state of the scheduler, to judge by whether an operation is still valid.
-        pod_writer: Writes pods.
-        volumes: Writes claims and volumes.
-        finished: Called with an operation, what came of it, and how many seconds it took.
-        workers: How many writes may be in flight.
-
-    Attributes:
-        operations: Those that are queued or in flight.
-    """
+    """Writes operations, several at a time, of several namespaces in turn."""
 
     def __init__(
         self,
@@ -52,17 +42,14 @@ class Executor(Part):
         pod_writer: writer.Writer,
         volumes: volume_writer.VolumeWriter,
         *,
-        finished: Finished,
-        workers: int,
+        finished: Callable[[rows.Operation, outcomes.Outcome, float], None],
     ) -> None:
         super().__init__(state)
-        self._axis = state.axis
-        self._nodes = state.pods.nodes
         self._writer = pod_writer
         self._volume_writer = volumes
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
-        self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(workers, slow_start=SLOW_START)
+        self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(state.options.workers, slow_start=SLOW_START)
         self._group: asyncio.TaskGroup | None = None
 
     def start(self, operation: rows.Operation) -> None:
@@ -77,13 +64,10 @@ class Executor(Part):
             promise, awaits = operation.row.promise, operation.awaits
             if not operation.is_current or promise is None or awaits is None or self._volume_writer.is_bound(promise):
                 self.start(operation)
-                continue
-            failed = self._volumes_failed(operation, promise, awaits)
-            if failed is None:
+            elif (failed := self._volumes_failed(operation, promise, awaits)) is None:
                 self._parked.append(operation)
             else:
-                failed = dataclasses.replace(failed, excludes_node=True)
-                self._finish(operation, failed)
+                self._finish(operation, dataclasses.replace(failed, excludes_node=True))
 
     def _volumes_failed(
         self, operation: rows.Operation, promise: book.Promise, awaits: book.Revisions
@@ -100,10 +84,9 @@ class Executor(Part):
 
     def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
         """Report that a pod cannot be written because of a fault, and return the outcome, after which it is retried."""
-        row = operation.row
+        row, why = operation.row, reasons.set_aside(error)
         subject = wire.ObjectMeta(namespace=row.namespace, name=row.name, uid=row.uid or "")
         self._aside.set_aside(catalogue.PODS, subject, boundary.Reason.WRITING, error)
-        why = reasons.set_aside(error)
         return outcomes.NotDone(reason=why.reason, message=why.message, at_least_s=SET_ASIDE_S)
 
     def _finish(self, operation: rows.Operation, outcome: outcomes.Outcome) -> None:
@@ -114,8 +97,7 @@ class Executor(Part):
         try:
             self._finished(operation, outcome, time.perf_counter() - operation.decided_s)
         except Exception as error:  # noqa: BLE001 - one pod must not keep the others from being written
-            entry = self._jobs.entry_of(operation.row)
-            if entry is None:
+            if (entry := self._jobs.entry_of(operation.row)) is None:
                 self._set_aside(operation, error)
             else:
                 self._state.set_job_aside(entry, error)
@@ -131,13 +113,11 @@ class Executor(Part):
                 self._group = None  # what is decided from now on must not begin
 
     def _begin(self) -> None:
-        """Begin the operations that may be in flight now."""
         while self._group is not None and (taken := self.operations.take()) is not None:
             self._group.create_task(self._work(*taken))
 
     async def _work(self, namespace: str, operation: rows.Operation) -> None:
-        succeeded = None
-        operation.has_begun = True
+        succeeded, operation.has_begun = None, True
         try:
             try:
                 outcome = await self._carry_out(operation)
@@ -159,8 +139,6 @@ class Executor(Part):
             self.operations.done(namespace, succeeded=succeeded)
         self._begin()
 
-    # Writing
-
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | book.Revisions:
         if operation.row.report is not None:
             await self._conditions.cancel_writes(operation.row)
@@ -171,11 +149,10 @@ class Executor(Part):
             return so_far
         if operation.task.pod_uid is not None:
             return await self._bind(operation)
-        manifest = self._build(operation, operation.node)
+        manifest, entry = self._build(operation, operation.node), self._jobs.entry_of(operation.row)
         if isinstance(manifest, outcomes.NotDone):
             return manifest
         manifest["metadata"].setdefault("annotations", {}).update(self._reserved(operation) | _figures(operation))
-        entry = self._jobs.entry_of(operation.row)
         if entry is None or (tried := await self._try(operation, entry, manifest)) is None:
             return await self._create(operation, manifest)
         return tried
@@ -190,8 +167,9 @@ class Executor(Part):
             return outcome
         if task_class not in entry.admission:
             self._compare(entry, task_class, manifest, outcome.pod)
-        is_bound = operation.node is None or outcome.pod.spec.node_name
-        return outcome if is_bound else outcomes.Elsewhere(pod=outcome.pod)  # its node is chosen by what it is now
+        if operation.node is None or outcome.pod.spec.node_name:
+            return outcome
+        return outcomes.Elsewhere(pod=outcome.pod)  # its node is chosen by what it is now
 
     async def _try(
         self, operation: rows.Operation, entry: jobs.Entry, manifest: dict[str, Any]
@@ -210,8 +188,7 @@ class Executor(Part):
                 return tried
             else:
                 has_news |= self._compare(entry, task_class, manifest, tried)
-        expected = self._expected_manifest(operation, entry)
-        if expected is not None and entry.gang is not None:
+        if (expected := self._expected_manifest(operation, entry)) is not None and entry.gang is not None:
             tried = await self._writer.try_create(operation.row.id, expected)
             if isinstance(tried, outcomes.NotDone):
                 message = f"the API server refuses the executors: {tried.message}"
@@ -236,8 +213,9 @@ class Executor(Part):
 
     def _expected_manifest(self, operation: rows.Operation, entry: jobs.Entry) -> dict[str, Any] | None:
         """Return the manifest of an executor for a driver that is about to be created; None for another task."""
-        is_driver = entry.gang is not None and operation.row.id == entry.gang.driver
-        if not is_driver or not isinstance(entry.factory, jobs.ExpectingFactory):
+        if entry.gang is None or operation.row.id != entry.gang.driver:
+            return None
+        if not isinstance(entry.factory, jobs.ExpectingFactory):
             return None
         try:
             manifest = entry.factory.build_expected(self._expected(entry, operation.row.id))
@@ -252,23 +230,22 @@ class Executor(Part):
         entry = self._jobs.entry_of(operation.row)
         if entry is None or entry.gang is None or not operation.row.is_submitted:
             return {}
-        expected = (self._pods.get(task) for task in entry.gang.expected)
-        nodes = collections.Counter(row.reserved.node for row in expected if row is not None and row.reserved)
+        nodes = collections.Counter(place.node for _, place in gangs.reserved(entry.gang, self._pods))
         return {names.ANNOTATION_RESERVED: json.dumps(nodes, sort_keys=True)} if nodes else {}
 
     async def _bind(self, operation: rows.Operation) -> outcomes.Outcome:
-        entry = self._jobs.entry_of(operation.row)
-        is_ours = operation.row.is_submitted  # else it is somebody else's, or one that a driver made
-        if operation.resources == operation.task_class.resources or entry is None or not is_ours:
-            return await self._writer.bind(operation, self._reserved(operation) | _figures(operation))
-        manifest = self._build(operation, None)
-        if isinstance(manifest, outcomes.NotDone):
-            return manifest
-        sizes = {container["name"]: container["resources"] for container in manifest["spec"]["containers"]}
-        resized = await self._writer.resize(operation, sizes)
-        if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
-            return resized
-        return await self._writer.bind(operation, _sized(manifest) | self._reserved(operation) | _figures(operation))
+        sized, is_ours = {}, operation.row.is_submitted  # else it is somebody else's, or one that a driver made
+        if is_ours and operation.resources != operation.task_class.resources:
+            manifest = self._build(operation, None)
+            if isinstance(manifest, outcomes.NotDone):
+                return manifest
+            sizes = {container["name"]: container["resources"] for container in manifest["spec"]["containers"]}
+            resized = await self._writer.resize(operation, sizes)
+            if not isinstance(resized, outcomes.Done | outcomes.Elsewhere):
+                return resized
+            built = manifest["metadata"].get("annotations", {})
+            sized = {key: built[key] for key in _OF_SIZE & built.keys()}
+        return await self._writer.bind(operation, sized | self._reserved(operation) | _figures(operation))
 
     def _build(self, operation: rows.Operation, node: model.NodeName | None) -> dict[str, Any] | outcomes.NotDone:
         """Return the manifest of the pod, unless it requests more than was decided."""
@@ -281,24 +258,22 @@ class Executor(Part):
             requested = translate.manifest_resources(manifest)
         except Exception as error:  # one job's pods must not stop all others
             log.exception("a pod could not be built", pod=task, job=entry.job.name)
-            return outcomes.NotDone(
-                reason="PodInvalid", message=f"the pod could not be built: {error}", at_least_s=SET_ASIDE_S
-            )
-        if not resources.covers(requested):
+            message = f"the pod could not be built: {error}"
+        else:
+            if resources.covers(requested):
+                return manifest
             log.error(
                 "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(requested)
             )
             message = f"the pod requests {requested}, but the scheduler decided {resources}"
-            return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
-        return manifest
+        return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
 
     def _expected(self, entry: jobs.Entry, task: model.TaskId) -> model.Resources | None:
         """Return the size that was chosen for the executors of a driver; None for another task."""
         if entry.gang is None or task != entry.gang.driver:
             return None
-        expected = (self._pods.get(executor) for executor in entry.gang.expected)
-        size = next((row.reserved.resources for row in expected if row is not None and row.reserved), None)
-        return None if size is None else entry.of_manifest(entry.gang.executor.id, size)
+        sizes = (place.resources for _, place in gangs.reserved(entry.gang, self._pods))
+        return next((entry.of_manifest(entry.gang.executor.id, size) for size in sizes), None)
 
     def _is_valid(self, operation: rows.Operation) -> bool:
         """Say, just before the write, whether it still makes sense."""
@@ -311,8 +286,8 @@ class Executor(Part):
             return False  # it was decided before it was known what admission adds to the pod
         if operation.node is None:
             return True
-        wanted, free = self._axis.amounts(operation.resources), self._ledger.free(operation.node)
-        if free is None or operation.node not in self._nodes:
+        wanted, free = self._state.axis.amounts(operation.resources), self._ledger.free(operation.node)
+        if free is None or operation.node not in self._pods.nodes:
             return False
         return all(left >= 0 for left, amount in zip(free, wanted, strict=False) if amount)
 
@@ -320,7 +295,7 @@ class Executor(Part):
         entry, decided = self._jobs.entry_of(operation.row), operation.task_class
         if entry is None or entry.admission.get(decided.id) is None:
             return False
-        current = next((task_class for task_class in entry.classes if task_class.id == decided.id), decided)
+        current = entry.class_of(decided.id) or decided
         return (current.resources, current.constraints) != (decided.resources, decided.constraints)
 
 
@@ -329,13 +304,3 @@ def _figures(operation: rows.Operation) -> dict[str, str]:
     figures = {} if operation.placement is None else dict(operation.placement.figures)
     text = json.dumps({name: round(value, 4) for name, value in figures.items()}) if figures else ""
     return {names.ANNOTATION_FIGURES: text} if 0 < len(text) <= LONGEST_FIGURES else {}
-
-
-def _sized(manifest: dict[str, Any]) -> dict[str, str]:
-    """Return the annotations that a pod of this size has."""
-    annotations: dict[str, str] = manifest["metadata"].get("annotations", {})
-    return {
-        key: annotations[key]
-        for key in (names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION)
-        if key in annotations
-    }

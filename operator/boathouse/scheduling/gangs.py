@@ -2,50 +2,34 @@
 
 import collections
 import dataclasses
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Callable, Mapping, Sequence
 
 from boathouse.cluster import store
 from boathouse.resources import names
-from boathouse.scheduling.pods import rows, table
+from boathouse.scheduling.pods import indexes, rows, table
 from boathouse.scheduling.pods.facts import PodFacts
 from boathouse.scheduling.pods.states import RUNNING, PodState
 from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
 
-_NONE: Mapping[model.TaskId, PodFacts] = MappingProxyType({})
 
-
-class PlaceholderPods:
-    """Placeholders by job."""
-
-    def __init__(self) -> None:
-        self._by_job: dict[model.JobId, dict[model.TaskId, PodFacts]] = {}
+class PlaceholderPods(dict[model.JobId, dict[model.TaskId, PodFacts]]):
+    """Placeholders by job and `namespace/name`; jobs without any are left out."""
 
     def on_pod(self, change: store.Change[PodFacts]) -> None:
         """Handle a watch event of a pod that has not ended."""
-        pod = change.old if isinstance(change, store.Deleted) else change.new
+        pod = store.subject(change)
         if pod.task_of is None or pod.metadata.labels.get(names.LABEL_TASK_TYPE) != names.TASK_TYPE_PLACEHOLDER:
             return
         job = model.JobId(pod.task_of)
         if not isinstance(change, store.Deleted):
-            self._by_job.setdefault(job, {})[pod.id] = pod
-        elif (placeholders := self._by_job.get(job)) is not None:
-            placeholders.pop(pod.id, None)
-            if not placeholders:
-                del self._by_job[job]
+            self.setdefault(job, {})[pod.id] = pod
+        else:
+            indexes.discard(self, job, pod.id)
 
     def of(self, job: model.JobId) -> Mapping[model.TaskId, PodFacts]:
-        """Return the placeholders of a job by `namespace/name`."""
-        return self._by_job.get(job, _NONE)
-
-    def __len__(self) -> int:
-        """Return the number of jobs that have placeholders."""
-        return len(self._by_job)
-
-    def __iter__(self) -> Iterator[tuple[model.JobId, Mapping[model.TaskId, PodFacts]]]:
-        """Yield the jobs that have placeholders, with these."""
-        return iter(list(self._by_job.items()))
+        """Return the placeholders of a job."""
+        return self.get(job, {})
 
 
 def of_executor(expected: model.TaskId) -> model.TaskId:
@@ -69,7 +53,6 @@ class Members:
 
     Attributes:
         driver: The driver; None after its end, and while a pod of another owner has its name.
-        expected: The expected tasks.
         executors: The executors that have a node, are being bound to one, or may be.
     """
 
@@ -83,30 +66,22 @@ class Members:
         row = self.driver
         return row is not None and row.state in _BEGUN and not row.is_undecided
 
-    @property
-    def places(self) -> list[gang_minimum.Place]:
-        """Where room is reserved for expected tasks."""
-        return [gang_minimum.Place(row.id, row.reserved.node) for row in self.expected if row.reserved is not None]
-
 
 def members(
     gang: gang_minimum.Gang, pods: table.PodTable, is_held: Callable[[rows.PodRow], bool] = lambda _: False
 ) -> Members:
-    """Return the rows of a gang.
-
-    Args:
-        gang: The gang.
-        pods: The pod table.
-        is_held: Returns whether no bind of a pending executor is tried now.
-    """
-    driver = pods.get(gang.driver)
-    if driver is not None and (driver.has_ended or not driver.is_submitted):
+    """Return the rows of a gang. `is_held` says of a pending executor that no bind of it is tried now."""
+    if (driver := pods.get(gang.driver)) is not None and (driver.has_ended or not driver.is_submitted):
         driver = None
     children = pods.children.of(driver.key).values() if driver is not None else ()
     return Members(
         driver=driver,
         expected=[row for task in gang.expected if (row := pods.get(task)) is not None],
-        executors=[executor(row, is_held=_may_bind(row) and is_held(row)) for row in children if _counts(row)],
+        executors=[
+            executor(row, is_held=_may_bind(row) and is_held(row))
+            for row in children
+            if row.state in _ON_A_NODE or _may_bind(row)
+        ],
     )
 
 
@@ -124,20 +99,21 @@ def executor(row: rows.PodRow, *, is_held: bool = False) -> gang_minimum.Executo
     )
 
 
+def reserved(gang: gang_minimum.Gang, pods: table.PodTable) -> list[tuple[rows.PodRow, model.Create]]:
+    """Return the expected tasks that have a reservation, with that."""
+    expected = [row for task in gang.expected if (row := pods.get(task)) is not None]
+    return [(row, row.reserved) for row in expected if row.reserved is not None]
+
+
 def former_places(gang: gang_minimum.Gang, pods: table.PodTable) -> tuple[model.NodeName, ...]:
     """Return where room was reserved for executors that are not there, as the driver's pod says: a node for each."""
-    driver = pods.get(gang.driver)
-    if driver is None or driver.facts is None:
+    if (driver := pods.get(gang.driver)) is None or driver.facts is None:
         return ()
     nodes = collections.Counter(dict(driver.facts.reserved))
     for row in pods.children.of(driver.key).values() if nodes else ():
         account = pods.ledger.account(row.id)
         nodes -= collections.Counter([] if account is None or account.node is None else [str(account.node)])
     return tuple(map(model.NodeName, nodes.elements()))
-
-
-def _counts(row: rows.PodRow) -> bool:
-    return row.state in _ON_A_NODE or _may_bind(row)
 
 
 def _may_bind(row: rows.PodRow) -> bool:

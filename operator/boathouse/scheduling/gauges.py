@@ -1,21 +1,19 @@
 """Gauges of the scheduler, read from its state at each scrape."""
 
 import statistics
-from collections.abc import Iterator
-from typing import Any
 
-from boathouse.scheduling import scheduler, writer
+from boathouse.scheduling import gangs, scheduler, writer
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
 from boathouse.suspension import reconciler
 from boathouse.suspension.stages import Stage
-from boathouse.telemetry import metrics
+from boathouse.telemetry.metrics import Gauge, Reading
 from boathouse_policies import framework, model
 from boathouse_policies.profiles import guard
 
 _MILLI = 1000.0
-_REASONS = tuple(str(code) for code in model.Code)
+_QUEUE = ("queue",)
 
 
 class SchedulerGauges(Part):
@@ -27,161 +25,146 @@ class SchedulerGauges(Part):
         self._leader = leader
         self._guard = guard.guard_of(subject.state.profile)
 
-    def register(self, target: metrics.ScrapeGauges) -> None:
-        """Expose all gauges."""
+    def all(self) -> tuple[Gauge, ...]:
+        """Return all gauges."""
         leader = self._leader
-        gauges: tuple[tuple[str, str, tuple[str, ...], Any], ...] = (
-            ("leader", "1 while this process is the leader", (), lambda: {(): float(leader.valid())}),
-            (
-                "leader_epoch",
+        return (
+            Gauge("boathouse_leader", "1 while this process is the leader", leader.valid),
+            Gauge(
+                "boathouse_leader_epoch",
                 "Epoch of this process's leadership; 0 without leadership",
-                (),
-                lambda: {(): float(leader.epoch or 0)},
+                lambda: leader.epoch or 0,
             ),
-            ("cache_size", "Objects in the scheduler's cache", ("type",), self._cache_size),
-            ("pods", "Pods and planned pods by their state in the scheduler", ("state",), self._pods_by_state),
-            ("pending_pods", "Pods that exist and have no node", ("state",), self._pending_pods),
-            ("pending_tasks", "Pending tasks by queue and reason", ("queue", "reason"), self._pending_tasks),
-            ("queue_used_cpu_cores", "CPU requests placed", ("queue",), lambda: _by_queue(self._used(), 0, _MILLI)),
-            ("queue_used_memory_bytes", "Memory requests placed", ("queue",), lambda: _by_queue(self._used(), 1, 1.0)),
-            (
-                "queue_demand_cpu_cores",
-                "CPU requests placed or waiting",
-                ("queue",),
-                lambda: _by_queue(self._demand(), 0, _MILLI),
+            Gauge(
+                "boathouse_cache_size",
+                "Objects in the scheduler's cache",
+                lambda: {
+                    ("nodes",): len(self._pods.nodes),
+                    ("pods",): len(self._ledger),
+                    ("assumed_pods",): len(self._pods.assumed()),
+                },
+                ("type",),
             ),
-            (
-                "queue_demand_memory_bytes",
-                "Memory requests placed or waiting",
-                ("queue",),
-                lambda: _by_queue(self._demand(), 1, 1.0),
-            ),
-            (
-                "queue_dominant_share_ratio",
-                "Dominant share of the cluster that a queue uses",
-                ("queue",),
-                self._share,
-            ),
-            (
-                "queue_fair_share_ratio",
-                "Weight of a queue divided by that of all queues with tasks",
-                ("queue",),
-                self._fair,
-            ),
-            (
-                "reservations",
-                "Resources reserved for expected tasks without a pod",
+            Gauge(
+                "boathouse_pods",
+                "Pods and planned pods by their state in the scheduler",
+                self._pods_by_state,
                 ("state",),
-                self._reservations,
             ),
-            (
-                "oldest_reservation_age_seconds",
+            Gauge("boathouse_pending_pods", "Pods that exist and have no node", self._pending_pods, ("state",)),
+            Gauge(
+                "boathouse_pending_tasks",
+                "Pending tasks by queue and reason",
+                self._pending_tasks,
+                ("queue", "reason"),
+            ),
+            Gauge("boathouse_queue_used_cpu_cores", "CPU requests placed", lambda: _cores(self._used()), _QUEUE),
+            Gauge("boathouse_queue_used_memory_bytes", "Memory requests placed", lambda: _bytes(self._used()), _QUEUE),
+            Gauge(
+                "boathouse_queue_demand_cpu_cores",
+                "CPU requests placed or waiting",
+                lambda: _cores(self._demand()),
+                _QUEUE,
+            ),
+            Gauge(
+                "boathouse_queue_demand_memory_bytes",
+                "Memory requests placed or waiting",
+                lambda: _bytes(self._demand()),
+                _QUEUE,
+            ),
+            Gauge(
+                "boathouse_queue_dominant_share_ratio",
+                "Dominant share of the cluster that a queue uses",
+                self._share,
+                _QUEUE,
+            ),
+            Gauge(
+                "boathouse_queue_fair_share_ratio",
+                "Weight of a queue divided by that of all queues with tasks",
+                self._fair,
+                _QUEUE,
+            ),
+            Gauge(
+                "boathouse_reservations",
+                "Resources reserved for expected tasks without a pod",
+                lambda: {("expected_task",): len(self._reserved())},
+                ("state",),
+            ),
+            Gauge(
+                "boathouse_oldest_reservation_age_seconds",
                 "Age of the oldest reservation for an expected task; 0 without reservations",
-                (),
-                self._oldest_reservation,
+                self._oldest_reservation_s,
             ),
-            (
-                "reserved_nodes",
+            Gauge(
+                "boathouse_reserved_nodes",
                 "Nodes that the profile reserves for pending tasks",
-                (),
-                lambda: {(): float(len(self._queue.reserved))},
+                lambda: len(self._queue.reserved),
             ),
-            (
-                "reservation_age_seconds",
+            Gauge(
+                "boathouse_reservation_age_seconds",
                 "Age of the oldest reservation of nodes for a driver or executor; 0 without reservations",
-                (),
-                self._oldest_reserved_node,
+                self._oldest_reserved_node_s,
             ),
-            (
-                "excluded_nodes",
-                "Node exclusions after kubelet refusals",
-                (),
-                lambda: {(): float(len(self._exclusions))},
-            ),
-            (
-                "interference_error",
+            Gauge("boathouse_excluded_nodes", "Node exclusions after kubelet refusals", lambda: len(self._exclusions)),
+            Gauge(
+                "boathouse_interference_error",
                 "Mean relative error of predicted slowdowns of tasks that no model was fitted to, median of namespaces",
-                (),
-                self._model_error,
+                lambda: {(): errors[0]} if (errors := self._figures("interferenceError")) else {},
             ),
-            (
-                "interference_threshold",
+            Gauge(
+                "boathouse_interference_threshold",
                 "Largest slowdown that the profile accepts on a node, over the nodes that do not accept any slowdown",
-                ("statistic",),
                 self._thresholds,
+                ("statistic",),
             ),
-            (
-                "profile_parts_off",
+            Gauge(
+                "boathouse_profile_parts_off",
                 "Programs for which a part of the profile is off, because its decisions did harm",
-                ("part",),
                 self._parts_off,
+                ("part",),
             ),
-            (
-                "profile_part_effect_seconds",
+            Gauge(
+                "boathouse_profile_part_effect_seconds",
                 "Job time that a part was to save, and saved by its tasks and by blocks of time; below 0: what it cost",
-                ("part", "effect"),
                 self._part_effects,
+                ("part", "effect"),
             ),
-            (
-                "suspended_tasks",
-                "Running tasks whose CPU is lent",
-                (),
-                lambda: {(): float(len(self._suspended()))},
-            ),
-            (
-                "lent_cpu_cores",
+            Gauge("boathouse_suspended_tasks", "Running tasks whose CPU is lent", lambda: len(self._suspended())),
+            Gauge(
+                "boathouse_lent_cpu_cores",
                 "CPU requests of suspended tasks that their nodes have free",
-                (),
-                lambda: {(): sum(map(_lent_milli, self._suspended())) / _MILLI},
+                lambda: sum(map(_lent_milli, self._suspended())) / _MILLI,
             ),
-            (
-                "owed_cpu_cores",
+            Gauge(
+                "boathouse_owed_cpu_cores",
                 "CPU requests that resumed tasks do not have again",
-                (),
-                lambda: {(): self._owed_milli() / _MILLI},
+                lambda: sum(map(reconciler.ungrown_milli, self._pods.suspensions())) / _MILLI,
             ),
-            ("in_flight_writes", "Decisions not yet in flight", (), lambda: {(): float(len(self._operations))}),
+            Gauge("boathouse_in_flight_writes", "Decisions not yet in flight", lambda: len(self._operations)),
         )
-        for name, documentation, labels, read in gauges:
-            target.add(
-                metrics.Gauge(name=f"{metrics.PREFIX}_{name}", documentation=documentation, labels=labels, read=read)
-            )
 
-    def _cache_size(self) -> metrics.Reading:
-        return {
-            ("nodes",): float(len(self._pods.nodes)),
-            ("pods",): float(len(self._ledger)),
-            ("assumed_pods",): float(sum(1 for _ in self._pods.assumed())),
-        }
-
-    def _pods_by_state(self) -> metrics.Reading:
+    def _pods_by_state(self) -> Reading:
         counts = {state.value: count for state, count in self._pods.counts().items()}
         counts["suspended"] = len(self._suspended())
         counts[PodState.CONFIRMED] -= counts["suspended"]
-        return {(state,): float(count) for state, count in counts.items()}
+        return {(state,): count for state, count in counts.items()}
 
-    def _oldest_reserved_node(self) -> metrics.Reading:
+    def _oldest_reserved_node_s(self) -> float:
         reserved = self._state.profile.reserve.reservations()
-        return {(): max((self._clock() - reservation.since_s for reservation in reserved), default=0.0)}
+        return max((self._clock() - reservation.since_s for reservation in reserved), default=0.0)
 
     def _figures(self, name: str) -> list[float]:
-        """Return what the profile's policies say under a name."""
         return [value for policy in self._state.profile.figures for value in policy.of_policy().get(name, ())]
 
-    def _model_error(self) -> metrics.Reading:
-        errors = self._figures("interferenceError")
-        return {(): errors[0]} if errors else {}
-
-    def _thresholds(self) -> metrics.Reading:
+    def _thresholds(self) -> Reading:
         values = self._figures("interferenceThreshold")
-        thresholds = {"min": min(values), "median": statistics.median(values), "max": max(values)} if values else {}
-        return {(name,): value for name, value in thresholds.items()}
+        return {(of.__name__,): of(values) for of in (min, statistics.median, max)} if values else {}
 
-    def _parts_off(self) -> metrics.Reading:
+    def _parts_off(self) -> Reading:
         off = {} if self._guard is None else self._guard.programs_off(self._clock())
-        return {(part.value,): float(off.get(part, 0)) for part in guard.Part}
+        return {(part.value,): off.get(part, 0) for part in guard.Part}
 
-    def _part_effects(self) -> metrics.Reading:
+    def _part_effects(self) -> Reading:
         if self._guard is None:
             return {}
         effects, in_blocks = self._guard.effects.items(), self._guard.in_blocks.items()
@@ -191,25 +174,16 @@ class SchedulerGauges(Part):
             **{(part.value, "switchback"): effect.realised_s for part, effect in in_blocks},
         }
 
-    # Suspended tasks
-
     def _suspended(self) -> list[facts.PodFacts]:
         return [row.facts for row in self._pods.suspensions() if row.facts and row.facts.stage is Stage.SUSPENDED]
 
-    def _owed_milli(self) -> int:
-        return sum(map(reconciler.ungrown_milli, self._pods.suspensions()))
+    def _pending_pods(self) -> Reading:
+        gated = [row.facts is not None and row.facts.is_gated for row in self._pods.waiting()]
+        return {("active",): gated.count(False), ("gated",): gated.count(True)}
 
-    # Pending tasks
-
-    def _pending_pods(self) -> metrics.Reading:
-        states = dict.fromkeys(("active", "gated"), 0)
-        for row in self._pods.waiting():
-            states["gated" if row.facts is not None and row.facts.is_gated else "active"] += 1
-        return {(state,): float(count) for state, count in states.items()}
-
-    def _pending_tasks(self) -> metrics.Reading:
+    def _pending_tasks(self) -> Reading:
         counts: dict[tuple[str, ...], float] = {
-            (str(queue), reason): 0.0 for queue in self._queue.queues for reason in ("Active", *_REASONS)
+            (str(queue), reason): 0.0 for queue in self._queue.queues for reason in ("Active", *map(str, model.Code))
         }
         unschedulable = self._queue.unschedulable()
         for waiting in self._waiting():
@@ -221,18 +195,12 @@ class SchedulerGauges(Part):
     def _waiting(self) -> list[framework.QueuedClass]:
         return [queued for entry in self._jobs.entries() for queued in self._queue.classes_of(entry.job.id)]
 
-    def _reservations(self) -> metrics.Reading:
-        return {("expected_task",): float(sum(1 for _ in self._reserved()))}
+    def _oldest_reservation_s(self) -> float:
+        return max((self._clock() - row.reserved_s for row in self._reserved()), default=0.0)
 
-    def _oldest_reservation(self) -> metrics.Reading:
-        return {(): max((self._clock() - row.reserved_s for row in self._reserved()), default=0.0)}
-
-    def _reserved(self) -> Iterator[rows.PodRow]:
-        gangs = (entry.gang for entry in self._jobs.entries() if entry.gang is not None)
-        expected = (self._pods.get(task) for gang in gangs for task in gang.expected)
-        return (row for row in expected if row is not None and row.reserved is not None)
-
-    # Queues
+    def _reserved(self) -> list[rows.PodRow]:
+        all_gangs = [entry.gang for entry in self._jobs.entries() if entry.gang is not None]
+        return [row for gang in all_gangs for row, _ in gangs.reserved(gang, self._pods)]
 
     def _used(self) -> dict[str, tuple[int, int]]:
         view = self._ledger.snapshot(0.0)
@@ -247,11 +215,11 @@ class SchedulerGauges(Part):
             demand[str(queued.job.queue)] = (cpu + count * size.cpu_milli, memory + count * size.memory_bytes)
         return demand
 
-    def _share(self) -> metrics.Reading:
+    def _share(self) -> Reading:
         view = self._ledger.snapshot(0.0)
         return {(str(queue),): view.layout.dominant_share(view.queue_usage(queue)) for queue in self._queue.queues}
 
-    def _fair(self) -> metrics.Reading:
+    def _fair(self) -> Reading:
         queues = self._queue.queues
         demand = self._demand()
         busy = {name for name in queues if demand[str(name)] != (0, 0)}
@@ -263,5 +231,9 @@ def _lent_milli(pod: facts.PodFacts) -> int:
     return 0 if pod.suspension is None else max(0, pod.suspension.cpu_request_milli - pod.resources.cpu_milli)
 
 
-def _by_queue(amounts: dict[str, tuple[int, int]], which: int, unit: float) -> metrics.Reading:
-    return {(queue,): pair[which] / unit for queue, pair in amounts.items()}
+def _cores(amounts: dict[str, tuple[int, int]]) -> Reading:
+    return {(queue,): cpu_milli / _MILLI for queue, (cpu_milli, _) in amounts.items()}
+
+
+def _bytes(amounts: dict[str, tuple[int, int]]) -> Reading:
+    return {(queue,): memory_bytes for queue, (_, memory_bytes) in amounts.items()}

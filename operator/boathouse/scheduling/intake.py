@@ -3,12 +3,13 @@
 Synchronous: each event is in the pod table and the ledger before the next await.
 """
 
+import functools
 from collections.abc import Callable, Iterable, Sequence
 from typing import assert_never
 
 from boathouse.cluster import boundary, catalogue, store, views, wire
 from boathouse.resources import names
-from boathouse.scheduling import jobs, outcomes, reasons, refusals
+from boathouse.scheduling import jobs, limits, outcomes, reasons, refusals
 from boathouse.scheduling.pods import facts, ownership, rows, table, translate
 from boathouse.scheduling.pods.states import ASSUMED, ON_NODE, PendingReason, PodState
 from boathouse.scheduling.state import ClusterState, Part
@@ -22,14 +23,7 @@ _DECIDED = {*ASSUMED, *ON_NODE}
 
 
 class Intake(Part):
-    """Takes events in. Every method is synchronous and returns at once.
-
-    Args:
-        state: The state of the scheduler.
-        transform_pod: Reduces a pod from the answer of a request to the used fields.
-        wake: Called when a cycle may have something to decide.
-        on_fatal: Called with the reason when the process must end.
-    """
+    """Takes events in. Every method is synchronous and returns at once."""
 
     def __init__(
         self,
@@ -44,8 +38,6 @@ class Intake(Part):
         self._transform_pod = transform_pod
         self._wake = wake
         self._on_fatal = on_fatal
-
-    # Services
 
     def submit(
         self,
@@ -82,8 +74,7 @@ class Intake(Part):
 
     def withdraw(self, job_id: model.JobId) -> None:
         """Schedule nothing of a job any more. Its pods stay: their owner deletes them."""
-        entry = self._jobs.entry(job_id)
-        if entry is not None:
+        if (entry := self._jobs.entry(job_id)) is not None:
             for task_class in entry.classes:  # also those never queued: such a gang is judged alone
                 self._diagnoses.forget(task_class.id)
             self._jobs.withdraw(job_id)
@@ -94,25 +85,18 @@ class Intake(Part):
         self._queue.set_queues(queues)
         self._wake()
 
-    # Watches
-
     def on_node(self, change: store.Change[wire.NodeView]) -> None:
         """Take in a change of a node."""
-        match change:
-            case store.Added() | store.Modified():
-                if self._pods.set_node(self._node(change.new)):
-                    self._nodes_changed()
-            case store.Deleted():
-                self._node_lost(model.NodeName(change.key))
-            case _:
-                assert_never(change)
-
-    def _node(self, view: wire.NodeView) -> model.Node:
+        if isinstance(change, store.Deleted):
+            self._node_lost(model.NodeName(change.key))
+            return
         try:
-            return translate.node(view)
+            node = translate.node(change.new)
         except ValueError as error:
-            self._aside.set_aside(catalogue.NODES, view.metadata, boundary.Reason.TRANSLATION, error)
-            return translate.unusable(view)
+            self._aside.set_aside(catalogue.NODES, change.new.metadata, boundary.Reason.TRANSLATION, error)
+            node = translate.unusable(change.new)
+        if self._pods.set_node(node):
+            self._nodes_changed()
 
     def _node_lost(self, name: model.NodeName) -> None:
         queues, changes = self._pods.remove_node(name)
@@ -125,17 +109,12 @@ class Intake(Part):
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of a pod that is not terminal; one that ends comes as Deleted."""
-        match change:
-            case store.Added() | store.Modified():
-                pod = change.new
-                if pod.problem:
-                    self._report_problem(pod)
-                self._apply(self._pods.observe(pod, change.old if isinstance(change, store.Modified) else None))
-            case store.Deleted():
-                self._apply(self._pods.left(change.final or change.old))
-                self._refusals.relieved(change.old.metadata.namespace)
-            case _:
-                assert_never(change)
+        if isinstance(change, store.Deleted):
+            self._apply(self._pods.left(change.final or change.old))
+            self._refusals.relieved(change.old.metadata.namespace)
+            return
+        self._report_problem(change.new)
+        self._apply(self._pods.observe(change.new, change.old if isinstance(change, store.Modified) else None))
 
     def on_ended(self, change: store.Change[facts.PodFacts]) -> None:
         """Take in a change of a task's pod that has ended: this watch also shows what the other one missed."""
@@ -157,24 +136,18 @@ class Intake(Part):
 
     def on_quota(self, change: store.Change[views.QuotaView]) -> None:
         """Take in a change of a ResourceQuota: what gangs request together is compared with it."""
-        match change:
-            case store.Added() | store.Modified():
-                self._quotas.set(change.new)
-            case store.Deleted():
-                self._quotas.remove(change.old.metadata)
-            case _:
-                assert_never(change)
+        if isinstance(change, store.Deleted):
+            self._quotas.remove(change.old.metadata)
+        else:
+            self._quotas.set(change.new)
         self._wake()
 
     def on_device_class(self, change: store.Change[views.DeviceClassView]) -> None:
         """Take in a change of a DeviceClass: the reasons of pods that fit no node may change."""
-        match change:
-            case store.Added() | store.Modified():
-                self._devices.set(change.new)
-            case store.Deleted():
-                self._devices.remove(change.old.metadata.name)
-            case _:
-                assert_never(change)
+        if isinstance(change, store.Deleted):
+            self._devices.remove(change.old.metadata.name)
+        else:
+            self._devices.set(change.new)
         self._diagnoses.expire()
         self._nodes_changed()
 
@@ -201,27 +174,23 @@ class Intake(Part):
     def _answered(self, row: rows.PodRow, pod: wire.PodView, *, is_read: bool = False) -> None:
         try:
             reduced = self._transform_pod(pod)
-            if reduced.problem:
-                self._report_problem(reduced)
+            self._report_problem(reduced)
             self._apply(self._pods.show(row, reduced) if is_read else self._pods.answered(row, reduced))
         except Exception as error:  # noqa: BLE001 - an error of one object must not affect others
             self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.HANDLING, error)
 
     def _report_problem(self, pod: facts.PodFacts) -> None:
-        self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, ownership.problem_of(pod))
+        if pod.problem:
+            self._aside.set_aside(catalogue.PODS, pod.metadata, boundary.Reason.TRANSLATION, ownership.problem_of(pod))
 
     def _exclude_node(self, pod: facts.PodFacts) -> None:
         """Keep pods of a class from a node for a while whose kubelet refused one."""
-        reason = refusals.rejection(pod)
-        if reason is None:
+        if (reason := refusals.rejection(pod)) is None:
             return
         self._counters.rejection(reason)
         log.warning("a kubelet refused a pod", pod=pod.metadata.key, node=pod.node_name, reason=reason)
-        row = self._pods.get(pod.id)
-        if row is not None and row.task is not None:
+        if (row := self._pods.get(pod.id)) is not None and row.task is not None:
             self._exclusions.exclude(row.task.task_class, model.NodeName(pod.node_name))
-
-    # What follows from a transition
 
     def _apply(self, changes: Iterable[rows.Change]) -> None:
         for change in changes:
@@ -260,10 +229,9 @@ class Intake(Part):
     def _judge_children(self, children: Iterable[rows.PodRow]) -> None:
         """Admit the pending pods of a driver, or withdraw them, by the driver's current state."""
         for row in list(children):
-            if row.state is PodState.PENDING and row.facts is not None and not row.is_excess:
-                may_start = self._jobs.has_driver(row.facts)
-                if may_start is (row.task is None):
-                    self._admit(row)
+            is_pending = row.state is PodState.PENDING and not row.is_excess
+            if is_pending and row.facts is not None and self._jobs.has_driver(row.facts) is (row.task is None):
+                self._admit(row)
 
     def _ended(self, change: rows.Change) -> None:
         if change.has_unmounted:
@@ -276,8 +244,6 @@ class Intake(Part):
     def _nodes_changed(self) -> None:
         self._queue.nodes_changed()
         self._wake()
-
-    # Pods without a node
 
     def _admit(self, row: rows.PodRow) -> None:
         """Let a pod without a node be scheduled, or set the condition that says why it is not."""
@@ -314,9 +280,7 @@ class Intake(Part):
             if (why := self._volumes.problem(pod)) is not None:
                 return why
         excess = self._jobs.add_foreign(row, pod)
-        return None if excess is None else reasons.too_complex(excess)
-
-    # Answers to writes
+        return None if excess is None else PendingReason(limits.TOO_COMPLEX, excess)
 
     def finished(self, operation: rows.Operation, outcome: outcomes.Outcome, duration_s: float) -> None:
         """Take in what came of a write."""
@@ -340,7 +304,10 @@ class Intake(Part):
                     self._apply(self._pods.lose(row))
             case outcomes.NameTaken():
                 self._take_back(operation, "NameTaken", has_failed=True)
-                self._retry(operation, _name_taken(outcome.pod))
+                taken = reasons.name_taken(outcome.pod.metadata)
+                self._retry(
+                    operation, outcomes.NotDone(taken.reason, taken.message, at_least_s=outcomes.QUOTA_BACKOFF_S)
+                )
             case outcomes.Skipped():
                 self._take_back(operation, table.OUTDATED)
                 self._jobs.mark_changed(row)
@@ -389,20 +356,14 @@ class Intake(Part):
 
     def _retry(self, operation: rows.Operation, why: outcomes.NotDone) -> None:
         row, task_class = operation.row, operation.task_class.id
-        entry = self._jobs.entry_of(row)
-        if entry is None or not row.is_undecided:
+        if (entry := self._jobs.entry_of(row)) is None or not row.is_undecided:
             return
         entry.api_refusal = PendingReason(reason=why.reason, message=why.message)
         log.warning("a pod was not scheduled", pod=row.id, job=entry.job.name, reason=why.reason, error=why.message)
         if self._refusals.refused(operation, why):
             return  # the task backs off with others, and is pending again with them
-        now_s = self._clock()
-        if not self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s):
+        back_off = functools.partial(self._queue.back_off, row.id, task_class, self._clock(), at_least_s=why.at_least_s)
+        if not back_off():
             self._jobs.mark_changed(row)  # the job was submitted again while the write was in flight
             self._state.sync_jobs()
-            self._queue.back_off(row.id, task_class, now_s, at_least_s=why.at_least_s)
-
-
-def _name_taken(pod: wire.PodView) -> outcomes.NotDone:
-    why = reasons.name_taken(pod.metadata)
-    return outcomes.NotDone(reason=why.reason, message=why.message, at_least_s=outcomes.QUOTA_BACKOFF_S)
+            back_off()

@@ -12,9 +12,10 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 from boathouse.cluster import catalogue, wire
+from boathouse.resources.config import TenantLimits
 from boathouse.scheduling import admitted, gangs, refusals
-from boathouse.scheduling.limits import RECOUNT_S, ShapeLimits, Variety
-from boathouse.scheduling.pods import facts, ownership, rows, table
+from boathouse.scheduling.limits import RECOUNT_S, Variety
+from boathouse.scheduling.pods import facts, indexes, ownership, rows, table
 from boathouse.scheduling.pods.states import WITH_OPERATION, PendingReason, PodState
 from boathouse_policies import framework, model
 from boathouse_policies.framework import gang_minimum
@@ -29,12 +30,7 @@ class TaskControl(Protocol):
         ...
 
     def speculate(self, task: model.TaskId, avoids: Sequence[model.NodeName]) -> model.TaskId | None:
-        """Submit a second attempt of a task on another node; return it, or None if there may be none.
-
-        Args:
-            task: The task.
-            avoids: Further nodes on which the second attempt must not run.
-        """
+        """Submit a second attempt of a task on a node that it does not avoid; return it, or None if there is none."""
         ...
 
 
@@ -72,11 +68,7 @@ class ExpectingFactory(PodFactory, Protocol):
     """Builds the pod of a driver, which creates the expected tasks of its job."""
 
     def build_expected(self, expected: model.Resources | None) -> dict[str, Any]:
-        """Return the manifest of an expected pod, to try what admission makes of it.
-
-        Args:
-            expected: The size that was chosen for it; None for that of its class.
-        """
+        """Return the manifest of an expected pod of a size (None: its class's), to try what admission makes of it."""
         ...
 
 
@@ -85,14 +77,11 @@ class Entry:
     """A job with its classes.
 
     Attributes:
-        job: The job.
         namespace: Namespace of its pods; empty until it has tasks.
-        classes: Its classes, in order.
         factory: Builds its pods; None for foreign pods.
         is_aside: Whether it was set aside: it has no pending tasks until other classes are submitted.
         api_refusal: Last refusal of the API server; None after an accepted write.
         excess: Why some classes are not considered, because its namespace exceeds its limits; empty if all are.
-        submitted: Number of classes that its owner submitted: the others are of pods that its pods created.
         gang: Its driver and the expected executors; None if it has no gang.
         pending_reason: Why the gang is not in the queue; None if it is.
         lacks_nodes: Whether that is only because no present nodes could hold it.
@@ -113,7 +102,6 @@ class Entry:
     is_aside: bool = False
     api_refusal: PendingReason | None = None
     excess: str = ""
-    submitted: int = 0
     gang: gang_minimum.Gang | None = None
     pending_reason: PendingReason | None = None
     lacks_nodes: bool = False
@@ -125,6 +113,15 @@ class Entry:
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
     limits: gang_minimum.Limits | None = None
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
+
+    @property
+    def of_children(self) -> tuple[model.TaskClass, ...]:
+        """Its classes that its owner did not submit: those of pods that its pods created."""
+        return self.classes[len(self.planned) :]
+
+    def class_of(self, task_class: model.ClassId) -> model.TaskClass | None:
+        """Return a class; None if the job does not list it any more."""
+        return next((candidate for candidate in self.classes if candidate.id == task_class), None)
 
     def as_admitted(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return a class with what admission adds to its pods."""
@@ -147,17 +144,7 @@ PROBE_PATIENCE_S = 5.0
 class Jobs:
     """Holds all jobs.
 
-    Args:
-        queue: Pending tasks.
-        pods: The pod table.
-        clock: Returns the scheduler's time in seconds.
-        queue_of: Returns the queue of a foreign pod.
-        refused: Backoffs after refusals of the API server.
-        limits: Limits of the shapes of a namespace's pods.
-
     Attributes:
-        refused: Backoffs after refusals of the API server.
-        gangs: Jobs with a gang.
         by_hand: Jobs of which the author suspends reducers.
         touched: Jobs of which a task changed.
         changing: Namespaces whose admission changes pods.
@@ -170,10 +157,9 @@ class Jobs:
         pods: table.PodTable,
         clock: Callable[[], float],
         queue_of: ownership.QueueOf,
-        refused: refusals.Refusals | None = None,
-        limits: ShapeLimits = ShapeLimits(),  # noqa: B008 - frozen
+        limits: TenantLimits = TenantLimits(),  # noqa: B008 - frozen
     ) -> None:
-        self.refused = refusals.Refusals(clock) if refused is None else refused
+        self.refused = refusals.Refusals(clock)
         self._queue = queue
         self._pods = pods
         self._clock = clock
@@ -203,17 +189,16 @@ class Jobs:
     ) -> list[model.TaskId]:
         """Replace the pending tasks of a job. Returns those whose pod has ended."""
         entry = self._entries.setdefault(job.id, Entry(job=job))
-        of_children = entry.classes[entry.submitted :]
+        of_children = entry.of_children
         entry.is_aside = entry.is_aside and entry.planned == tuple(classes)
         entry.planned, entry.limits = tuple(classes), None
-        entry.admission = {
-            task_class.id: entry.admission[task_class.id] for task_class in classes if task_class.id in entry.admission
-        }
+        listed = {task_class.id for task_class in classes}
+        entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
         classes = [entry.as_admitted(task_class) for task_class in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
         entry.suspend_until_s = suspend_until_s
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
-        entry.submitted, entry.gang = len(classes), gang_minimum.Gang.of(classes, tasks)
+        entry.gang = gang_minimum.Gang.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
             entry.namespace = tasks[0].id.partition("/")[0]
@@ -235,17 +220,15 @@ class Jobs:
         if changes is None or changes == former:
             return False
         classes = tuple(entry.as_admitted(planned) for planned in entry.planned)
-        entry.classes = (*classes, *entry.classes[entry.submitted :])
+        entry.classes = (*classes, *entry.of_children)
         if entry.gang is not None:
             entry.gang = entry.gang.with_classes(classes)
-        self._changed.add(entry.job.id)
-        self.touch(entry.job.id)
+        self._mark(entry.job.id)
         return True
 
     def withdraw(self, job: model.JobId) -> None:
         """Remove a job. Its owner deletes its pods."""
-        entry = self._entries.pop(job, None)
-        if entry is None:
+        if (entry := self._entries.pop(job, None)) is None:
             return
         self._changed.discard(job)
         self.by_hand.discard(job)
@@ -254,10 +237,7 @@ class Jobs:
             self.gangs.discard(job)
         self._excess_jobs.get(entry.namespace, {}).pop(job, None)
         self.refused.forget(entry.namespace, job, (task_class.id for task_class in entry.classes))
-        jobs = self._in_namespace.get(entry.namespace, {})
-        jobs.pop(job, None)
-        if not jobs:
-            self._in_namespace.pop(entry.namespace, None)
+        indexes.discard(self._in_namespace, entry.namespace, job)
         self._pods.withdraw(job)
         self._queue.withdraw(job)
 
@@ -271,31 +251,39 @@ class Jobs:
 
     def add_foreign(self, row: rows.PodRow, pod: facts.PodFacts) -> str | None:
         """Add a foreign pod as a task; return why it cannot be scheduled, or None."""
-        driver = self._pods.children.driver(row.parent)
-        if driver is not None:
+        if (driver := self._pods.children.driver(row.parent)) is not None:
             return self._add_child(row, pod, ownership.job_of(driver))
         job_id, task_class = ownership.job_of(pod), self._class_of(pod)
-        why = self._variety.refusal(row.namespace, task_class)
-        if why is not None:
-            self.dismiss(row, is_excess=True)
-            self._has_excess_pods = True
+        if (why := self._excess(row, task_class)) is not None:
             return why
         if row.job is not None and row.job != job_id and not row.is_submitted:
             self.dismiss(row)  # its queue label was changed
-        entry = self._entries.get(job_id)
-        if entry is None:
+        if (entry := self._entries.get(job_id)) is None:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
             self._changed.add(job_id)
-        if task_class not in entry.classes:
-            entry.classes += (task_class,)
-        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
-        if self._pods.admit(row, job_id, task):
+        if self._add_task(row, pod, entry, task_class):
             entry.namespace = row.namespace
             self._in_namespace.setdefault(row.namespace, {})[job_id] = None
-            self._changed.add(job_id)
         return None
+
+    def _add_task(self, row: rows.PodRow, pod: facts.PodFacts, entry: Entry, task_class: model.TaskClass) -> bool:
+        """Add a pod as a task of a class that its job's owner did not submit; return whether it was none before."""
+        if task_class not in entry.of_children:
+            entry.classes += (task_class,)
+        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
+        is_new = self._pods.admit(row, entry.job.id, task)
+        if is_new:
+            self._mark(entry.job.id)
+        return is_new
+
+    def _excess(self, row: rows.PodRow, task_class: model.TaskClass) -> str | None:
+        """Dismiss a pod whose class exceeds the limits of its namespace, and return why; None if it does not."""
+        if (why := self._variety.refusal(row.namespace, task_class)) is not None:
+            self.dismiss(row, is_excess=True)
+            self._has_excess_pods = True
+        return why
 
     def reclassify(self, mentioned: Collection[framework.Mention]) -> bool:
         """Sort pending foreign pods into other classes by what of their labels a selector depends on now.
@@ -311,8 +299,7 @@ class Jobs:
         for namespace, mention in mentioned:
             wanted.setdefault(namespace, set()).add(mention)
         for row in list(self._pods.waiting()) if mentioned else ():
-            pod = row.facts
-            if pod is None or pod.task_of is not None or row.task is None:
+            if (pod := row.facts) is None or pod.task_of is not None or row.task is None:
                 continue
             own = {(key, label_value) for key, value in pod.labels.items() for label_value in (None, value)}
             if not all(own.isdisjoint(wanted.get(namespace, ())) for namespace in (None, row.namespace)):
@@ -332,32 +319,20 @@ class Jobs:
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
         entry, task_class = self._entries[job], self._class_of(pod, job)
-        self._learn_of_child(entry, task_class)
+        executor = None if entry.gang is None else entry.gang.executor
+        if executor is not None and executor.id in entry.unpredictable and executor.id not in entry.admission:
+            # what admission added to the first executor, which the API server could not tell before
+            planned = next(candidate for candidate in entry.planned if candidate.id == executor.id)
+            self.learn(entry, executor.id, admitted.changes_of_class(planned, task_class))
         is_expected = entry.gang is not None and gang_minimum.replaces(gangs.executor(row), entry.gang.executor)
-        why = None if is_expected else self._variety.refusal(row.namespace, task_class)
-        if why is not None:
-            self.dismiss(row, is_excess=True)
-            self._has_excess_pods = True
+        if not is_expected and (why := self._excess(row, task_class)) is not None:
             return why
-        if task_class not in entry.classes[entry.submitted :]:
-            entry.classes += (task_class,)
-        task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
-        if self._pods.admit(row, job, task):
-            self._changed.add(job)
-            self.touch(job)
+        self._add_task(row, pod, entry, task_class)
         return None
-
-    def _learn_of_child(self, entry: Entry, task_class: model.TaskClass) -> None:
-        """Note what admission added to the first executor of a job, if the API server could not tell before."""
-        expected = None if entry.gang is None else entry.gang.executor
-        if expected is not None and expected.id in entry.unpredictable and expected.id not in entry.admission:
-            planned = next(candidate for candidate in entry.planned if candidate.id == expected.id)
-            self.learn(entry, expected.id, admitted.changes_of_class(planned, task_class))
 
     def has_driver(self, pod: facts.PodFacts) -> bool:
         """Say whether the pod that controls a pod may have it: it is what its job submitted last, and is not over."""
-        driver = self._pods.parent(pod)
-        if driver is None or driver.state is PodState.GONE:
+        if (driver := self._pods.parent(pod)) is None or driver.state is PodState.GONE:
             return False
         if driver.facts is not None and driver.facts.task_of is None:
             return True  # it is somebody else's
@@ -386,6 +361,10 @@ class Jobs:
         self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
             self._changed.add(job)
+
+    def _mark(self, job: model.JobId) -> None:
+        self._changed.add(job)
+        self.touch(job)
 
     def touch(self, job: model.JobId | None) -> None:
         """Note that the tasks of a job changed, if it has a gang."""
@@ -489,28 +468,17 @@ class Jobs:
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
-        classes = entry.classes
-        if entry.factory is None:
+        own, of_children = entry.classes[: len(entry.planned)], entry.of_children
+        if of_children:
             used = {_task_of(row).task_class for row in self.rows(entry)}
-            entry.classes = tuple(task_class for task_class in classes if task_class.id in used)
-            return entry.classes
-        if len(classes) > entry.submitted:
-            used = {_task_of(row).task_class for row in self.rows(entry)}
-            classes = (
-                *classes[: entry.submitted],
-                *(task_class for task_class in classes[entry.submitted :] if task_class.id in used),
-            )
-            entry.classes = classes
-        refused = {
-            task_class.id: self._variety.refusal(entry.namespace, task_class)
-            for task_class in classes[: entry.submitted]
-        }
+            entry.classes = (*own, *(task_class for task_class in of_children if task_class.id in used))
+        refused = {task_class.id: self._variety.refusal(entry.namespace, task_class) for task_class in own}
         entry.excess = next((why for why in refused.values() if why is not None), "")
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
-            return [task_class for task_class in classes if refused.get(task_class.id) is None]
+            return [task_class for task_class in entry.classes if refused.get(task_class.id) is None]
         self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
-        return classes
+        return entry.classes
 
     def _retry_excess(self) -> None:
         """Check once a second whether classes that exceeded the limits are within them now."""
@@ -547,8 +515,7 @@ class Jobs:
 
     def backoff_of_job(self, job: model.JobId) -> refusals.Backoff | None:
         """Return the backoff of a job's tasks, or None."""
-        entry = self._entries.get(job)
-        if entry is None:
+        if (entry := self._entries.get(job)) is None:
             return None
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
         held = (self.refused.of(entry.namespace, task_class.id, verb) for task_class, verb in pairs)
@@ -579,13 +546,11 @@ class Jobs:
             for entry in self._covered(scope):
                 if scope not in self.refused:
                     entry.api_refusal = None  # it is not known any more that this is why its tasks are pending
-                self._changed.add(entry.job.id)
-                self.touch(entry.job.id)
+                self._mark(entry.job.id)
 
     def _select_probe(self, backoff: refusals.Backoff) -> None:
         """Select the next task as the probe of a backoff, which is then pending."""
-        row = self._next_held(backoff)
-        if row is None:
+        if (row := self._next_held(backoff)) is None:
             self.refused.lift(backoff.scope)
             return
         backoff.probe, backoff.probed_s = row.id, self._clock()
@@ -643,7 +608,8 @@ class Jobs:
         first: rows.PodRow | None = None
         passed = last not in self._pods.of_job(entry.job.id)
         for row in self.rows(entry):
-            if _task_of(row).task_class == task_class and _may_be_probed(row, backoff.scope.verb):
+            may_be_probed = row.is_undecided and row.may_be_placed and _verb(row) is backoff.scope.verb
+            if may_be_probed and _task_of(row).task_class == task_class and not _task_of(row).expected:
                 if passed:
                     return row
                 first = first or row
@@ -682,10 +648,6 @@ class Jobs:
 def _verb(row: rows.PodRow) -> refusals.Verb:
     """Return the write that places a task."""
     return refusals.Verb.CREATE if row.pending_uid is None else refusals.Verb.BIND
-
-
-def _may_be_probed(row: rows.PodRow, verb: refusals.Verb) -> bool:
-    return row.is_undecided and _verb(row) is verb and not _task_of(row).expected and row.may_be_placed
 
 
 def _task_of(row: rows.PodRow) -> model.Task:

@@ -13,6 +13,7 @@ is pending until others of its namespace were placed or deleted. New constraints
 from __future__ import annotations
 
 import collections
+import contextlib
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from types import MappingProxyType
@@ -20,12 +21,14 @@ from typing import TYPE_CHECKING
 
 from boathouse import fair
 from boathouse.cluster import views, wire
-from boathouse.scheduling.pods import requests, translate
+from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from boathouse.resources.config import TenantLimits
 
 EXCEEDS_QUOTA = "ExceedsQuota"
 """More is requested than a quota ever allows."""
@@ -42,9 +45,7 @@ class QuotaLine:
 
     Attributes:
         name: The name that the quota has for the resource.
-        resource: The resource.
         hard: The limit, in nano-units.
-        used: What of it is used.
     """
 
     name: str
@@ -71,10 +72,7 @@ class Quotas:
 
     def remove(self, metadata: wire.ObjectMeta) -> None:
         """Remove a quota."""
-        quotas = self._quotas.get(metadata.namespace, {})
-        quotas.pop(metadata.name, None)
-        if not quotas:
-            self._quotas.pop(metadata.namespace, None)
+        indexes.discard(self._quotas, metadata.namespace, metadata.name)
         self.changed.add(metadata.namespace)
 
     def __contains__(self, namespace: str) -> bool:
@@ -110,46 +108,35 @@ class Quotas:
         refusal = None
         for name, quota in sorted(self._quotas[namespace].items()):
             for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
+                nano_per_unit = requests.NANO_PER_MILLI if _is_cpu(limit.resource) else requests.NANO
                 need, promised_amount, held_amount = (
-                    _nano(limit.resource, quantities.get(limit.resource, 0))
-                    for quantities in (wanted, promised_total, held)
+                    quantities.get(limit.resource, 0) * nano_per_unit for quantities in (wanted, promised_total, held)
                 )
                 if need > limit.hard:
                     return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
                 used = limit.used + promised_amount - held_amount
                 if need and used + need > limit.hard and refusal is None:
-                    left = dataclasses.replace(limit, used=used)
-                    refusal = _reason(QUOTA_EXCEEDED, name, left, need, "has left")
+                    refusal = _reason(QUOTA_EXCEEDED, name, dataclasses.replace(limit, used=used), need, "has left")
         return refusal
 
 
 def _limits(quota: views.QuotaView) -> Iterator[QuotaLine]:
     """Yield the lines that concern pods; one that cannot be read limits nothing."""
     for name, hard in (quota.status.hard or quota.spec.hard).items():
-        resource = _resource(name)
-        if resource is None:
-            continue
-        try:
-            yield QuotaLine(
-                name=name,
-                resource=resource,
-                hard=requests.nano(hard),
-                used=requests.nano(quota.status.used.get(name, "0")),
-            )
-        except ValueError:
-            continue
+        if (resource := _resource(name)) is not None:
+            with contextlib.suppress(ValueError):
+                used = requests.nano(quota.status.used.get(name, "0"))
+                yield QuotaLine(name=name, resource=resource, hard=requests.nano(hard), used=used)
 
 
 def _resource(name: str) -> str | None:
     """Return the resource that a line of a quota limits; None for what is no request of a pod."""
     if name in {"pods", "count/pods"}:
         return "pods"
-    if name in {"cpu", "memory", "ephemeral-storage"}:
+    if name in {"cpu", "memory", "ephemeral-storage", *translate.LIMITS}:
         return name
     if name == "limits.memory":  # of a driver and of its executors, it is what they request
         return "memory"
-    if name in translate.LIMITS:
-        return name
     prefix, _, resource = name.partition(".")
     return resource if prefix == "requests" and resource and resource != "storage" else None
 
@@ -164,19 +151,9 @@ def _matches(spec: views.QuotaSpec, priority_class: str) -> bool:
 def _selects(requirement: views.ScopeRequirement, priority_class: str) -> bool:
     if requirement.scope_name != "PriorityClass":
         return requirement.scope_name in {"NotTerminating", "NotBestEffort"}
-    match requirement.operator:
-        case "In":
-            return priority_class in requirement.values
-        case "NotIn":
-            return priority_class not in requirement.values
-        case "Exists":
-            return bool(priority_class)
-        case _:
-            return not priority_class
-
-
-def _nano(resource: str, amount: int) -> int:
-    return amount * (requests.NANO_PER_MILLI if _is_cpu(resource) else requests.NANO)
+    is_listed = priority_class in requirement.values
+    holds = {"In": is_listed, "NotIn": not is_listed, "Exists": bool(priority_class)}
+    return holds.get(requirement.operator, not priority_class)
 
 
 def _is_cpu(resource: str) -> bool:
@@ -185,16 +162,12 @@ def _is_cpu(resource: str) -> bool:
 
 def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> PendingReason:
     left = limit.hard if verb == "allows" else max(0, limit.hard - limit.used)
-    message = (
-        f"the driver and its minimum of executors request {_text(limit, need)} {limit.name}, and quota {quota} "
-        f"{verb} {_text(limit, left)}"
+    amounts = map(requests.milli if _is_cpu(limit.resource) else requests.ones, (need, left))
+    wanted, given = (model.readable(limit.resource.removeprefix("limits."), amount) for amount in amounts)
+    return PendingReason(
+        reason,
+        f"the driver and its minimum of executors request {wanted} {limit.name}, and quota {quota} {verb} {given}",
     )
-    return PendingReason(reason=reason, message=message)
-
-
-def _text(limit: QuotaLine, nano: int) -> str:
-    amount = requests.milli(nano) if _is_cpu(limit.resource) else requests.ones(nano)
-    return model.readable(limit.resource.removeprefix("limits."), amount)
 
 
 TOO_COMPLEX = "TooComplex"
@@ -209,19 +182,6 @@ _MORE_FOR_OTHERS = 9
 LOAD = 0.05
 """Share of the scheduler's time for evaluating a namespace's new constraints."""
 BURST_S = 0.25
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ShapeLimits:
-    """Limits of a namespace's pending shapes.
-
-    Attributes:
-        shapes: Number of shapes.
-        constraints: Total constraints of the shapes; equal sets of constraints count once.
-    """
-
-    shapes: int = 500
-    constraints: int = 2000
 
 
 def count(constraints: model.Constraints, namespace: str = "") -> int:
@@ -251,11 +211,8 @@ class _Used:
     """Admitted shapes of a namespace.
 
     Attributes:
-        namespace: The namespace.
         at_s: Time of the last count of the pending classes.
-        shapes: The classes.
         constraints: Number of constraints of each different set.
-        total: Total constraints.
     """
 
     namespace: str
@@ -275,15 +232,12 @@ class Variety:
     """Admits task classes within the limits of their namespaces.
 
     Args:
-        limits: Limits of each namespace.
-        waiting: Returns the classes of a namespace's pending tasks.
-        nodes: Returns the number of nodes.
-        clock: Returns the scheduler's time in seconds.
+        limits: Limits of each namespace: equal sets of constraints of its shapes count once.
     """
 
     def __init__(
         self,
-        limits: ShapeLimits,
+        limits: TenantLimits,
         *,
         waiting: Callable[[str], Iterable[model.TaskClass]],
         nodes: Callable[[], int],
@@ -306,7 +260,8 @@ class Variety:
             used = self._recount(namespace)
         if (why := self._exceeded(namespace, used, constraints)) is not None:
             return why
-        if constraints not in used.constraints and not self._has_time_for(namespace, constraints):
+        number = 0 if constraints in used.constraints else count(constraints, namespace)
+        if number and not self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number)):
             return "new constraints of a namespace are evaluated at a limited rate: this pod is considered shortly"
         used.add(task_class.id, constraints)
         return None
@@ -321,13 +276,13 @@ class Variety:
                 del self._used[namespace]
 
     def _exceeded(self, namespace: str, used: _Used, constraints: model.Constraints) -> str | None:
-        limits, what = self._limits, None
+        limits = self._limits
         more = 0 if constraints in used.constraints else count(constraints, namespace)
-        if len(used.shapes) >= limits.shapes:
-            what = f"{limits.shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
-        elif used.total + more > limits.constraints:
-            what = f"{limits.constraints} constraints (tenantLimits.maxConstraints)"
-        if what is None:
+        if len(used.shapes) >= limits.max_shapes:
+            what = f"{limits.max_shapes} shapes (requests and constraints; tenantLimits.maxShapes)"
+        elif used.total + more > limits.max_constraints:
+            what = f"{limits.max_constraints} constraints (tenantLimits.maxConstraints)"
+        else:
             return None
         return (
             f"at most {what} of pending pods in namespace {namespace} are considered at a time: this pod is considered "
@@ -344,7 +299,3 @@ class Variety:
                 if task_class.id in former.shapes:
                     used.add(task_class.id, task_class.constraints)
         return used
-
-    def _has_time_for(self, namespace: str, constraints: model.Constraints) -> bool:
-        number = count(constraints, namespace)
-        return not number or self._time.take(namespace, self._nodes() * (PRICE_S + PRICE_OF_EACH_S * number))

@@ -4,24 +4,8 @@ import dataclasses
 
 from boathouse.cluster import wire
 from boathouse.resources import config, names, quantity
-from boathouse.scheduling import limits
 from boathouse.scheduling.pods import ownership
 from boathouse_policies import model, profiles
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Autoscaling:
-    """Whether an autoscaler adds nodes for pods that lack them, and what it is shown.
-
-    Attributes:
-        enabled: Whether nodes can come.
-        max_placeholders_per_job: Maximum of placeholder pods of a job; one that needs more is not shown.
-        max_placeholders: Maximum of placeholder pods of all jobs.
-    """
-
-    enabled: bool = True
-    max_placeholders_per_job: int = 500
-    max_placeholders: int = 1000
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +18,8 @@ class Options:
         pending_ahead: Number of pods to create without a node for a class that is pending for lack of nodes.
         pending_ahead_delay_s: How long a class must be pending before that.
         autoscaling: Whether nodes can come, and how pods ask for them.
-        workers: Maximum of writes in flight.
         coalesce_s: Minimum time between two cycles, so that concurrent events are decided together.
-        idle_s: Maximum time between two rounds of the loop.
-        conditions_per_s: Conditions of a namespace's pods written per second.
-        shape_limits: Limits of shapes and constraints of a namespace's pending pods.
+        tenant_limits: Limits of a namespace: of its status writes, and of the shapes of its pending pods.
         switches: What may be done to pods beside placing them.
         pod_labels: Labels and annotations of pods that kinds read, in addition to those of all pods.
         pod_containers: Containers of tasks whose statuses kinds read.
@@ -49,45 +30,32 @@ class Options:
     namespaces: frozenset[str] = frozenset()
     pending_ahead: int = 5
     pending_ahead_delay_s: float = 1.0
-    autoscaling: Autoscaling = Autoscaling()
+    autoscaling: config.AutoscalingConfig = dataclasses.field(default_factory=config.AutoscalingConfig)
     workers: int = 32
     coalesce_s: float = 0.01
     idle_s: float = 5.0
     pod_labels: frozenset[str] = frozenset()
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})
     stall_s: float = 60.0
-    conditions_per_s: float = 50.0
-    shape_limits: limits.ShapeLimits = limits.ShapeLimits()  # noqa: RUF009 - frozen
+    tenant_limits: config.TenantLimits = dataclasses.field(default_factory=config.TenantLimits)
     switches: profiles.Switches = profiles.Switches()  # noqa: RUF009 - frozen
 
 
 def queues(settings: config.OperatorConfig) -> list[model.Queue]:
     """Return the queues, with their limits in base units: millicores, bytes, counts."""
-    return [_queue(queue) for queue in settings.queues]
-
-
-def _queue(queue_config: config.QueueConfig) -> model.Queue:
-    limits = {
-        name: quantity.milli(value) if name == "cpu" else quantity.units(value)
-        for name, value in queue_config.limits.items()
-    }
-    return model.Queue(
-        name=model.QueueName(queue_config.name),
-        weight=queue_config.weight,
-        limits=tuple(sorted(limits.items())),
-        namespaces=frozenset(queue_config.namespaces),
-        priority_classes=frozenset(queue_config.priority_classes),
-    )
-
-
-def autoscaling(settings: config.OperatorConfig) -> Autoscaling:
-    """Return whether nodes can come, and the limits of what asks for them."""
-    given = settings.autoscaling
-    return Autoscaling(
-        enabled=given.enabled,
-        max_placeholders_per_job=given.max_placeholders_per_application,
-        max_placeholders=given.max_placeholders,
-    )
+    return [
+        model.Queue(
+            name=model.QueueName(queue.name),
+            weight=queue.weight,
+            limits=tuple(
+                (name, quantity.milli(value) if name == "cpu" else quantity.units(value))
+                for name, value in sorted(queue.limits.items())
+            ),
+            namespaces=frozenset(queue.namespaces),
+            priority_classes=frozenset(queue.priority_classes),
+        )
+        for queue in settings.queues
+    ]
 
 
 def queue_of(settings: config.OperatorConfig) -> ownership.QueueOf:

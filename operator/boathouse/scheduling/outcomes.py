@@ -16,13 +16,11 @@ class Done:
     pod: wire.PodView | None = None
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class NotDone:
     """The write was certainly not done; retry later.
 
     Attributes:
-        reason: CamelCase reason for conditions.
-        message: Message for conditions.
         at_least_s: Minimum delay of the retry, from the server or the kind of refusal.
         excludes_node: Whether to exclude the class from the node for some time.
         is_of_class: Whether it says nothing of pods of other classes.
@@ -70,20 +68,12 @@ Outcome: TypeAlias = Done | NotDone | Elsewhere | Vanished | NameTaken | Fenced 
 
 
 def may_be_the_fence(error: errors.ApiError) -> bool:
-    """Return whether an error may come from the policy that rejects old epochs. Only the Lease can confirm it.
-
-    Args:
-        error: An error after which nothing was done.
-    """
+    """Return whether a rejection may come from the policy that rejects old epochs. Only the Lease can confirm it."""
     return isinstance(error, errors.Forbidden | errors.Invalid)
 
 
 def refusal(error: errors.ApiError) -> NotDone:
-    """Return the outcome of a write that the API server rejected, if this process is the leader.
-
-    Args:
-        error: An error after which nothing was done.
-    """
+    """Return the outcome of a write that the API server rejected, if this process is the leader."""
     if isinstance(error, errors.TooManyRequests):
         return NotDone(reason="TooManyRequests", message=error.message, at_least_s=error.retry_after_s or 0.0)
     if isinstance(error, errors.Forbidden) and "exceeded quota" in error.message:

@@ -6,7 +6,6 @@ pod is not mistaken for it.
 """
 
 import collections
-import dataclasses
 from collections.abc import Callable
 from typing import Final
 
@@ -27,46 +26,34 @@ PER_ROUND: Final = 64
 """Maximum number of pods that are ended in a round, of a namespace and in total."""
 
 
-@dataclasses.dataclass(slots=True)
-class _Outlived:
-    pod: facts.PodFacts
-    due_s: float
-
-
 class OutlivedPods:
-    """Pods to end. The watch shows them again after a restart, so nothing else is stored.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        clock: Returns seconds.
-    """
+    """Pods to end. The watch shows them again after a restart, so nothing else is stored."""
 
     def __init__(self, api: client.ApiClient, leader: writer.Leadership, clock: Callable[[], float]) -> None:
         self._api, self._leader, self._clock = api, leader, clock
-        self._pods: dict[str, _Outlived] = {}
+        self._pods: dict[str, tuple[float, facts.PodFacts]] = {}  # when it is due, by UID
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Handle a watch event of a pod that uses resources."""
-        pod = change.old if isinstance(change, store.Deleted) else change.new
-        if isinstance(change, store.Deleted) or not _is_due(pod):
-            self._pods.pop(pod.metadata.uid, None)
-        elif (outlived := self._pods.get(pod.metadata.uid)) is not None:
-            outlived.pod = pod
-        else:
-            self._pods[pod.metadata.uid] = _Outlived(pod, self._clock() + PATIENCE_S)
+        pod = store.subject(change)
+        former = self._pods.pop(pod.metadata.uid, None)
+        is_settled = pod.is_terminal or pod.metadata.deletion_timestamp is not None
+        if pod.outlived_exit_code is None or is_settled or isinstance(change, store.Deleted):
+            return
+        if names.ANNOTATION_EXIT_CODE not in pod.metadata.annotations:
+            self._pods[pod.metadata.uid] = (self._clock() + PATIENCE_S if former is None else former[0]), pod
 
     async def end_due(self) -> None:
         """End the pods whose time is up, those of a namespace in part."""
         now_s, turns, ended = self._clock(), collections.Counter[str](), 0
-        for outlived in sorted(self._pods.values(), key=lambda outlived: outlived.due_s):
-            turns[outlived.pod.metadata.namespace] += 1
-            if outlived.due_s > now_s or ended == PER_ROUND or not self._leader.valid():
+        for uid, (due_s, pod) in sorted(self._pods.items(), key=lambda item: item[1][0]):
+            turns[pod.metadata.namespace] += 1
+            if due_s > now_s or ended == PER_ROUND or not self._leader.valid():
                 return
-            if turns[outlived.pod.metadata.namespace] <= PER_NAMESPACE:
+            if turns[pod.metadata.namespace] <= PER_NAMESPACE and uid in self._pods:
                 ended += 1
-                outlived.due_s = now_s + RETRY_S
-                await self._end(outlived.pod)
+                self._pods[uid] = now_s + RETRY_S, pod
+                await self._end(pod)
 
     async def _end(self, pod: facts.PodFacts) -> None:
         metadata, code = pod.metadata, str(pod.outlived_exit_code)
@@ -80,12 +67,3 @@ class OutlivedPods:
             log.warning("a pod whose container has ended could not be ended", pod=metadata.key, error=str(error))
         else:
             log.info("ended a pod whose container has ended", pod=metadata.key, exit_code=code)
-
-
-def _is_due(pod: facts.PodFacts) -> bool:
-    is_settled = pod.is_terminal or pod.metadata.deletion_timestamp is not None
-    return (
-        pod.outlived_exit_code is not None
-        and not is_settled
-        and names.ANNOTATION_EXIT_CODE not in pod.metadata.annotations
-    )

@@ -39,16 +39,7 @@ class PodConditions:
     for a pod and a reason. Namespaces take turns, each with a limited rate.
 
     Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        events: Publishes events.
-        counters: Counters of writes.
-        clock: Returns the scheduler's time in seconds.
         writes_per_s: Conditions of a namespace per second, with a burst of 50 times that.
-        aside: Sets pods aside whose condition cannot be written.
-
-    Attributes:
-        shares: Token buckets of the namespaces.
     """
 
     def __init__(
@@ -80,7 +71,11 @@ class PodConditions:
         pod, report, now_s = row.facts, row.report, self._clock()
         assert pod is not None
         if report is None:
-            report = row.report = PendingReport(_stated(pod))
+            stated = pod.condition(POD_SCHEDULED)
+            is_set = stated is not None and stated.status == "False"
+            report = row.report = PendingReport(
+                PendingReason(stated.reason, stated.message) if stated and is_set else None
+            )
         self._delayed.pop(row.id, None)
         reported = report.condition
         if reported != why:
@@ -119,25 +114,16 @@ class PodConditions:
             return
         report.events_at_s[why.reason] = now_s
         self._counters.event("FailedScheduling", "sent")
-        self._events.publish(
-            event_writer.reference(catalogue.PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid),
-            type_="Warning",
-            reason="FailedScheduling",
-            action="Scheduling",
-            note=why.message,
-        )
+        about = event_writer.reference(catalogue.PODS, pod.metadata.namespace, pod.metadata.name, pod.metadata.uid)
+        self._events.publish(about, type_="Warning", reason="FailedScheduling", action="Scheduling", note=why.message)
 
     def scheduled(self, row: rows.PodRow, uid: str, node: model.NodeName) -> None:
         """Report that a pod was placed on a node."""
         self.forget(row)
         self._counters.event("Scheduled", "sent")
-        self._events.publish(
-            event_writer.reference(catalogue.PODS, row.namespace, row.name, uid),
-            type_="Normal",
-            reason="Scheduled",
-            action="Binding",
-            note=f"Successfully assigned {row.id} to {node}",
-        )
+        about = event_writer.reference(catalogue.PODS, row.namespace, row.name, uid)
+        note = f"Successfully assigned {row.id} to {node}"
+        self._events.publish(about, type_="Normal", reason="Scheduled", action="Binding", note=note)
 
     def warn(self, row: rows.PodRow, reason: str, note: str) -> None:
         """Publish a warning about a running pod."""
@@ -199,51 +185,48 @@ class PodConditions:
 
     def _take_due(self, row: rows.PodRow) -> bool:
         """Remove a pod from the due writes; return whether it was due."""
-        due = self._due.get(row.namespace, {})
-        is_due = due.pop(row.id, None) is not None
-        if is_due and not due:
+        is_due = self._due.get(row.namespace, {}).pop(row.id, None) is not None
+        if is_due and not self._due[row.namespace]:
             del self._due[row.namespace]
         return is_due
 
     async def _write(self, row: rows.PodRow, report: PendingReport, pod: wire.Pod, why: PendingReason) -> None:
-        meta = pod.metadata
         try:
-            await self._api.patch_status(
-                catalogue.PODS,
-                meta.name,
-                {"conditions": [condition_of(pod, why)]},
-                meta.namespace,
-                style=client.PatchStyle.STRATEGIC,
-                uid=meta.uid,
-            )
+            await write_condition(self._api, pod, why)
         except (errors.NotFound, errors.Conflict):
             if row.report is report:
                 self.forget(row)  # the pod was deleted or replaced
         except errors.ClusterError as error:
             self._counters.write_error("status", outcomes.code(error))
-            log.warning("a pod's condition was not written", pod=meta.key, error=str(error))
+            log.warning("a pod's condition was not written", pod=pod.metadata.key, error=str(error))
             is_due = row.id in self._due.get(row.namespace, {})
             if row.report is report and not is_due and row.id not in self._delayed:
                 report.condition = None
                 self._delay(row, report, why)
 
 
-def _stated(pod: wire.Pod) -> PendingReason | None:
-    condition = pod.condition(POD_SCHEDULED)
-    return (
-        None
-        if condition is None or condition.status != "False"
-        else PendingReason(reason=condition.reason, message=condition.message)
+async def write_condition(api: client.ApiClient, pod: wire.Pod, why: PendingReason) -> None:
+    """Write the condition PodScheduled of a pending pod.
+
+    Raises:
+        errors.ClusterError: The write failed.
+    """
+    meta, status = pod.metadata, {"conditions": [condition_of(pod, why)]}
+    await api.patch_status(
+        catalogue.PODS, meta.name, status, meta.namespace, style=client.PatchStyle.STRATEGIC, uid=meta.uid
     )
 
 
 def condition_of(pod: wire.Pod, why: PendingReason) -> dict[str, object]:
     """Return the condition PodScheduled of a pending pod, as it is written."""
-    condition: dict[str, object] = {"type": POD_SCHEDULED, "status": "False"}
-    condition |= {"reason": why.reason, "message": why.message}
+    condition: dict[str, object] = {
+        "type": POD_SCHEDULED,
+        "status": "False",
+        "reason": why.reason,
+        "message": why.message,
+    }
     if pod.metadata.generation:
         condition["observedGeneration"] = pod.metadata.generation
-    former = pod.condition(POD_SCHEDULED)
-    if former is None or former.status != "False":
+    if (former := pod.condition(POD_SCHEDULED)) is None or former.status != "False":
         condition["lastTransitionTime"] = server_time.SERVER_TIME.now().strftime("%Y-%m-%dT%H:%M:%SZ")
     return condition

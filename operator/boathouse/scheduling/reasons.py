@@ -40,7 +40,7 @@ class Devices:
     def set(self, device_class: views.DeviceClassView) -> None:
         """Add or replace a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
-        self._offered[name] = frozenset({_IMPLICIT + name, *([resource] if resource else [])})
+        self._offered[name] = frozenset(filter(None, (_IMPLICIT + name, resource)))
         for resource_name in sorted(self._offered[name]):
             self._axis.row(resource_name)
 
@@ -50,17 +50,14 @@ class Devices:
 
     def hint(self, resource: str | None) -> str:
         """Return which DeviceClass offers a resource, and what to do; empty if none does."""
-        name = next(self._offering(resource), None)
-        if name is None:
-            return ""
-        return (
-            f" DeviceClass {name} offers {resource} by dynamic resource allocation, which Boathouse does not support: "
-            "request a resource that nodes have in status.allocatable, or name another scheduler in "
-            "spec.schedulerName."
-        )
-
-    def _offering(self, resource: str | None) -> Iterator[str]:
-        return (name for name, offered in sorted(self._offered.items()) if resource in offered)
+        for name, offered in sorted(self._offered.items()):
+            if resource in offered:
+                return (
+                    f" DeviceClass {name} offers {resource} by dynamic resource allocation, which Boathouse does not "
+                    "support: request a resource that nodes have in status.allocatable, or name another scheduler in "
+                    "spec.schedulerName."
+                )
+        return ""
 
 
 _WORST_FIRST = (
@@ -89,10 +86,7 @@ class JobDiagnosis:
     """Why a job is pending.
 
     Attributes:
-        job: The job.
         reason: CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded.
-        message: Message for users.
-        waiting: Number of pending tasks.
         scarce: Kubernetes' name of the scarce resource, if resources are the cause.
         holders: Owners in the job's namespace with their amount of it in base units, the largest first.
     """
@@ -111,21 +105,14 @@ def diagnose(
     resource_holders: indexes.Holders,
     device_classes: Devices | None = None,
 ) -> JobDiagnosis:
-    """Return the diagnosis of a job from those of its classes, with the reason of the worst class.
-
-    Args:
-        job: The job.
-        diagnoses: Diagnoses of its pending classes; at least one.
-        resource_holders: Holders of resources, of which those in the job's namespace are named.
-        device_classes: DeviceClasses; None for none.
-    """
+    """Return the diagnosis of a job by its worst class. Holders of resources in the job's namespace are named."""
     worst = min(
         diagnoses, key=lambda diagnosis: (_WORST_FIRST.index(diagnosis.code), -diagnosis.count, diagnosis.task_class)
     )
     held = resource_holders.top(worst.scarce, job.namespace) if worst.scarce else indexes.Held()
     waiting = sum(diagnosis.count for diagnosis in diagnoses)
-    message = f"{waiting} task{'s' * (waiting != 1)} pending: {worst.message}{_scarce(worst, held)}"
-    message = _with_figures(message + _of_devices(worst, device_classes), worst, _ROUNDED_S)
+    message = f"{worst.message}{_scarce(worst, held)}{_of_devices(worst, device_classes)}"
+    message = f"{waiting} task{'s' * (waiting != 1)} pending: {_with_figures(message, worst, _ROUNDED_S)}"
     return JobDiagnosis(
         job=job.id, reason=str(worst.code), message=message, waiting=waiting, scarce=worst.scarce, holders=held.named
     )
@@ -141,29 +128,19 @@ def for_pod(
 ) -> PendingReason:
     """Return the message for a pending pod of a class, which names jobs only of the same namespace.
 
-    Args:
-        diagnosis: The diagnosis of its class.
-        namespace: Its namespace.
-        resource_holders: Holders of resources.
-        device_classes: DeviceClasses; None for none.
-        nodes_can_come: Whether the reason is `Unschedulable` for whatever a new node could cure.
+    With `nodes_can_come`, the reason is `Unschedulable` for whatever a new node could cure.
     """
     held = resource_holders.top(diagnosis.scarce, namespace) if diagnosis.scarce else indexes.Held()
     of_devices = _of_devices(diagnosis, device_classes)
-    message = diagnosis.message + _scarce(diagnosis, held) + of_devices
+    message = _with_figures(diagnosis.message + _scarce(diagnosis, held) + of_devices, diagnosis, _ROUNDED_S_OF_POD)
     code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
-    return PendingReason(
-        reason=pod_conditions.UNSUPPORTED if of_devices else str(code),
-        message=_with_figures(message, diagnosis, _ROUNDED_S_OF_POD),
-    )
+    return PendingReason(pod_conditions.UNSUPPORTED if of_devices else str(code), message)
 
 
 def unsupported(field: str) -> PendingReason:
     """Return the reason for a pod with a field that Boathouse does not support."""
-    return PendingReason(
-        reason=pod_conditions.UNSUPPORTED,
-        message=f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName",
-    )
+    message = f"Boathouse does not support {field}: remove it, or name another scheduler in spec.schedulerName"
+    return PendingReason(pod_conditions.UNSUPPORTED, message)
 
 
 def set_aside(error: Exception) -> PendingReason:
@@ -180,21 +157,16 @@ def name_taken(metadata: wire.ObjectMeta) -> PendingReason:
     """Return the reason for a task whose name a pod of another owner has."""
     owner = metadata.controller
     whose = f"of {owner.kind} {owner.name}" if owner is not None else "without a controller"
-    message = f"a pod {metadata.key} {whose} has the task's name: delete it"
-    return PendingReason(reason=refusals.NAME_TAKEN, message=message)
-
-
-def too_complex(why: str) -> PendingReason:
-    """Return the reason for a pod that is not considered because it or its namespace has too many constraints."""
-    return PendingReason(reason=limits.TOO_COMPLEX, message=why)
+    return PendingReason(refusals.NAME_TAKEN, f"a pod {metadata.key} {whose} has the task's name: delete it")
 
 
 def of_too_many_constraints(constraints: int) -> PendingReason:
     """Return the reason for a pod with too many constraints of its own."""
-    return too_complex(
+    return PendingReason(
+        limits.TOO_COMPLEX,
         f"the pod has {constraints} constraints (entries of nodeSelector, expressions of node affinity and every ten "
         f"of their values, tolerations, volumes, ports), and at most {wire.MOST_CONSTRAINTS} are evaluated: simplify "
-        "them, for example with a label on the intended nodes"
+        "them, for example with a label on the intended nodes",
     )
 
 
@@ -238,21 +210,10 @@ def _figures(figures: Mapping[str, float], step_s: int) -> Iterator[str]:
         yield f"predicted wait {math.ceil(figures['predictedWaitSeconds'] / step_s) * step_s} s"
 
 
-def _and(message: str, more: str) -> str:
-    return f"{message.removesuffix('.')}; {more}" if more else message
-
-
 class Diagnoses:
     """Diagnoses by class and by job.
 
     A diagnosis is computed again when the verdict changes, and otherwise at most once a second for a class.
-
-    Args:
-        book: The jobs.
-        resource_holders: Holders of resources.
-        device_classes: DeviceClasses.
-        clock: Returns the scheduler's time in seconds.
-        nodes_can_come: Whether a cluster autoscaler adds nodes for pods that are `Unschedulable`.
     """
 
     def __init__(
@@ -278,9 +239,8 @@ class Diagnoses:
 
     def expire(self) -> None:
         """Have all diagnoses computed again in the next cycles."""
-        self._classes = {
-            class_id: (diagnosis, why, -math.inf) for class_id, (diagnosis, why, _) in self._classes.items()
-        }
+        for class_id, (diagnosis, why, _) in self._classes.items():
+            self._classes[class_id] = diagnosis, why, -math.inf
 
     def update(self, result: cycle.CycleResult) -> int:
         """Update the diagnoses with the result of a cycle.
@@ -290,8 +250,7 @@ class Diagnoses:
         """
         now_s, fresh = self._clock(), 0
         for class_id, (diagnosis, namespace) in result.diagnoses.items():
-            last = self._classes.get(class_id)
-            if last is None or last[0].code is not diagnosis.code:
+            if (last := self._classes.get(class_id)) is None or last[0].code is not diagnosis.code:
                 fresh += diagnosis.count
             why = for_pod(diagnosis, namespace, self._holders, self._devices, nodes_can_come=self._nodes_can_come)
             self._classes[class_id] = (diagnosis, why, now_s)
@@ -315,39 +274,41 @@ class Diagnoses:
             return None
         backoff, entry = self._jobs.backoff_of(row), self._jobs.entry_of(row)
         if backoff is not None:
-            return PendingReason(reason=backoff.reason, message=backoff.message)
+            return PendingReason(backoff.reason, backoff.message)
         if (class_reason := self.of_class(row.task.task_class)) is not None or entry is None:
             return class_reason
         why = entry.pending_reason if row.is_submitted else None
         if why is not None and entry.lacks_nodes and self._nodes_can_come:
-            return PendingReason(reason=str(model.Code.UNSCHEDULABLE), message=why.message)
+            return PendingReason(str(model.Code.UNSCHEDULABLE), why.message)
         return why
 
     def of_job(self, job_id: model.JobId) -> JobDiagnosis | None:
         """Return the diagnosis of a job; None if it has no known pending tasks."""
-        entry = self._jobs.entry(job_id)
-        if entry is None:
+        if (entry := self._jobs.entry(job_id)) is None:
             return None
         displaced_by = self._jobs.displaced_by(job_id)
         taken = None if displaced_by is None else name_taken(displaced_by)
         pending_reason = taken or entry.pending_reason or entry.api_refusal
         backoff = self._jobs.backoff_of_job(job_id)
         if pending_reason is None and backoff is not None and any(row.is_undecided for row in self._jobs.rows(entry)):
-            pending_reason = PendingReason(reason=backoff.reason, message=backoff.message)
+            pending_reason = PendingReason(backoff.reason, backoff.message)
         if pending_reason is None and entry.excess:
-            pending_reason = PendingReason(reason=limits.TOO_COMPLEX, message=entry.excess)
+            pending_reason = PendingReason(limits.TOO_COMPLEX, entry.excess)
+        diagnoses = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
         if pending_reason is not None:
-            return JobDiagnosis(
+            diagnosis = JobDiagnosis(
                 job=job_id,
                 reason=pending_reason.reason,
-                message=_and(pending_reason.message, entry.hidden),
+                message=pending_reason.message,
                 waiting=len(list(self._jobs.rows(entry))),
             )
-        diagnoses = [self._classes[task_class.id][0] for task_class in entry.classes if task_class.id in self._classes]
-        if not diagnoses:
+        elif diagnoses:
+            diagnosis = diagnose(entry.job, diagnoses, self._holders, self._devices)
+        else:
             return None
-        diagnosis = diagnose(entry.job, diagnoses, self._holders, self._devices)
-        return dataclasses.replace(diagnosis, message=_and(diagnosis.message, entry.hidden))
+        if not entry.hidden:
+            return diagnosis
+        return dataclasses.replace(diagnosis, message=f"{diagnosis.message.removesuffix('.')}; {entry.hidden}")
 
     def forget(self, class_id: model.ClassId) -> None:
         """Drop the diagnosis of a class that left the queue."""

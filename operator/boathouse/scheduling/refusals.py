@@ -24,7 +24,9 @@ some time.
 
 import dataclasses
 import enum
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable
+from typing import TypeVar
 
 import numpy as np
 from typing_extensions import override
@@ -36,6 +38,7 @@ from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import rows
 from boathouse_policies import framework, model
 
+T = TypeVar("T")
 EXCLUDED_S = 30.0
 _REASONS = {"NodeAffinity", "NodePorts", "UnexpectedAdmissionError", "UnsupportedPod", "InvalidNodeInfo"}
 _REASONS |= {"AdmissionError", "NodeShutdown", "Terminated", "Taint", "PodOSNotSupported", "Preempting"}
@@ -51,21 +54,17 @@ def rejection(pod: wire.Pod) -> str | None:
 
 
 class Exclusions(framework.Filter):
-    """Nodes that recently rejected a pod of a class, as a filter of the cycle.
+    """Nodes that recently rejected a pod of a class, as a filter of the cycle."""
 
-    Args:
-        clock: Returns the scheduler's time in seconds.
-    """
+    reason = "node(s) rejected a pod of this class less than 30 s ago"
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._until_s: dict[model.ClassId, dict[model.NodeName, float]] = {}
 
-    def exclude(self, task_class: model.ClassId, node: model.NodeName, *, duration_s: float = EXCLUDED_S) -> float:
-        """Exclude a class from a node for some time; return when this ends."""
-        until_s = self._clock() + duration_s
-        self._until_s.setdefault(task_class, {})[node] = until_s
-        return until_s
+    def exclude(self, task_class: model.ClassId, node: model.NodeName) -> None:
+        """Exclude a class from a node for some time."""
+        self._until_s.setdefault(task_class, {})[node] = self._clock() + EXCLUDED_S
 
     def expire(self) -> bool:
         """Drop expired exclusions; return whether any expired, so that pending tasks are considered again."""
@@ -80,37 +79,20 @@ class Exclusions(framework.Filter):
 
     def next_s(self) -> float:
         """Return when the next exclusion ends; infinity without exclusions."""
-        return min((until for nodes in self._until_s.values() for until in nodes.values()), default=float("inf"))
-
-    # framework.Filter
+        return min((until for nodes in self._until_s.values() for until in nodes.values()), default=math.inf)
 
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Return whether a node recently rejected a pod of the class."""
         return pending.task_class.id in self._until_s
 
     @override
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True for nodes that the class may use; None for all nodes."""
         excluded = self._until_s.get(pending.task_class.id)
         if not excluded:
             return None
         return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
-
-    @override
-    def refusals(
-        self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
-    ) -> Sequence[model.Refusal]:
-        """Return the number of these nodes that are excluded."""
-        mask = self.mask(pending, state, slice(None))
-        count = 0 if mask is None else int((~mask & among).sum())
-        return (
-            [model.Refusal(reason="node(s) rejected a pod of this class less than 30 s ago", nodes=count)]
-            if count
-            else []
-        )
 
 
 PROBES_PER_S = 2.0
@@ -128,7 +110,6 @@ QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
 NAME_TAKEN = "NameTaken"
 REASONS = (QUOTA, OVERLOAD, NAME_TAKEN, "PodRefused", "PodInvalid")
-_OF_THE_NAMESPACE = {QUOTA, OVERLOAD}
 _ALL = "all namespaces"
 
 
@@ -164,13 +145,8 @@ class Backoff:
     """A backoff of a scope.
 
     Attributes:
-        scope: The scope.
         reason: One of `REASONS`.
-        message: Message of the API server.
-        refused_s: Time of the last refusal.
         until_s: Time of the next probe.
-        is_probing: Whether one pod at a time is tried.
-        probe: The task to try, or None.
         probed_s: Time since when it is the probe.
         answered_s: Time since when no probe was answered.
         taken: Number of consecutive successful probes.
@@ -196,11 +172,7 @@ class Backoff:
 
 
 class Refusals:
-    """All backoffs.
-
-    Args:
-        clock: Returns the scheduler's time in seconds.
-    """
+    """All backoffs."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
@@ -211,19 +183,20 @@ class Refusals:
         self._tokens = fair.Buckets(rate_per_s=PROBES_PER_S, burst=PROBES_PER_S, clock=clock)
         self._changed: set[Scope] = set()
 
-    # Events
-
     def refused(self, operation: rows.Operation, why: outcomes.NotDone) -> bool:
         """Record a refusal; return whether other tasks back off as well, and not only this one."""
         task, task_class, now_s = operation.row.id, operation.task_class, self._clock()
-        if why.reason not in REASONS or (why.reason == NAME_TAKEN and not self._are_many(task_class.id, task)):
+        if why.reason not in REASONS or (
+            why.reason == NAME_TAKEN and not _are_many(self._names_in_a_row.setdefault(task_class.id, set()), task)
+        ):
             return False
-        wide, narrow = _scopes(operation)
-        scope = narrow if why.is_of_class or not self._concerns_namespace(wide, task_class.job, why.reason) else wide
+        wide, scope = _scopes(operation)
+        if not why.is_of_class:
+            are_many = _are_many(self._in_a_row.setdefault(wide, set()), task_class.job)
+            scope = wide if are_many or why.reason in {QUOTA, OVERLOAD} else scope
         if (of_namespace := self._backoffs.get(wide)) is not None and of_namespace.probe == task:
             of_namespace.probe, of_namespace.answered_s = None, now_s  # another class is next
-        former = self._backoffs.get(scope)
-        if former is None:
+        if (former := self._backoffs.get(scope)) is None:
             self._changed.add(scope)
         self._backoffs[scope] = backoff = Backoff(
             scope=scope,
@@ -236,26 +209,12 @@ class Refusals:
         backoff.tried[task_class.id] = (now_s, task)
         return True
 
-    def _concerns_namespace(self, wide: Scope, job: model.JobId, reason: str) -> bool:
-        """Count a job that was refused; return whether the whole namespace is to back off."""
-        jobs = self._in_a_row.setdefault(wide, set())
-        if len(jobs) < IN_A_ROW:
-            jobs.add(job)
-        return reason in _OF_THE_NAMESPACE or len(jobs) >= IN_A_ROW
-
-    def _are_many(self, task_class: model.ClassId, task: model.TaskId) -> bool:
-        tasks = self._names_in_a_row.setdefault(task_class, set())
-        if len(tasks) < IN_A_ROW:
-            tasks.add(task)
-        return len(tasks) >= IN_A_ROW
-
     def succeeded(self, operation: rows.Operation) -> None:
         """Record that a pod was created or bound."""
         self._in_a_row.pop(_scopes(operation)[0], None)
         self._names_in_a_row.pop(operation.task_class.id, None)
         for scope in _scopes(operation) if self._backoffs else ():
-            backoff = self._backoffs.get(scope)
-            if backoff is not None and backoff.is_probing:
+            if (backoff := self._backoffs.get(scope)) is not None and backoff.is_probing:
                 backoff.probe, backoff.answered_s, backoff.taken = None, self._clock(), backoff.taken + 1
                 backoff.tried.pop(operation.task_class.id, None)  # what is accepted goes on
                 if backoff.taken >= TAKEN_IN_A_ROW:
@@ -274,22 +233,19 @@ class Refusals:
 
     def forget(self, namespace: str, job: model.JobId, classes: Iterable[model.ClassId]) -> None:
         """Drop the backoffs of a deleted job."""
-        names = self._names_in_a_row
-        self._names_in_a_row = {
-            class_id: tasks for class_id, tasks in names.items() if not class_id.startswith(f"{job}/")
-        }
-        for task_class in classes:
-            for verb in Verb:
-                self._backoffs.pop(Scope(verb, namespace, task_class), None)
-                if (of_namespace := self._backoffs.get(Scope(verb, namespace))) is not None:
-                    of_namespace.tried.pop(task_class, None)
+        for class_id in [class_id for class_id in self._names_in_a_row if class_id.startswith(f"{job}/")]:
+            del self._names_in_a_row[class_id]
+        names = list(classes)
         for verb in Verb:
-            jobs = self._in_a_row.get(Scope(verb, namespace), set())
-            jobs.discard(job)
-            if not jobs:
-                self._in_a_row.pop(Scope(verb, namespace), None)
-
-    # Queries
+            wide = Scope(verb, namespace)
+            of_namespace = self._backoffs.get(wide)
+            for task_class in names:
+                self._backoffs.pop(Scope(verb, namespace, task_class), None)
+                if of_namespace is not None:
+                    of_namespace.tried.pop(task_class, None)
+            self._in_a_row.get(wide, set()).discard(job)
+            if not self._in_a_row.get(wide):
+                self._in_a_row.pop(wide, None)
 
     def __len__(self) -> int:
         return len(self._backoffs)
@@ -322,13 +278,9 @@ class Refusals:
 
     def next_s(self) -> float:
         """Return when `due` may return or end a backoff; infinity for never."""
-        due_s = min(
-            (backoff.ends_s for backoff in self._backoffs.values() if self._decides(backoff.scope)),
-            default=float("inf"),
-        )
+        deciding = (backoff for backoff in self._backoffs.values() if self._decides(backoff.scope))
+        due_s = min((backoff.ends_s for backoff in deciding), default=math.inf)
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
-
-    # Time
 
     def due(self) -> list[Backoff]:
         """Return the backoffs that are due for a probe, the least recently probed namespace first.
@@ -353,7 +305,7 @@ class Refusals:
     def grant(self, backoff: Backoff) -> bool:
         """Begin to probe a due backoff, if the budgets of its namespace and of all namespaces allow it."""
         namespace, now_s = backoff.scope.namespace, self._clock()
-        soonest_s = self._granted_s.get(namespace, float("-inf")) + NAMESPACE_DISTANCE_S
+        soonest_s = self._granted_s.get(namespace, -math.inf) + NAMESPACE_DISTANCE_S
         if now_s < soonest_s:
             backoff.until_s = soonest_s
             return False
@@ -366,3 +318,10 @@ class Refusals:
 
 
 _REMEMBERED_S = 600.0
+
+
+def _are_many(refused: set[T], last: T) -> bool:
+    """Count one more refused job or task in a row; return whether these are many."""
+    if len(refused) < IN_A_ROW:
+        refused.add(last)
+    return len(refused) >= IN_A_ROW

@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 
 from boathouse.scheduling import gangs, jobs
+from boathouse.scheduling.limits import Amounts
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.pods.states import PendingReason, PodState
 from boathouse.scheduling.state import ClusterState, Part
@@ -28,8 +29,7 @@ class GangJudge(Part):
 
     def may_begin(self, job: model.JobId) -> bool:
         """Say, as its driver is to be created, whether a gang is in line: others may have begun in the same cycle."""
-        entry = self._jobs.entry(job)
-        if entry is None or entry.gang is None:
+        if (entry := self._jobs.entry(job)) is None or entry.gang is None:
             return True
         self.judge(entry, entry.gang)
         self._jobs.touch(job)
@@ -40,7 +40,8 @@ class GangJudge(Part):
         least = gang.least(self._state.profile.sizer)
         above = gang_minimum.above_limit(least, self._queue.queues.get(entry.job.queue), self._state.axis)
         why = above or gang_minimum.never_fits(least, self._ledger.snapshot(self._clock()))
-        of_quota = self._of_quota(entry, gang)
+        wanted = gang_minimum.of_quota(gang, self._limits(entry, gang))
+        of_quota = self._of_quota(entry, wanted, self._held(entry, gang))
         if why is None:
             entry.pending_reason, entry.lacks_nodes = of_quota, False
             return
@@ -52,37 +53,33 @@ class GangJudge(Part):
     def has_room_for_executors(self, entry: jobs.Entry, gang: gang_minimum.Gang, executors: int) -> bool:
         """Say whether the quotas have room for so many executors beside all pods that exist, placeholders included."""
         wanted = gang_minimum.promised(gang, self._limits(entry, gang), executors, with_driver=False)
-        why = self._quotas.check(
-            entry.namespace, wanted, priority_class=entry.job.priority_class, promised=self._promised(entry)
-        )
-        return why is None
+        return self._of_quota(entry, wanted, held={}) is None
 
-    def _of_quota(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> PendingReason | None:
+    def _of_quota(self, entry: jobs.Entry, wanted: Amounts, held: Amounts) -> PendingReason | None:
         return self._quotas.check(
             entry.namespace,
-            gang_minimum.of_quota(gang, self._limits(entry, gang)),
+            wanted,
             priority_class=entry.job.priority_class,
             promised=self._promised(entry),
-            held=self._held(entry, gang),
+            held=held,
         )
 
-    def _held(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Mapping[str, int]:
+    def _held(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Amounts:
         """Return what a gang that has not begun takes of the quotas already, by the pods that show it."""
-        placeholders, limits = self._state.placeholders.of(entry.job.id), self._limits(entry, gang)
-        driver = self._pods.get(gang.driver)
+        placeholders, driver = self._state.placeholders.of(entry.job.id), self._pods.get(gang.driver)
         has_driver = driver is not None and driver.is_submitted and driver.pending_uid is not None
         has_driver = has_driver or gangs.of_driver(gang) in placeholders
         executors = sum(gangs.of_executor(task) in placeholders for task in gang.expected)
-        return gang_minimum.promised(gang, limits, executors, with_driver=has_driver)
+        return gang_minimum.promised(gang, self._limits(entry, gang), executors, with_driver=has_driver)
 
-    def _promised(self, but: jobs.Entry) -> Iterator[Mapping[str, int]]:
+    def _promised(self, but: jobs.Entry) -> Iterator[Amounts]:
         """Yield what other drivers of a namespace may still create of their minimum."""
         for entry, gang in self._jobs.gangs_in(but.namespace):
             members = gangs.members(gang, self._pods)
             if entry is not but and members.driver is not None and members.has_begun:
-                is_creating = members.driver.state is PodState.CREATING
                 missing = gang_minimum.uncreated(gang, members.executors)
                 missing = max(0, missing - len(self._state.placeholders.of(entry.job.id)))  # these are counted as used
+                is_creating = members.driver.state is PodState.CREATING
                 yield gang_minimum.promised(gang, self._limits(entry, gang), missing, with_driver=is_creating)
 
     def _limits(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> gang_minimum.Limits:
@@ -92,40 +89,14 @@ class GangJudge(Part):
             return gang_minimum.Limits()
         if entry.limits is None:
             try:
-                driver = entry.factory.build(gang.driver, gang.leader.resources, None)
-                pod_limits = [
-                    translate.manifest_limits(manifest) for manifest in (driver, entry.factory.build_expected(None))
-                ]
-                entry.limits = gang_minimum.Limits(driver=pod_limits[0], executor=pod_limits[1])
+                entry.limits = gang_minimum.Limits(
+                    driver=translate.manifest_limits(entry.factory.build(gang.driver, gang.leader.resources, None)),
+                    executor=translate.manifest_limits(entry.factory.build_expected(None)),
+                )
             except Exception as error:  # noqa: BLE001 - one job's pods must not stop all others
                 log.warning("the limits of an application are not known", job=entry.job.name, error=str(error))
                 entry.limits = gang_minimum.Limits()
         return entry.limits
-
-
-class GangRoom(Part):
-    """Reserves room, and takes reservations back."""
-
-    def reserve(self, decision: model.Reservation) -> None:
-        """Count an expected task where a plan placed it."""
-        row = None if decision.task is None else self._pods.get(decision.task.id)
-        if row is None or row.state is not PodState.PLANNED or row.reserved is not None or decision.task is None:
-            return
-        self._pods.reserve(
-            row,
-            model.Create(
-                task=decision.task,
-                task_class=decision.task_class,
-                job=decision.job,
-                node=decision.node,
-                resources=decision.resources or decision.task_class.resources,
-            ),
-        )
-
-    def release(self, expected: Iterable[rows.PodRow]) -> None:
-        """Take reservations back."""
-        for row in expected:
-            self._pods.unreserve(row)
 
 
 RESTORE_S = 15.0
@@ -138,9 +109,9 @@ class Reservations(Part):
 
     def __init__(self, state: ClusterState) -> None:
         super().__init__(state)
-        self._room, self._judge = GangRoom(state), GangJudge(state)
+        self._judge = GangJudge(state)
+        self.may_begin = self._judge.may_begin
         self._waiting: set[model.JobId] = set()  # gangs that have not begun
-        self.reserve, self.may_begin = self._room.reserve, self._judge.may_begin
         self._retry: dict[model.JobId, float] = {}
         self._checked_at = -1
         self._began_s = state.clock()
@@ -196,16 +167,30 @@ class Reservations(Part):
             self._judge_quotas()
         return self._freed(operations)
 
+    def reserve(self, decision: model.Reservation) -> None:
+        """Count an expected task where a plan placed it."""
+        row = None if decision.task is None else self._pods.get(decision.task.id)
+        if row is None or row.state is not PodState.PLANNED or row.reserved is not None or decision.task is None:
+            return
+        self._pods.reserve(
+            row,
+            model.Create(
+                task=decision.task,
+                task_class=decision.task_class,
+                job=decision.job,
+                node=decision.node,
+                resources=decision.resources or decision.task_class.resources,
+            ),
+        )
+
+    def _release(self, expected: Iterable[rows.PodRow]) -> None:
+        for row in expected:
+            self._pods.unreserve(row)
+
     def _freed(self, operations: list[rows.Operation]) -> list[rows.Operation]:
         for freed in self._pods.take_released():
             self._room_freed(freed)
         return operations
-
-    def _ranked(self, which: Iterable[model.JobId]) -> list[jobs.Entry]:
-        entries = [entry for job in which if (entry := self._jobs.entry(job)) is not None]
-        return sorted(entries, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
-
-    # A gang whose tasks changed
 
     def _settle(self, job: model.JobId) -> list[rows.Operation]:
         """Let executors take reserved places; keep as many reservations as executors are expected."""
@@ -216,8 +201,13 @@ class Reservations(Part):
         self._waiting.discard(job)
         if entry is None or entry.gang is None or entry.is_aside:
             return []
-        members = gangs.members(entry.gang, self._pods, lambda row: self._jobs.backoff_of(row) is not None)
-        self._room.release(row for row in members.expected if not _is_enough(row.reserved, entry.gang.executor))
+        gang = entry.gang
+        members = gangs.members(gang, self._pods, lambda row: self._jobs.backoff_of(row) is not None)
+        self._release(
+            row
+            for row, place in gangs.reserved(gang, self._pods)
+            if not gang_minimum.is_enough(place.task_class, gang.executor)
+        )
         if not (entry.has_begun and members.has_begun) or entry.first:
             self._jobs.mark_job(job)
         entry.has_begun = members.has_begun
@@ -225,10 +215,10 @@ class Reservations(Part):
             entry.first = ()
             if members.driver is not None:
                 self._waiting.add(job)
-                self._judge.judge(entry, entry.gang)
-            self._room.release(members.expected)
+                self._judge.judge(entry, gang)
+            self._release(members.expected)
             return []
-        operations = self._seat(entry, entry.gang, members)
+        operations = self._seat(entry, gang, members)
         if entry.first:
             self._jobs.mark_job(job)
         for operation in operations:
@@ -236,7 +226,6 @@ class Reservations(Part):
         return operations
 
     def _judge_quotas(self) -> None:
-        """Judge the gangs of namespaces once more of which a quota changed."""
         for namespace in self._quotas.changed:
             for entry, _ in self._jobs.gangs_in(namespace):
                 if entry.job.id in self._waiting:
@@ -257,18 +246,18 @@ class Reservations(Part):
 
     def _seat(self, entry: jobs.Entry, gang: gang_minimum.Gang, members: gangs.Members) -> list[rows.Operation]:
         """Give executors reserved places; return the writes, and note the tasks for which there is no place yet."""
-        seating_ = gang_minimum.seat(gang, members.executors, members.places, self._pods.nodes, self._clock())
+        places = [gang_minimum.Place(row.id, place.node) for row, place in gangs.reserved(gang, self._pods)]
+        seating_ = gang_minimum.seat(gang, members.executors, places, self._pods.nodes, self._clock())
         if seating_.retry_s < math.inf:
             self._retry[entry.job.id] = seating_.retry_s
         by_id, operations, short = {row.id: row for row in members.expected}, [], list(seating_.short)
         for seat in seating_.seats:
-            self._room.release(by_id[expected] for expected in seat.expected)
-            operation = self._bind(entry, seat)
-            if operation is None:
+            self._release(by_id[expected] for expected in seat.expected)
+            if (operation := self._bind(entry, seat)) is None:
                 short.append(seat.executor)
             else:
                 operations.append(operation)
-        self._room.release(by_id[expected] for expected in seating_.released)
+        self._release(by_id[expected] for expected in seating_.released)
         free = [row for row in members.expected if row.reserved is None]
         entry.first = [row for task in short if (row := self._pods.get(task)) is not None] + free[: seating_.missing]
         return operations
@@ -276,12 +265,13 @@ class Reservations(Part):
     def _bind(self, entry: jobs.Entry, seat: gang_minimum.Seat) -> rows.Operation | None:
         """Bind an executor to its seat's node; None if something changed since."""
         row = self._pods.get(seat.executor)
-        if row is None or row.task is None:
+        task_class = None if row is None or row.task is None else entry.class_of(row.task.task_class)
+        if row is None or row.task is None or task_class is None:
             return None
-        task_class = next(candidate for candidate in entry.classes if candidate.id == row.task.task_class)
         task = dataclasses.replace(row.task, pod_uid=row.pending_uid)
-        size = task_class.resources
-        bind = model.Bind(task=task, task_class=task_class, job=entry.job, node=seat.node, resources=size)
+        bind = model.Bind(
+            task=task, task_class=task_class, job=entry.job, node=seat.node, resources=task_class.resources
+        )
         operation = self._pods.decide(row, bind)
         return operation if isinstance(operation, rows.Operation) else None
 
@@ -290,18 +280,12 @@ class Reservations(Part):
         if self._checked_at == self._pods.node_changes:
             return
         self._checked_at = self._pods.node_changes
-        for entry in self._ranked(self._jobs.gangs):
-            if entry.gang is None:
-                continue
-            for task in (entry.gang.driver, *entry.gang.expected):
-                row = self._pods.get(task)
-                if row is None or (place := row.reserved) is None:
+        entries = [entry for job in self._jobs.gangs if (entry := self._jobs.entry(job)) is not None]
+        for entry in sorted(entries, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id)):
+            for task in (entry.gang.driver, *entry.gang.expected) if entry.gang is not None else ():
+                if (row := self._pods.get(task)) is None or (place := row.reserved) is None:
                     continue
                 node = self._pods.nodes.get(place.node)
                 if node is None or eligibility.refusal(place.task_class.constraints, node) is not None:
                     self._pods.unreserve(row)
                     self._jobs.touch(entry.job.id)
-
-
-def _is_enough(place: model.Create | None, executor: model.TaskClass) -> bool:
-    return place is None or gang_minimum.is_enough(place.task_class, executor)

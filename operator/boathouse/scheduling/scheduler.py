@@ -17,25 +17,10 @@ from collections.abc import Callable, Sequence
 
 from boathouse.cluster import boundary, client, retries, server_time
 from boathouse.cluster import events as event_writer
-from boathouse.scheduling import (
-    adjuster,
-    decider,
-    executor,
-    gangs,
-    intake,
-    jobs,
-    limits,
-    pod_conditions,
-    reasons,
-    refusals,
-    shadow,
-    transforms,
-    writer,
-)
-from boathouse.scheduling import options as scheduler_options
-from boathouse.scheduling.pods import ownership, table
+from boathouse.scheduling import adjuster, decider, executor, intake, reasons, refusals, shadow, transforms, writer
+from boathouse.scheduling.options import Options
+from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.volumes import book as volume_book
 from boathouse.scheduling.volumes import objects as volume_writer
 from boathouse.scheduling.volumes import rules
 from boathouse.telemetry import health, metrics
@@ -45,8 +30,6 @@ BEHIND_S = 0.25
 """Minimum time between two cycles while decisions are queued for writing. It keeps decisions current, and a namespace
 with many writes does not stop decisions for others."""
 NO_CLUSTER = "NoCluster"
-Options = scheduler_options.Options
-Autoscaling = scheduler_options.Autoscaling
 
 
 def steady_clock() -> Callable[[], float]:
@@ -57,29 +40,11 @@ def steady_clock() -> Callable[[], float]:
 class Scheduler:
     """Interface of the scheduler for services. Public methods are synchronous and return at once.
 
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        events: Publishes events.
-        metrics_: Metrics.
-        profile: The policies.
-        queues: Existing queues.
-        options: Options of the scheduler.
-        queue_of: Returns the queue of a foreign pod.
-        on_fatal: Called with the reason when the process must exit: leadership was lost, or the cache is wrong.
-        clock: Returns monotonic seconds since the epoch.
-        storage: Objects of storage, kept current by watches that report changes to the intake.
-        aside: Sets objects aside that cannot be represented.
-        shadow_: Compares cycles with those of another profile.
+    The arguments are those of the state that its parts share (`ClusterState`), and `on_fatal`, which is called with the
+    reason when the process must exit: leadership was lost, or the cache is wrong.
 
     Attributes:
-        keep: Transform of pods, which a watch applies before it reports a pod.
-        state: State that the three parts share.
-        intake: Handles events.
-        decider: Decides.
-        executor: Carries decisions out.
-        adjuster: Acts on running tasks.
-        pod_writer: Writes and reads pods.
+        transform_pod: Transform of pods, which a watch applies before it reports a pod.
         scaler: Takes a decision about the size of a cluster, or returns why not; set by the kind of clusters.
     """
 
@@ -100,47 +65,23 @@ class Scheduler:
         aside: boundary.Boundary | None = None,
         shadow_: shadow.Shadow | None = None,
     ) -> None:
-        clock, aside = clock or steady_clock(), aside or boundary.Boundary(events)
-        axis = model.Axis()
-        queue, ledger = framework.SchedulingQueue(axis, queues), framework.Ledger(axis)
-        device_classes = reasons.Devices(axis)
-        volumes = volume_book.VolumeBook(storage or rules.Storage.empty())
-        pods = table.PodTable(
-            ledger,
-            volumes,
-            clock,
-            scheduler_name=options.scheduler_name,
-            queue_of=ownership.charged_queue_of(queue_of, queue),
-        )
-        book = jobs.Jobs(queue, pods=pods, clock=clock, queue_of=queue_of, limits=options.shape_limits)
         self.state = ClusterState(
+            api,
+            leader,
+            events,
+            metrics_.scheduler,
             options=options,
             profile=profile,
-            clock=clock,
-            axis=axis,
-            ledger=ledger,
-            queue=queue,
-            pods=pods,
-            placeholders=gangs.PlaceholderPods(),
-            jobs=book,
-            volumes=volumes,
-            quotas=limits.Quotas(),
-            devices=device_classes,
-            exclusions=refusals.Exclusions(clock),
-            diagnoses=reasons.Diagnoses(
-                book, pods.holders, device_classes, clock, nodes_can_come=options.autoscaling.enabled
-            ),
-            conditions=pod_conditions.PodConditions(
-                api, leader, events, metrics_.scheduler, clock, writes_per_s=options.conditions_per_s, aside=aside
-            ),
-            counters=metrics_.scheduler,
-            aside=aside,
+            queues=queues,
+            queue_of=queue_of,
+            clock=clock or steady_clock(),
+            storage=storage or rules.Storage(),
+            aside=aside or boundary.Boundary(events),
             shadow=shadow_,
         )
-        queue.on_removed.append(self.state.diagnoses.forget)
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
         self.transform_pod = transforms.pods(
-            options.scheduler_name, pods.offered, options.pod_labels, options.pod_containers
+            options.scheduler_name, self.state.pods.offered, options.pod_labels, options.pod_containers
         )
         self.intake = intake.Intake(self.state, transform_pod=self.transform_pod, wake=self.wake, on_fatal=on_fatal)
         self.decider = decider.Decider(self.state)
@@ -148,9 +89,8 @@ class Scheduler:
         self.executor = executor.Executor(
             self.state,
             self.pod_writer,
-            volume_writer.VolumeWriter(api, leader, volumes),
+            volume_writer.VolumeWriter(api, leader, self.state.volumes),
             finished=self.intake.finished,
-            workers=options.workers,
         )
         self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
         self.adjuster = adjuster.Adjuster(self.state, self.pod_writer, finished=self.intake.adjusted, scale=self._scale)
@@ -159,8 +99,6 @@ class Scheduler:
         self.set_queues = self.intake.set_queues
         self._wake = asyncio.Event()
         self._decided_s = -math.inf
-
-    # Queries of services
 
     def diagnosis(self, job_id: model.JobId) -> reasons.JobDiagnosis | None:
         """Return the diagnosis of a job; None if it has no known pending tasks."""
@@ -181,13 +119,11 @@ class Scheduler:
     def backoffs(self) -> dict[tuple[str, ...], float]:
         """Return the number of namespaces and jobs that are held back, by reason."""
         counts = collections.Counter(backoff.reason for backoff in self.state.jobs.refused.backoffs())
-        return {(reason,): float(counts[reason]) for reason in refusals.REASONS}
+        return {(reason,): counts[reason] for reason in refusals.REASONS}
 
     def wake(self) -> None:
         """Request a cycle after a relevant change."""
         self._wake.set()
-
-    # The loop
 
     async def run(self) -> None:
         """Decide and write until cancelled. Call it after the watches are in sync and leadership has settled."""

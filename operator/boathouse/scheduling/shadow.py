@@ -54,7 +54,7 @@ class Budget:
 
     def spend(self, cpu_s: float) -> None:
         """Count the CPU time of a shadow cycle."""
-        self._allowance_s -= cpu_s
+        self.charge(cpu_s)
         self._last_s = cpu_s
 
     def charge(self, cpu_s: float) -> None:
@@ -67,12 +67,9 @@ class Difference:
     """How the decisions about a class, or about a running task, differ.
 
     Attributes:
-        now_s: Time of the cycle.
         subject: The job's name and the class, or the running task.
         real: Placements of the real profile alone, at most `MAX_PLACES`; of a running task empty.
-        shadow: Placements of the shadow profile alone, likewise.
         real_reason: Why the real profile left tasks of the class pending, or what it does with the running task.
-        shadow_reason: The same of the shadow profile.
     """
 
     now_s: float
@@ -86,21 +83,25 @@ class Difference:
 def compare(real: framework.Plan, shadow: framework.Plan, now_s: float) -> list[Difference]:
     """Return how two plans for one state differ. Tasks of a class are interchangeable."""
     ours, theirs = _placed(real.decisions), _placed(shadow.decisions)
-    decisions = (*real.decisions, *shadow.decisions)
-    titles = {decision.task_class.id: _title(decision) for decision in decisions if isinstance(decision, _PLACEMENTS)}
+    titles = {
+        decision.task_class.id: f"{decision.job.name or decision.job.id} {decision.task_class.id.rpartition('/')[2]}"
+        for decision in (*real.decisions, *shadow.decisions)
+        if isinstance(decision, _PLACEMENTS)
+    }
     differences = []
     for class_id in dict.fromkeys((*ours, *theirs)):
         only_ours, only_theirs = ours[class_id] - theirs[class_id], theirs[class_id] - ours[class_id]
         if only_ours or only_theirs:
-            difference = Difference(
-                now_s=now_s,
-                subject=titles[class_id],
-                real=tuple(only_ours.elements())[:MAX_PLACES],
-                shadow=tuple(only_theirs.elements())[:MAX_PLACES],
-                real_reason=_left(real, class_id),
-                shadow_reason=_left(shadow, class_id),
+            differences.append(
+                Difference(
+                    now_s=now_s,
+                    subject=titles[class_id],
+                    real=tuple(only_ours.elements())[:MAX_PLACES],
+                    shadow=tuple(only_theirs.elements())[:MAX_PLACES],
+                    real_reason=_left(real, class_id),
+                    shadow_reason=_left(shadow, class_id),
+                )
             )
-            differences.append(difference)
     acts, shadow_acts = _acts(real.decisions), _acts(shadow.decisions)
     for task in dict.fromkeys((*acts, *shadow_acts)):
         what, shadow_what = acts.get(task, ""), shadow_acts.get(task, "")
@@ -115,10 +116,6 @@ def _placed(decisions: Iterable[model.Decision]) -> dict[model.ClassId, collecti
         if isinstance(decision, _PLACEMENTS):
             placed[decision.task_class.id][decision.node, decision.resources] += 1
     return placed
-
-
-def _title(placement: model.Placement) -> str:
-    return f"{placement.job.name or placement.job.id} {placement.task_class.id.rpartition('/')[2]}"
 
 
 def _acts(decisions: Iterable[model.Decision]) -> dict[model.TaskId, str]:
@@ -152,16 +149,11 @@ class Shadow(framework.Observer):
 
     Args:
         profile: A profile of its own: nothing else may share its state.
-        since_s: The time from which it compares, in seconds since the epoch.
-        cpu_s: Returns the CPU time of this thread.
 
     Attributes:
-        agreed: Cycles in which both profiles decided the same.
-        differed: Cycles in which they did not.
         dropped: Cycles without a comparison: the budget did not allow it, a later cycle came first, or other pods
             decide about a pending class.
         error: Why the shadow has ended; empty while it has not.
-        differences: The last differences, the oldest first.
     """
 
     def __init__(
@@ -183,7 +175,6 @@ class Shadow(framework.Observer):
 
     @override
     def observe(self, event: model.Event) -> None:
-        """Pass an event to the profile's observers."""
         if self.error:
             return
         began_s = self._cpu_s()
@@ -204,15 +195,7 @@ class Shadow(framework.Observer):
         filters: tuple[framework.Filter, ...],
         cycle_cpu_s: float,
     ) -> None:
-        """Keep the state of a real cycle for `run`, if the budget allows it. Call it before the plan is applied.
-
-        Args:
-            queue: What was pending.
-            view: What the plan was made from.
-            real: The plan.
-            filters: Those that the real cycle had beside its profile's.
-            cycle_cpu_s: CPU time of the real cycle.
-        """
+        """Keep the state of a real cycle for `run`, if the budget allows it. Call it before the plan is applied."""
         self._budget.credit(cycle_cpu_s)
         if self.error:
             return

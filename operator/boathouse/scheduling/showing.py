@@ -9,15 +9,14 @@ crash leaves half done is completed, and what nobody wants any more is deleted, 
 """
 
 import asyncio
-import collections
 import contextlib
 import copy
 import dataclasses
-import enum
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from typing import Any, Final, Protocol, TypeVar, runtime_checkable
+import functools
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from typing import Any, Final, Protocol, runtime_checkable
 
-from boathouse import failpoints
+from boathouse import failpoints, fair
 from boathouse.cluster import catalogue, client, errors, store, wire
 from boathouse.resources import names
 from boathouse.scheduling import executor, gangs, jobs, pod_conditions, reasons, reservations, writer
@@ -29,7 +28,6 @@ from boathouse_policies import model
 from boathouse_policies.framework import gang_minimum
 
 log = logs.get(__name__)
-T = TypeVar("T", jobs.Entry, "Write")
 
 ROUND_S: Final = 1.0
 """Maximum time between two rounds."""
@@ -54,21 +52,11 @@ class ShowingFactory(jobs.PodFactory, Protocol):
         ...
 
 
-class Visibility(enum.Enum):
-    """Whether a gang that has not begun is to show itself."""
-
-    SHOWN = enum.auto()
-    HIDDEN = enum.auto()
-    UNKNOWN = enum.auto()  # it was not judged yet
-
-
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """The pods by which a gang shows itself.
 
     Attributes:
-        entry: Its job.
-        gang: The gang.
         placeholders: Names of its placeholders, and whether they stand for the driver.
         creates: Whether those are created that are missing.
         with_driver: Whether its driver's pod is created without a node.
@@ -103,11 +91,11 @@ class ShownGangs(Part):
             members, entry.hidden = gangs.members(entry.gang, self._pods), ""
             if members.has_begun:
                 shown_gangs[job] = self._begun(entry, entry.gang, members)
-            elif (visibility := self._visibility(entry, members)) is Visibility.UNKNOWN or not self._is_due(
-                job, visibility
+            elif (is_visible := self._is_visible(entry, members)) is None or not self._is_due(
+                job, is_visible=is_visible
             ):
                 shown_gangs[job] = self._as_is(entry, entry.gang)
-            elif visibility is Visibility.SHOWN:
+            elif is_visible:
                 waiting.append(entry)
         self._since_s = {job: since_s for job, since_s in self._since_s.items() if job in self._jobs.gangs}
         left = self._options.autoscaling.max_placeholders - sum(
@@ -115,7 +103,7 @@ class ShownGangs(Part):
         )
         # namespaces take turns, each with its job of the highest priority that waits the longest
         waiting.sort(key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id))
-        for entry in _in_turns(waiting):
+        for _, entry in fair.in_turns(waiting, lambda entry: entry.namespace):
             count = 0 if entry.gang is None else len(entry.gang.expected) + self._is_sized_late(entry.gang)
             entry.hidden = self._hidden(count, left)
             if not entry.hidden:
@@ -125,32 +113,30 @@ class ShownGangs(Part):
     def _hidden(self, count: int, left: int) -> str:
         """Return why a gang with so many placeholders does not show itself; empty if it does."""
         limits = self._options.autoscaling
-        if count > limits.max_placeholders_per_job:
+        if count > limits.max_placeholders_per_application:
             return (
                 f"no nodes are requested for it, because it would need {count} placeholders, more than the limit "
-                f"{limits.max_placeholders_per_job} of an application"
+                f"{limits.max_placeholders_per_application} of an application"
             )
         return "no nodes are requested for it yet, because of the limit of all placeholders" if count > left else ""
 
-    def _visibility(self, entry: jobs.Entry, members: gangs.Members) -> Visibility:
+    def _is_visible(self, entry: jobs.Entry, members: gangs.Members) -> bool | None:
+        """Return whether a gang that has not begun is to show itself; None if it was not judged yet."""
         if not self._options.autoscaling.enabled or entry.is_aside or entry.excess or members.driver is None:
-            return Visibility.HIDDEN
+            return False
         if self._jobs.backoff_of(members.driver) is not None:
-            return Visibility.HIDDEN
+            return False
         if entry.pending_reason is not None:
-            return Visibility.SHOWN if entry.lacks_nodes else Visibility.HIDDEN
+            return entry.lacks_nodes
         code = None if entry.gang is None else self._diagnoses.code_of(entry.gang.leader.id)
-        if code is None:
-            return Visibility.UNKNOWN
-        return Visibility.SHOWN if code in reasons.CURED_BY_NODES else Visibility.HIDDEN
+        return None if code is None else code in reasons.CURED_BY_NODES
 
-    def _is_due(self, job: model.JobId, visibility: Visibility) -> bool:
-        """Return whether a visibility holds: a gang waits for a moment before it shows itself."""
-        if visibility is Visibility.HIDDEN:
+    def _is_due(self, job: model.JobId, *, is_visible: bool) -> bool:
+        """Return whether that holds: a gang waits for a moment before it shows itself."""
+        if not is_visible:
             self._since_s.pop(job, None)
             return True
-        since_s = self._since_s.setdefault(job, self._clock())
-        return self._clock() >= since_s + self._options.pending_ahead_delay_s
+        return self._clock() >= self._since_s.setdefault(job, self._clock()) + self._options.pending_ahead_delay_s
 
     def _as_is(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Shown:
         placeholders = self._known.of(entry.job.id)
@@ -192,13 +178,11 @@ class Write:
     Attributes:
         namespace: Its namespace: namespaces take turns.
         job: The job; of one whose pods are refused, no others are created at once.
-        run: Writes.
-        creates: Whether the pod is created.
     """
 
     namespace: str
     job: model.JobId
-    run: Callable[[], Awaitable[None]]
+    run: Callable[[], Awaitable[object]]
     creates: bool = False
 
 
@@ -225,10 +209,9 @@ class Showing(Part):
 
     def on_pod(self, change: store.Change[facts.PodFacts]) -> None:
         """Let a round begin when a driver has created an executor, or an autoscaler would count both for a while."""
-        if isinstance(change, store.Added) and len(self._known):
-            controller = change.new.metadata.controller
-            if controller is not None and controller.kind == "Pod":
-                self._wake.set()
+        controller = change.new.metadata.controller if isinstance(change, store.Added) and self._known else None
+        if controller is not None and controller.kind == "Pod":
+            self._wake.set()
 
     async def round(self) -> None:
         """Wait until a round is due, and do it."""
@@ -248,52 +231,43 @@ class Showing(Part):
             if shown.with_driver:
                 self._create_driver(shown)
         self._set_driver_conditions()
-        writes = _in_turns([*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)])
         turns = asyncio.Semaphore(AT_ONCE)
-        await asyncio.gather(*(self._write(turns, write) for write in writes[:PER_ROUND]))
+        writes = [*self._deletions(wanted), *self._conditions_of(wanted), *self._creations(wanted)]
+        first = fair.in_turns(writes, lambda write: write.namespace)[:PER_ROUND]
+        await asyncio.gather(*(self._write(turns, write) for _, write in first))
 
     def _create_driver(self, shown: Shown) -> None:
         """Create a driver without a node; after a failure not at once."""
         row = self._pods.get(shown.gang.driver)
         if row is None or row.task is None or (row.failures and row.id in self._tried):
             return
-        operation = self._pods.decide_ahead(row.task, shown.gang.leader)
-        if operation is not None:
+        if (operation := self._pods.decide_ahead(row.task, shown.gang.leader)) is not None:
             self._tried[row.id] = self._clock()
             self._operations.start(operation)
 
     def _set_driver_conditions(self) -> None:
         """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
         for job in self._jobs.gangs:
-            entry = self._jobs.entry(job)
-            if entry is None or entry.gang is None or entry.has_begun:
+            if (entry := self._jobs.entry(job)) is None or entry.gang is None or entry.has_begun:
                 continue
             row = self._pods.get(entry.gang.driver)
-            if row is None or row.pending_uid is None or not row.is_undecided:
-                continue
-            if (why := self._diagnoses.of_pod(row)) is not None:
+            is_pending = row is not None and row.pending_uid is not None and row.is_undecided
+            if row is not None and is_pending and (why := self._diagnoses.of_pod(row)) is not None:
                 self._conditions.set_pending(row, why)
 
     def _deletions(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the deletions of placeholders, the last ones first."""
         is_settled = self._clock() >= self._began_s + FORGET_S
-        for job, placeholders in self._known:
-            if not is_settled and self._jobs.entry(job) is None:
-                continue
+        for job, placeholders in list(self._known.items()):
             stays = wanted[job].placeholders if job in wanted else {}
-            for name, pod in reversed(list(placeholders.items())):
+            is_known = is_settled or self._jobs.entry(job) is not None
+            for name, pod in reversed(list(placeholders.items())) if is_known else ():
                 if name not in stays and pod.metadata.deletion_timestamp is None:
-                    yield self._deletion(job, pod)
-
-    def _deletion(self, job: model.JobId, pod: facts.PodFacts) -> Write:
-        metadata = pod.metadata
-
-        async def delete() -> None:
-            await self._api.delete(
-                catalogue.PODS, metadata.name, metadata.namespace, uid=metadata.uid, grace_period_s=0
-            )
-
-        return Write(namespace=metadata.namespace, job=job, run=delete)
+                    meta = pod.metadata
+                    delete = functools.partial(
+                        self._api.delete, catalogue.PODS, meta.name, meta.namespace, uid=meta.uid, grace_period_s=0
+                    )
+                    yield Write(namespace=meta.namespace, job=job, run=delete)
 
     def _conditions_of(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         """Yield the writes of the condition by which an autoscaler knows that a placeholder needs a node."""
@@ -304,25 +278,10 @@ class Showing(Part):
                 message=f"stands for a pod of {shown.entry.job.name}, whose driver and minimum of "
                 f"{len(shown.gang.expected)} executors need nodes",
             )
-            for name in shown.placeholders:
-                pod = placeholders.get(name)
+            for pod in map(placeholders.get, shown.placeholders):
                 if pod is not None and pod.metadata.deletion_timestamp is None and not _has_reason(pod, why):
-                    yield self._condition(job, pod, why)
-
-    def _condition(self, job: model.JobId, pod: facts.PodFacts, why: PendingReason) -> Write:
-        metadata, status = pod.metadata, {"conditions": [pod_conditions.condition_of(pod, why)]}
-
-        async def write() -> None:
-            await self._api.patch_status(
-                catalogue.PODS,
-                metadata.name,
-                status,
-                metadata.namespace,
-                style=client.PatchStyle.STRATEGIC,
-                uid=metadata.uid,
-            )
-
-        return Write(namespace=metadata.namespace, job=job, run=write)
+                    write = functools.partial(pod_conditions.write_condition, self._api, pod, why)
+                    yield Write(namespace=pod.metadata.namespace, job=job, run=write)
 
     def _creations(self, wanted: dict[model.JobId, Shown]) -> Iterator[Write]:
         for job, shown in wanted.items():
@@ -334,19 +293,16 @@ class Showing(Part):
                 if is_driver not in built and (manifest := _built(shown, is_driver=is_driver)) is not None:
                     built[is_driver] = manifest
                 if is_driver in built:
-                    yield self._creation(job, name, built[is_driver])
+                    create = functools.partial(self._create, name, built[is_driver])
+                    yield Write(namespace=name.partition("/")[0], job=job, run=create, creates=True)
 
-    def _creation(self, job: model.JobId, name: model.TaskId, manifest: dict[str, Any]) -> Write:
-        async def create() -> None:
-            self._tried[name] = self._clock()
-            made = copy.deepcopy(manifest)
-            namespace, _, made["metadata"]["name"] = name.partition("/")
-            made["metadata"] = self._pod_writer.fenced(made["metadata"])
-            failpoints.hit("before-scheduler.create")
+    async def _create(self, name: model.TaskId, manifest: dict[str, Any]) -> None:
+        self._tried[name] = self._clock()
+        made = copy.deepcopy(manifest)
+        namespace, _, made["metadata"]["name"] = name.partition("/")
+        made["metadata"] = self._pod_writer.fenced(made["metadata"])
+        with failpoints.around("scheduler.create"):
             await self._api.create_pod(namespace, made)
-            failpoints.hit("after-scheduler.create")
-
-        return Write(namespace=name.partition("/")[0], job=job, run=create, creates=True)
 
     async def _write(self, turns: asyncio.Semaphore, write: Write) -> None:
         async with turns:
@@ -360,16 +316,6 @@ class Showing(Part):
                 if write.creates:
                     self._refused[write.job] = self._clock()
                 log.warning("a placeholder was not written", job=write.job, error=str(error))
-
-
-def _in_turns(items: Iterable[T]) -> list[T]:
-    """Return items such that namespaces take turns; those of a namespace stay in their order."""
-    turns: collections.Counter[str] = collections.Counter()
-    ranked: list[tuple[int, T]] = []
-    for item in items:
-        ranked.append((turns[item.namespace], item))
-        turns[item.namespace] += 1
-    return [item for _, item in sorted(ranked, key=lambda pair: pair[0])]
 
 
 def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:

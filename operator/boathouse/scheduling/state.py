@@ -1,61 +1,75 @@
-"""State that the three parts of the scheduler share: events change it, decisions and effects read it."""
+"""State that the parts of the scheduler share: events change it, decisions and effects read it."""
 
-import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, catalogue, wire
-from boathouse.scheduling import gangs, limits, options, pod_conditions, reasons, refusals
+from boathouse.cluster import boundary, catalogue, client, wire
+from boathouse.cluster import events as event_writer
+from boathouse.scheduling import gangs, limits, pod_conditions, reasons, refusals, writer
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
-from boathouse.scheduling.pods import table
+from boathouse.scheduling.options import Options
+from boathouse.scheduling.pods import ownership, table
 from boathouse.scheduling.volumes import book as volume_book
+from boathouse.scheduling.volumes import rules
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterState:
     """State of the cluster and of the pods to schedule.
 
     Attributes:
-        options: Options of the scheduler.
-        profile: The policies.
-        clock: Returns the scheduler's time in seconds.
         axis: Resources that the ledger and the queue count.
-        ledger: Resource usage of nodes.
-        queue: Pending tasks.
-        pods: All pods and tasks.
         placeholders: Placeholders of gangs that show themselves to a cluster autoscaler.
-        jobs: Their jobs.
-        volumes: Constraints of volumes.
-        quotas: ResourceQuotas of namespaces.
-        devices: DeviceClasses.
-        exclusions: Nodes that recently rejected pods.
-        diagnoses: Diagnoses of pending classes and jobs.
-        conditions: Conditions and events of pods.
-        counters: Metrics.
-        aside: Objects that were set aside.
-        shadow: Compares cycles with those of another profile; None if there is none.
     """
 
-    options: options.Options
-    profile: framework.Profile
-    clock: Callable[[], float]
-    axis: model.Axis
-    ledger: framework.Ledger
-    queue: framework.SchedulingQueue
-    pods: table.PodTable
-    placeholders: gangs.PlaceholderPods
-    jobs: Jobs
-    volumes: volume_book.VolumeBook
-    quotas: limits.Quotas
-    devices: reasons.Devices
-    exclusions: refusals.Exclusions
-    diagnoses: reasons.Diagnoses
-    conditions: pod_conditions.PodConditions
-    counters: metrics.SchedulerMetrics
-    aside: boundary.Boundary
-    shadow: shadows.Shadow | None = None
+    def __init__(
+        self,
+        api: client.ApiClient,
+        leader: writer.Leadership,
+        events: event_writer.EventWriter,
+        counters: metrics.SchedulerMetrics,
+        *,
+        options: Options,
+        profile: framework.Profile,
+        queues: Sequence[model.Queue],
+        queue_of: ownership.QueueOf,
+        clock: Callable[[], float],
+        storage: rules.Storage,
+        aside: boundary.Boundary,
+        shadow: shadows.Shadow | None,
+    ) -> None:
+        self.options, self.profile, self.counters = options, profile, counters
+        self.clock, self.aside, self.shadow = clock, aside, shadow
+        self.axis = model.Axis()
+        self.ledger = framework.Ledger(self.axis)
+        self.queue = framework.SchedulingQueue(self.axis, queues)
+        self.volumes = volume_book.VolumeBook(storage)
+        self.pods = table.PodTable(
+            self.ledger,
+            self.volumes,
+            clock,
+            scheduler_name=options.scheduler_name,
+            queue_of=ownership.charged_queue_of(queue_of, self.queue),
+        )
+        self.placeholders = gangs.PlaceholderPods()
+        self.jobs = Jobs(self.queue, pods=self.pods, clock=clock, queue_of=queue_of, limits=options.tenant_limits)
+        self.quotas = limits.Quotas()
+        self.devices = reasons.Devices(self.axis)
+        self.exclusions = refusals.Exclusions(clock)
+        self.diagnoses = reasons.Diagnoses(
+            self.jobs, self.pods.holders, self.devices, clock, nodes_can_come=options.autoscaling.enabled
+        )
+        self.queue.on_removed.append(self.diagnoses.forget)
+        self.conditions = pod_conditions.PodConditions(
+            api,
+            leader,
+            events,
+            counters,
+            clock,
+            writes_per_s=options.tenant_limits.status_writes_per_second,
+            aside=aside,
+        )
 
     def sync_jobs(self) -> None:
         """Update the scheduling queue with changed jobs, and set jobs aside that it rejects."""

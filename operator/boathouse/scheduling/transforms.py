@@ -11,6 +11,7 @@ are stored only for pods that this scheduler may have to place.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import itertools
@@ -71,8 +72,8 @@ def pods(
         spec, task_of, ports = pod.spec, ownership.owning_job(pod), translate.host_ports(pod)
         waits, is_task = spec.scheduler_name == scheduler_name and not spec.node_name, task_of is not None
         is_foreign = waits and not is_task
-        is_ours = is_task or (spec.scheduler_name == scheduler_name and _has_pod_as_owner(pod))
         metadata = _metadata(pod.metadata, labels, annotations)
+        is_ours = is_task or (spec.scheduler_name == scheduler_name and ownership.parent_of(pod.metadata) is not None)
         container = requests.task_container(pod) if is_task else None
         try:
             resources, size = _resources(pod, None if waits else offered), requests.cpu_size(container)
@@ -91,7 +92,12 @@ def pods(
             task_of=task_of,
             restarts=is_task and spec.restart_policy == "Always",
             resources=resources,
-            host_ports=tuple(map(_port, ports[:MOST_HOST_PORTS])),
+            host_ports=tuple(
+                [
+                    dataclasses.replace(port, protocol=port.protocol[:NAME_LENGTH], host_ip=port.host_ip[:NAME_LENGTH])
+                    for port in ports[:MOST_HOST_PORTS]
+                ]
+            ),
             claims_by_field=tuple(itertools.islice(translate.claims_by_field(pod), MOST_VOLUMES)),
             disks=tuple(itertools.islice(translate.attached_inline(spec), MOST_VOLUMES)),
             constraints=_constraints(pod) if is_foreign else None,
@@ -134,45 +140,36 @@ def _unrepresentable(
 
 def node(view: wire.NodeView) -> wire.NodeView:
     """Reduce a node to its labels, taints, allocatable resources, readiness, and the address of its kubelet."""
-    addresses = [
-        address
-        for address in view.status.addresses
-        if address.type == "InternalIP" and len(address.address) <= NAME_LENGTH
-    ]
-    conditions = tuple(
-        wire.Condition(type=condition.type, status=condition.status)
-        for condition in view.status.conditions
-        if condition.type == "Ready"
-    )
+    status = view.status
+    internal = (address for address in status.addresses if address.type == "InternalIP")
+    ready = (condition for condition in status.conditions if condition.type == "Ready")
     return wire.NodeView(
         metadata=_metadata(view.metadata, None, frozenset()),
         spec=view.spec,
         status=wire.NodeStatus(
-            allocatable=view.status.allocatable,
-            declared_features=view.status.declared_features,
-            conditions=conditions,
-            addresses=tuple(addresses[:1]),
-            daemon_endpoints=view.status.daemon_endpoints,
+            allocatable=status.allocatable,
+            declared_features=status.declared_features,
+            conditions=tuple([wire.Condition(type=condition.type, status=condition.status) for condition in ready]),
+            addresses=tuple([address for address in internal if len(address.address) <= NAME_LENGTH][:1]),
+            daemon_endpoints=status.daemon_endpoints,
         ),
     )
 
 
 def namespace(view: wire.ObjectView) -> wire.ObjectView:
     """Reduce a namespace to its labels, which select the pods that affinity counts."""
-    labels = _bounded(view.metadata.labels)
-    return wire.ObjectView(metadata=msgspec.structs.replace(_metadata(view.metadata, None, frozenset()), labels=labels))
+    metadata = _metadata(view.metadata, None, frozenset())
+    return wire.ObjectView(metadata=msgspec.structs.replace(metadata, labels=_bounded(metadata.labels)))
 
 
 def quota(view: views.QuotaView) -> views.QuotaView:
     """Keep of a quota all but its labels and annotations."""
-    metadata = _metadata(view.metadata, frozenset(), frozenset())
-    return views.QuotaView(metadata=metadata, spec=view.spec, status=view.status)
+    return msgspec.structs.replace(view, metadata=_metadata(view.metadata, frozenset(), frozenset()))
 
 
 def device_class(view: views.DeviceClassView) -> views.DeviceClassView:
     """Keep of a DeviceClass its name and its extended resource."""
-    metadata = _metadata(view.metadata, frozenset(), frozenset())
-    return views.DeviceClassView(metadata=metadata, spec=view.spec)
+    return msgspec.structs.replace(view, metadata=_metadata(view.metadata, frozenset(), frozenset()))
 
 
 def claim(view: views.ClaimView) -> views.ClaimView:
@@ -181,15 +178,13 @@ def claim(view: views.ClaimView) -> views.ClaimView:
     if selector is not None and sum(map(len, _selected(selector))) > MOST_SELECTOR_LENGTH:
         nothing = wire.Requirement(key="", operator="In")
         spec = msgspec.structs.replace(spec, selector=wire.LabelSelector(match_expressions=(nothing,)))
-    metadata = _metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS)
-    return views.ClaimView(metadata=metadata, spec=spec, status=view.status)
+    return msgspec.structs.replace(view, metadata=_metadata(view.metadata, frozenset(), CLAIM_ANNOTATIONS), spec=spec)
 
 
 def _selected(selector: wire.LabelSelector) -> Iterator[str]:
     yield from itertools.chain(selector.match_labels, selector.match_labels.values())
     for requirement in selector.match_expressions:
-        yield requirement.key
-        yield from requirement.values
+        yield from (requirement.key, *requirement.values)
 
 
 def _metadata(meta: wire.ObjectMeta, labels: frozenset[str] | None, annotations: frozenset[str]) -> wire.ObjectMeta:
@@ -239,22 +234,15 @@ def _bounded(labels: dict[str, str]) -> dict[str, str]:
 
 
 def _anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
-    """Return the terms of required anti-affinity, but for those that cannot be represented."""
+    """Return the terms of required anti-affinity; none if some cannot be represented."""
     try:
         return translate.anti_affinity(pod)
     except ValueError:
         return ()
 
 
-# Specs of pods
-
-
 def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) -> model.Resources:
-    """Return the effective requests.
-
-    Args:
-        pod: The pod.
-        offered: Returns the extended resources that count if a pod requests very many; None for a pending pod.
+    """Return the effective requests. `offered` has the resources that count of very many; None for a pending pod.
 
     Raises:
         ValueError: An amount is not a quantity, or a pending pod requests too many different resources.
@@ -273,13 +261,10 @@ def _resources(pod: wire.PodView, offered: Callable[[], frozenset[str]] | None) 
 
 def _reserved(metadata: wire.ObjectMeta) -> tuple[tuple[str, int], ...]:
     """Return where room was reserved for the executors of a driver; nothing if that cannot be read."""
-    text = metadata.annotations.get(names.ANNOTATION_RESERVED)
-    if text is None:
-        return ()
-    try:
-        return tuple(sorted(msgspec.json.decode(text, type=dict[str, int]).items()))
-    except msgspec.MsgspecError:
-        return ()
+    if (text := metadata.annotations.get(names.ANNOTATION_RESERVED)) is not None:
+        with contextlib.suppress(msgspec.MsgspecError):
+            return tuple(sorted(msgspec.json.decode(text, type=dict[str, int]).items()))
+    return ()
 
 
 def _record(metadata: wire.ObjectMeta) -> stages.SuspensionRecord | None:
@@ -297,11 +282,6 @@ def _outlived_exit_code(pod: wire.PodView, own: frozenset[str]) -> int | None:
     return ended[0].exit_code if others_run and len(ended) == 1 and ended[0] is not None else None
 
 
-def _has_pod_as_owner(pod: wire.PodView) -> bool:
-    owner = pod.metadata.controller
-    return owner is not None and (owner.kind, owner.api_version) == ("Pod", "v1")
-
-
 def _can_resize(status: wire.PodStatus) -> bool:
     """Return whether the kubelet accepts a resize of a task's container: it runs, and its resources are known."""
     return any(
@@ -313,15 +293,10 @@ def _can_resize(status: wire.PodStatus) -> bool:
 def _resize_problem(status: wire.PodStatus) -> str:
     """Return why a node has not carried out a resize: Deferred, Infeasible or Error; else an empty text."""
     for condition in status.conditions:
-        if condition.type == "PodResizePending" or (
-            condition.type == "PodResizeInProgress" and condition.reason == "Error"
-        ):
+        has_failed = condition.type == "PodResizeInProgress" and condition.reason == "Error"
+        if has_failed or condition.type == "PodResizePending":
             return condition.reason[:NAME_LENGTH]
     return ""
-
-
-def _port(port: model.HostPort) -> model.HostPort:
-    return dataclasses.replace(port, protocol=port.protocol[:NAME_LENGTH], host_ip=port.host_ip[:NAME_LENGTH])
 
 
 def _constraints(pod: wire.PodView) -> model.Constraints | str:
@@ -358,8 +333,7 @@ def _texts(spec: wire.PodSpec) -> Iterator[str]:
     required = spec.affinity.node_affinity.required if spec.affinity and spec.affinity.node_affinity else None
     for term in required.node_selector_terms if required else ():
         for requirement in (*term.match_expressions, *term.match_fields):
-            yield requirement.key
-            yield from requirement.values
+            yield from (requirement.key, *requirement.values)
 
 
 def _selectors(spec: wire.PodSpec) -> Iterator[wire.LabelSelector]:
@@ -375,16 +349,19 @@ def _selectors(spec: wire.PodSpec) -> Iterator[wire.LabelSelector]:
     )
 
 
-# Statuses of pods
-
-
 def _status(status: wire.PodStatus, containers: frozenset[str]) -> wire.PodStatus:
     return wire.PodStatus(
         phase=status.phase,
         reason=status.reason[:NAME_LENGTH],
         message=status.message[:MESSAGE_LENGTH],
         conditions=tuple(
-            [_condition(condition) for condition in status.conditions if condition.type in POD_CONDITIONS]
+            [
+                msgspec.structs.replace(
+                    condition, reason=condition.reason[:NAME_LENGTH], message=condition.message[:MESSAGE_LENGTH]
+                )
+                for condition in status.conditions
+                if condition.type in POD_CONDITIONS
+            ]
         ),
         nominated_node_name=status.nominated_node_name[:NAME_LENGTH],
         start_time=status.start_time,
@@ -400,24 +377,16 @@ def _container_statuses(
     return tuple([_container_status(status) for status in statuses if status.name in containers])
 
 
-def _condition(condition: wire.Condition) -> wire.Condition:
-    return msgspec.structs.replace(
-        condition, reason=condition.reason[:NAME_LENGTH], message=condition.message[:MESSAGE_LENGTH]
-    )
-
-
 def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:
     """Reduce a container's status to its state, and how it ended before its last restart.
 
     The kubelet limits the termination message, a task's result.
     """
-    waiting = status.state.waiting
-    if waiting is not None:
+    if (waiting := status.state.waiting) is not None:
         waiting = wire.StateWaiting(reason=waiting.reason[:NAME_LENGTH], message=waiting.message[:MESSAGE_LENGTH])
-    state = wire.ContainerState(waiting=waiting, running=status.state.running, terminated=status.state.terminated)
     return wire.ContainerStatus(
         name=status.name,
-        state=state,
+        state=wire.ContainerState(waiting=waiting, running=status.state.running, terminated=status.state.terminated),
         last_state=wire.ContainerState(terminated=status.last_state.terminated),
         ready=status.ready,
         restart_count=status.restart_count,

@@ -5,6 +5,7 @@ Methods return the outcome of the write and do not change the scheduler's state.
 
 import asyncio
 import dataclasses
+import functools
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
@@ -32,7 +33,6 @@ _TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.G
 """Answers to a dry run that say nothing of the pod."""
 _NO_DRY_RUN = "does not support dry run"
 """In the answer of an API server that has a webhook with side effects."""
-_UNTIL_ANSWERED = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000)
 
 
 class Leadership(Protocol):
@@ -54,30 +54,23 @@ class Leadership(Protocol):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Target:
-    """What a write is about.
+class _Write:
+    """A write of a pod.
 
     Attributes:
-        verb: Name of the write, for metrics and logs.
-        pod: The pod.
-        outcome: Returns the outcome, given the actual pod, or None if it does not exist, and the outcome if the pod is
+        run: Sends it. It may be repeated.
+        judge: Returns the outcome, given the actual pod, or None if it does not exist, and the outcome if the pod is
             unchanged.
     """
 
     verb: str
     pod: model.TaskId
-    outcome: Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
+    run: Callable[[], Awaitable[outcomes.Done]]
+    judge: Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
 
 
 class Writer:
-    """Creates, binds and resizes pods with the epoch of this process's leadership.
-
-    Args:
-        api: Client of the API server.
-        leader: Leader election, which is checked before every write.
-        counters: Counters of writes.
-        sleep: Sleeps between attempts.
-    """
+    """Creates, binds and resizes pods with the epoch of this process's leadership."""
 
     def __init__(
         self,
@@ -101,16 +94,15 @@ class Writer:
     async def create(self, operation: rows.Operation, manifest: dict[str, Any]) -> outcomes.Outcome:
         """Create a pod, with its node in the same write."""
         metadata = manifest["metadata"] = self.fenced(manifest["metadata"])
+        owners = metadata.get("ownerReferences", [])
+        controller = next((owner["uid"] for owner in owners if owner.get("controller")), None)
 
-        async def write() -> outcomes.Outcome:
-            failpoints.hit("before-scheduler.create")
-            made = await self._api.create_pod(operation.row.namespace, manifest)
-            failpoints.hit("after-scheduler.create")
-            return outcomes.Done(pod=made)
+        async def write() -> outcomes.Done:
+            with failpoints.around("scheduler.create"):
+                return outcomes.Done(pod=await self._api.create_pod(operation.row.namespace, manifest))
 
-        owner = _controller_uid(metadata)
-        target = _Target("create", operation.row.id, lambda pod, otherwise: judge(operation, owner, pod, otherwise))
-        outcome = await self._attempt(target, write)
+        judged = functools.partial(judge, operation, controller)
+        outcome = await self._attempt(_Write("create", operation.row.id, write, judged))
         self._counters.create(_result(outcome))
         return outcome
 
@@ -121,26 +113,20 @@ class Writer:
             The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
         """
         manifest = {**manifest, "metadata": self.fenced(manifest["metadata"])}
-        namespace = task.partition("/")[0]
         try:
-            return await self._api.create(catalogue.PODS, manifest, namespace, dry_run=True)
-        except errors.ApiError as error:
-            if isinstance(error, _TELL_NOTHING) or _NO_DRY_RUN in error.message:
-                log.warning("the API server could not try a pod", pod=task, error=error.message)
-                return None
-            if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
-                return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
-            return outcomes.refusal(error)
+            return await self._api.create(catalogue.PODS, manifest, task.partition("/")[0], dry_run=True)
         except errors.ClusterError as error:
+            tells_nothing = isinstance(error, _TELL_NOTHING) or _NO_DRY_RUN in str(error)
+            if isinstance(error, errors.ApiError) and not tells_nothing:
+                return await self._refused(error)
             log.warning("the API server could not try a pod", pod=task, error=str(error))
             return None
 
     def fenced(self, metadata: dict[str, Any]) -> dict[str, Any]:
         """Return metadata with the epoch of this process's leadership."""
-        annotations = {**metadata.get("annotations", {}), names.ANNOTATION_EPOCH: str(self._leader.epoch)}
         return {
             **metadata,
-            "annotations": annotations,
+            "annotations": {**metadata.get("annotations", {}), names.ANNOTATION_EPOCH: str(self._leader.epoch)},
             "labels": {**metadata.get("labels", {}), names.LABEL_FENCED: "true"},
         }
 
@@ -151,42 +137,33 @@ class Writer:
         uid, node = operation.task.pod_uid, operation.node
         assert uid is not None
         assert node is not None
-        noted = {**annotations, names.ANNOTATION_EPOCH: str(self._leader.epoch)}
-        labels = {names.LABEL_FENCED: "true"}
+        added = self.fenced({"annotations": annotations})
 
-        async def write() -> outcomes.Outcome:
-            failpoints.hit("before-scheduler.bind")
-            await self._api.bind(operation.row.namespace, operation.row.name, uid, node, noted, labels)
-            failpoints.hit("after-scheduler.bind")
+        async def write() -> outcomes.Done:
+            with failpoints.around("scheduler.bind"):
+                await self._api.bind(
+                    operation.row.namespace, operation.row.name, uid, node, added["annotations"], added["labels"]
+                )
             return outcomes.Done()
 
-        target = _Target("bind", operation.row.id, lambda pod, otherwise: judge(operation, None, pod, otherwise))
-        outcome = await self._attempt(target, write)
+        judged = functools.partial(judge, operation, None)
+        outcome = await self._attempt(_Write("bind", operation.row.id, write, judged))
         self._counters.bind(_result(outcome))
         return outcome
 
-    async def resize(
+    def resize(
         self, operation: rows.Operation, resources: dict[str, dict[str, wire.Quantities]]
-    ) -> outcomes.Outcome:
+    ) -> Awaitable[outcomes.Outcome]:
         """Resize an existing pod before it is bound."""
-        write = self._resizing(operation.row, operation.task.pod_uid or "", resources, "scheduler.resize")
-        target = _Target("resize", operation.row.id, lambda pod, otherwise: judge(operation, None, pod, otherwise))
-        return await self._count_resize(operation.row, resources.get(names.CONTAINER, {}), self._attempt(target, write))
+        judged = functools.partial(judge, operation, None)
+        return self._resize(operation.row, operation.task.pod_uid or "", resources, "scheduler.resize", judged)
 
-    async def resize_running(
+    def resize_running(
         self, row: rows.PodRow, resources: Mapping[str, wire.Quantities], failpoint: str
-    ) -> outcomes.Outcome:
-        """Resize the container of a running task.
-
-        Args:
-            row: The task.
-            resources: Changed `requests` and `limits` of its container.
-            failpoint: Name of the write.
-        """
+    ) -> Awaitable[outcomes.Outcome]:
+        """Change `requests` and `limits` of the container of a running task."""
         uid = row.uid or ""
-        write = self._resizing(row, uid, {names.CONTAINER: resources}, failpoint)
-        target = _Target("resize", row.id, _judge_running(uid, resources))
-        return await self._count_resize(row, resources, self._attempt(target, write))
+        return self._resize(row, uid, {names.CONTAINER: resources}, failpoint, _judge_running(uid, resources))
 
     def resize_cpu(self, row: rows.PodRow, size: stages.CpuSize, failpoint: str) -> Awaitable[outcomes.Outcome]:
         """Set the CPU of a running task's container."""
@@ -203,80 +180,74 @@ class Writer:
         """
         uid, text = row.uid or "", record.text()
 
-        async def write() -> outcomes.Outcome:
-            failpoints.hit("before-scheduler.record")
-            pod = await self._api.annotate_status(
-                row.namespace, row.name, {names.ANNOTATION_SUSPENSION: text}, resource_version=revision, uid=uid
-            )
-            failpoints.hit("after-scheduler.record")
+        async def write() -> outcomes.Done:
+            with failpoints.around("scheduler.record"):
+                pod = await self._api.annotate_status(
+                    row.namespace, row.name, {names.ANNOTATION_SUSPENSION: text}, resource_version=revision, uid=uid
+                )
             return outcomes.Done(pod=pod)
 
-        def outcome(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+        def judged(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
             if pod is None or pod.metadata.uid != uid or pod.is_terminal:
                 return outcomes.Vanished()
             if pod.metadata.annotations.get(names.ANNOTATION_SUSPENSION) == text:
                 return outcomes.Done(pod=pod)
             return outcomes.Elsewhere(pod=pod) if pod.metadata.resource_version != revision else otherwise
 
-        return await self._attempt(_Target("record", row.id, outcome), write)
+        return await self._attempt(_Write("record", row.id, write, judged))
 
-    async def _count_resize(
-        self, row: rows.PodRow, resources: Mapping[str, wire.Quantities], writing: Awaitable[outcomes.Outcome]
+    async def _resize(
+        self,
+        row: rows.PodRow,
+        uid: str,
+        resources: Mapping[str, Mapping[str, wire.Quantities]],
+        failpoint: str,
+        judged: Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome],
     ) -> outcomes.Outcome:
+        """Resize a pod; pods/resize drops annotations, so the field manager names the epoch."""
+
+        async def write() -> outcomes.Done:
+            manager = f"{FIELD_MANAGER}{self._leader.epoch}"
+            with failpoints.around(failpoint):
+                pod = await self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
+            return outcomes.Done(pod=pod)
+
+        wanted = resources.get(names.CONTAINER, {}).get("requests", {}).get("cpu")
         held_milli = 0 if row.facts is None else row.facts.cpu_request_milli
-        wanted = resources.get("requests", {}).get("cpu")
         more = 0 if wanted is None else requests.cpu_milli(wanted) - held_milli
-        outcome = await writing
+        outcome = await self._attempt(_Write("resize", row.id, write, judged))
         self._counters.resize("up" if more > 0 else "down" if more else "equal", _result(outcome))
         return outcome
 
-    def _resizing(
-        self, row: rows.PodRow, uid: str, resources: Mapping[str, Mapping[str, wire.Quantities]], failpoint: str
-    ) -> Callable[[], Awaitable[outcomes.Outcome]]:
-        """Return the write of a resize; pods/resize drops annotations, so the field manager names the epoch."""
-
-        async def write() -> outcomes.Outcome:
-            failpoints.hit(f"before-{failpoint}")
-            manager = f"{FIELD_MANAGER}{self._leader.epoch}"
-            pod = await self._api.resize(row.namespace, row.name, resources, manager=manager, uid=uid)
-            failpoints.hit(f"after-{failpoint}")
-            return outcomes.Done(pod=pod)
-
-        return write
-
-    # Writes
-
-    async def _attempt(self, target: _Target, write: Callable[[], Awaitable[outcomes.Outcome]]) -> outcomes.Outcome:
+    async def _attempt(self, write: _Write) -> outcomes.Outcome:
         failures = 0
         while True:
             if (lost := await self._leadership_lost()) is not None:
                 return lost
             try:
-                return await write()
+                return await write.run()
             except errors.ClusterError as error:
-                self._counters.write_error(target.verb, outcomes.code(error))
+                self._counters.write_error(write.verb, outcomes.code(error))
                 if not retries.is_worth_retrying(error, idempotent=True) or isinstance(error, errors.TooManyRequests):
-                    return await self._definite(error, target)
+                    is_conflict = isinstance(error, errors.Conflict | errors.NotFound)
+                    if isinstance(error, errors.ApiError) and not is_conflict:
+                        return await self._refused(error)
+                    return await self._truth(write, "Conflict" if is_conflict else "ServerError", error)
                 failures += 1  # it may have been done, and repeating the same write for the same node is safe
                 if failures >= _AMBIGUOUS.attempts:
                     log.warning(
                         "the result of a write is unknown; reading the pod",
-                        operation=target.verb,
-                        pod=target.pod,
+                        operation=write.verb,
+                        pod=write.pod,
                         error=str(error),
                     )
-                    return await self._truth(target, outcomes.NotDone(reason="ServerError", message=str(error)))
+                    return await self._truth(write, "ServerError", error)
                 await self._sleep(_AMBIGUOUS.delay_s(failures, self._jitter, at_least_s=error.retry_after_s))
 
-    async def _definite(self, error: errors.ClusterError, target: _Target) -> outcomes.Outcome:
-        if isinstance(error, errors.Conflict | errors.NotFound):
-            again = outcomes.NotDone(reason="Conflict", message=str(error))
-            return await self._truth(target, again)
-        if isinstance(error, errors.ApiError):
-            if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
-                return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
-            return outcomes.refusal(error)
-        return await self._truth(target, outcomes.NotDone(reason="ServerError", message=str(error)))
+    async def _refused(self, error: errors.ApiError) -> outcomes.Fenced | outcomes.NotDone:
+        if outcomes.may_be_the_fence(error) and (holder := await self._leader.confirm()) is not None:
+            return outcomes.Fenced(message=f"{holder}; a write was refused: {error.message}")
+        return outcomes.refusal(error)
 
     async def _leadership_lost(self) -> outcomes.Fenced | None:
         if not self._leader.valid():
@@ -285,14 +256,12 @@ class Writer:
             return outcomes.Fenced(message=holder)
         return None
 
-    # Actual state
-
-    async def _truth(self, target: _Target, otherwise: outcomes.NotDone) -> outcomes.Outcome:
-        """Read the pod until the server responds, and return the outcome of the write."""
-        pod = await self.read(target.pod)
+    async def _truth(self, write: _Write, reason: str, error: errors.ClusterError) -> outcomes.Outcome:
+        """Read the pod until the server responds, and return the outcome of a write that raised an error."""
+        pod = await self.read(write.pod)
         if not self._leader.valid():
             return outcomes.Fenced(message="leadership was lost during a write")
-        return target.outcome(pod, otherwise)
+        return write.judge(pod, outcomes.NotDone(reason=reason, message=str(error)))
 
     async def read(self, task: model.TaskId) -> wire.PodView | None:
         """Read a pod, with unlimited retries; return None if it does not exist."""
@@ -301,7 +270,7 @@ class Writer:
             return await retries.retrying(
                 lambda: self._api.get(catalogue.PODS, name, namespace),
                 idempotent=True,
-                backoff=_UNTIL_ANSWERED,
+                backoff=retries.Backoff(base_s=0.2, cap_s=5.0, attempts=1_000_000),
                 sleep=self._sleep,
             )
         except errors.NotFound:
@@ -311,14 +280,7 @@ class Writer:
 def judge(
     operation: rows.Operation, owner: str | None, pod: wire.PodView | None, otherwise: outcomes.NotDone
 ) -> outcomes.Outcome:
-    """Return the outcome of an operation from the actual pod.
-
-    Args:
-        operation: The operation.
-        owner: UID of the controller of a pod that this operator creates.
-        pod: The actual pod; None if it does not exist.
-        otherwise: The outcome if the pod is unchanged.
-    """
+    """Return the outcome of an operation from the actual pod. `owner` is the UID of the controller of a created pod."""
     if operation.task.pod_uid is None:
         if pod is None:
             return otherwise
@@ -338,7 +300,7 @@ def _judge_running(
 ) -> Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]:
     """Return what judges the resize of a running task by the actual pod."""
 
-    def outcome(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
+    def judged(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
         if pod is None or pod.metadata.uid != uid or pod.is_terminal:
             return outcomes.Vanished()
         container = requests.task_container(pod)
@@ -350,16 +312,10 @@ def _judge_running(
         )
         return outcomes.Done(pod=pod) if is_done else otherwise
 
-    return outcome
-
-
-def _controller_uid(metadata: dict[str, Any]) -> str | None:
-    owners = metadata.get("ownerReferences", [])
-    return next((owner["uid"] for owner in owners if owner.get("controller")), None)
+    return judged
 
 
 def _result(outcome: outcomes.Outcome) -> str:
     if isinstance(outcome, outcomes.Done):
         return "success"
-    is_conflict = isinstance(outcome, outcomes.Elsewhere | outcomes.Vanished | outcomes.NameTaken)
-    return "conflict" if is_conflict else "error"
+    return "conflict" if isinstance(outcome, outcomes.Elsewhere | outcomes.Vanished | outcomes.NameTaken) else "error"

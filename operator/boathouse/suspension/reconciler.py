@@ -7,7 +7,7 @@ continues first, by its CPU limit, which needs no room. Its request grows after 
 import collections
 import enum
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 
 from boathouse.scheduling import resizing
 from boathouse.scheduling.pods import rows
@@ -44,7 +44,7 @@ class SuspensionReconciler(Part):
         if suspension is None:
             return None
         if suspension.record is not None:
-            return CpuSize(suspension.record.cpu_request_milli, suspension.record.cpu_limit_milli)
+            return suspension.record.size
         of_class = None if entry is None else resizing.size_of(row, entry)
         is_known = self._clock() >= suspension.since_s + stages.SUBMITTED_S
         return UNKNOWN_SIZE if of_class is None and is_known else of_class
@@ -56,7 +56,9 @@ class SuspensionReconciler(Part):
     def due(self, busy: Container[model.TaskId]) -> Iterator[tuple[rows.PodRow, Action]]:
         """Yield the writes that are due, of tasks of which none is in flight."""
         open_ones = [row for row in self._pods.suspensions() if row.id not in busy]
-        ungrown = self._ungrown_milli(open_ones)
+        ungrown = collections.Counter[model.NodeName]()  # CPU that is charged for tasks whose request does not grow yet
+        for row in open_ones:
+            ungrown[_node(row)] += ungrown_milli(row)
         for row in open_ones:
             self._observe_actuation(row)
             action = self._action(row, ungrown)
@@ -67,29 +69,25 @@ class SuspensionReconciler(Part):
 
     def next_s(self) -> float:
         """Return when a write may be due though nothing happened; infinity for never."""
-        earliest_s = min(map(self._due_s, self._pods.suspensions()), default=math.inf)
-        return max(earliest_s, self._clock() + _MIN_SLEEP_S)  # what is due already is in flight
+        due_s = min(map(self._due_s, self._pods.suspensions()), default=math.inf)
+        return max(due_s, self._clock() + _MIN_SLEEP_S)  # what is due already is in flight
 
     def reason(self, row: rows.PodRow) -> Reason | None:
         """Return why a suspended task is resumed now; None if it is not."""
         pod, suspension = row.facts, row.suspension
         if pod is None or pod.suspension is None or suspension is None or not suspension.stage.is_shrunk:
             return None
-        record, now_s = pod.suspension, self._clock()
+        record, now_s, owner = pod.suspension, self._clock(), self._jobs.owner_of(row)
         reasons = (
             (Reason.INFEASIBLE, pod.resize_problem == INFEASIBLE),
             (Reason.SWITCHED_OFF, not self._options.switches.suspend),
             (suspension.ends, suspension.ends is not None),
-            (Reason.WITHDRAWN, record.by == USER and self._is_withdrawn(row)),
+            (Reason.WITHDRAWN, record.by == USER and owner is not None and owner.suspend_until_s is None),
             (Reason.LAPSED, now_s >= _lapses_s(suspension.stage, record)),
             (Reason.TIME_OVER, now_s >= record.until_s),
             (Reason.PROFILE_CHANGED, record.by not in {USER, self._state.profile.name}),  # nobody advises it
         )
         return next((reason for reason, holds in reasons if holds), None)
-
-    def _is_withdrawn(self, row: rows.PodRow) -> bool:
-        entry = self._jobs.owner_of(row)
-        return entry is not None and entry.suspend_until_s is None
 
     def _observe_actuation(self, row: rows.PodRow) -> None:
         """Observe once how long the CPU of a suspension took to be free."""
@@ -98,15 +96,7 @@ class SuspensionReconciler(Part):
             return
         if suspension.stage is Stage.SUSPENDED:
             suspension.is_actuated = True
-            self._counters.suspension_step("actuated", self._clock() - pod.suspension.since_s)
-
-    @staticmethod
-    def _ungrown_milli(waiting: Iterable[rows.PodRow]) -> collections.Counter[model.NodeName]:
-        """Return the CPU, by node, that is charged for tasks whose request does not grow yet."""
-        ungrown: collections.Counter[model.NodeName] = collections.Counter()
-        for row in waiting:
-            ungrown[_node(row)] += ungrown_milli(row)
-        return ungrown
+            self._counters.suspension_s["actuated",].observe(self._clock() - pod.suspension.since_s)
 
     def _action(self, row: rows.PodRow, ungrown: Mapping[model.NodeName, int]) -> Action | None:
         pod, suspension, now_s = row.facts, row.suspension, self._clock()

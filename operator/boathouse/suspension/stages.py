@@ -111,6 +111,17 @@ _LARGEST_MILLI = 10**9
 _LATEST_S = dt.datetime(9999, 1, 1, tzinfo=dt.UTC).timestamp()
 
 
+@dataclasses.dataclass(frozen=True, slots=True, order=True)
+class CpuSize:
+    """CPU request and limit of a task's container, in millicores; a limit of 0 is none."""
+
+    request_milli: int
+    limit_milli: int
+
+
+SUSPENDED_SIZE = CpuSize(SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
+
+
 class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One suspension of a task.
 
@@ -119,9 +130,7 @@ class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
         cpu_limit_milli: The CPU limit that its container had before; 0 for none.
         since_s: When it acknowledged the order, in epoch seconds.
         until_s: When it is resumed at the latest, in epoch seconds.
-        reason: Why, in CamelCase.
         by: Who decided it: a policy's name, or `user`.
-        order: Name of the order.
         why: What a policy said of its decision, cut.
     """
 
@@ -133,6 +142,11 @@ class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
     by: str
     order: str
     why: str = ""
+
+    @property
+    def size(self) -> CpuSize:
+        """Return the CPU that its container had before."""
+        return CpuSize(self.cpu_request_milli, self.cpu_limit_milli)
 
     def text(self) -> str:
         """Return the annotation's value."""
@@ -148,25 +162,8 @@ def parse(text: str) -> SuspensionRecord | None:
     except (msgspec.DecodeError, UnicodeEncodeError):
         return None
     sizes_fit = 0 < record.cpu_request_milli <= _LARGEST_MILLI and 0 <= record.cpu_limit_milli <= _LARGEST_MILLI
-    suspended = contract.SUSPENDED_REQUEST_MILLI, contract.SUSPENDED_LIMIT_MILLI
-    sizes_fit &= (record.cpu_request_milli, record.cpu_limit_milli) != suspended
+    sizes_fit &= record.size != SUSPENDED_SIZE
     return record if sizes_fit and 0 <= record.since_s <= record.until_s <= _LATEST_S else None
-
-
-@dataclasses.dataclass(frozen=True, slots=True, order=True)
-class CpuSize:
-    """CPU request and limit of a task's container, in millicores.
-
-    Attributes:
-        request_milli: Its request.
-        limit_milli: Its limit; 0 for none.
-    """
-
-    request_milli: int
-    limit_milli: int
-
-
-SUSPENDED_SIZE = CpuSize(SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
 
 
 class Stage(enum.Enum):
@@ -199,23 +196,15 @@ class Stage(enum.Enum):
 
 
 def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: bool) -> Stage:
-    """Return the stage of a task's suspension.
-
-    Args:
-        size: The CPU of its container by the spec.
-        record: The record of its last suspension.
-        is_resizing: Whether its node has not given it the size that its spec requests.
-    """
+    """Return the stage of a suspension. `is_resizing` says that the node has not given the pod the size of its spec."""
     if record is None:
         return Stage.ORPHAN if size == SUSPENDED_SIZE else Stage.NONE
-    original = CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
-    if size == original:
+    if size == record.size:
         return Stage.GROWING if is_resizing else Stage.NONE
     if size == SUSPENDED_SIZE:
         return Stage.SHRINKING if is_resizing else Stage.SUSPENDED
-    if size == CpuSize(SUSPENDED_REQUEST_MILLI, original.limit_milli):
-        return Stage.CONTINUING
-    return Stage.FOREIGN
+    is_continuing = size == CpuSize(SUSPENDED_REQUEST_MILLI, record.cpu_limit_milli)
+    return Stage.CONTINUING if is_continuing else Stage.FOREIGN
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +212,6 @@ class Order:
     """A suspension that is being carried out.
 
     Attributes:
-        until_s: When the task is resumed at the latest.
-        reason: Why it is suspended.
         by: Who decided it: a profile's name, or `stages.USER`.
         decision: The decision of a policy; None for a user's.
     """
@@ -241,13 +228,10 @@ class Suspension:
 
     Attributes:
         stage: The stage that the pod was shown in last.
-        since_s: Since when.
-        record: The last readable record of it.
         order: The order, while that is carried out.
         ends: Why it is to end before its time; None if it is not.
         charged: What the ledger charges at least for the task, because its suspension ends; None for what is shown.
         is_actuated: Whether the time that its CPU took to be free was observed.
-        failures: Refused writes in a row.
         retry_s: When to write again; infinity for never.
     """
 
@@ -272,6 +256,11 @@ class Suspension:
         self.retry_s = now_s + BACKOFF_S[min(self.failures, len(BACKOFF_S) - 1)]
         self.failures += 1
         return self.failures
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether its task is suspended, or about to be."""
+        return self.order is not None or self.stage.is_shrunk
 
     @property
     def is_over(self) -> bool:

@@ -51,13 +51,11 @@ class ByHand(Part):
                 yield row, until_s
 
     def _until_s(self, row: rows.PodRow) -> float | None:
-        """Return until when the author of a job suspends a task of it; None if not."""
-        if row.facts is None or row.facts.task_of not in self._jobs.by_hand:
+        pod, entry = row.facts, self._jobs.owner_of(row)
+        if pod is None or entry is None or pod.task_of not in self._jobs.by_hand:
             return None
-        if row.facts.metadata.labels.get(names.LABEL_TASK_TYPE) != model.Stage.REDUCE:
-            return None
-        entry = self._jobs.owner_of(row)
-        return None if entry is None else entry.suspend_until_s
+        is_reducer = pod.metadata.labels.get(names.LABEL_TASK_TYPE) == model.Stage.REDUCE
+        return entry.suspend_until_s if is_reducer else None
 
     def refused(self, row: rows.PodRow, until_s: float, reason: Reason) -> None:
         """Note that a task was not suspended: it is asked again later, or never for this time."""
@@ -92,21 +90,21 @@ class Suspending(Part):
         order = suspension.order
         assert order is not None
         self._orders += 1
-        order_id, now_s = f"{self._writer.epoch}-{self._orders}", self._clock()
-        for_s = min(order.until_s - now_s, contract.MOST_SUSPENDED_S)
+        order_id = f"{self._writer.epoch}-{self._orders}"
+        for_s = min(order.until_s - self._clock(), contract.MOST_SUSPENDED_S)
         if for_s <= 0:
             return outcomes.Skipped()
         failpoints.hit("before-scheduler.order")
-        with self._counters.suspension_time("order"):
+        with self._counters.suspension_s["order",].time():
             refusal = await control.suspend(row.id, contract.SuspendOrder(id=order_id, for_s=for_s))
         if refusal:
-            return outcomes.NotDone(reason=refusal, message="the task did not pause")
+            return outcomes.NotDone(refusal, "the task did not pause")
         failpoints.hit("after-scheduler.order")
         pod, since_s = row.facts, self._clock()
         if pod is None:
             return outcomes.Vanished()
         if what := problem(pod, row.state):
-            return outcomes.NotDone(reason=what, message="the pod was changed while the task paused")
+            return outcomes.NotDone(what, "the pod was changed while the task paused")
         record = SuspensionRecord(
             cpu_request_milli=pod.cpu_request_milli,
             cpu_limit_milli=pod.cpu_limit_milli,
@@ -121,13 +119,12 @@ class Suspending(Part):
             async with asyncio.timeout(stages.SHRUNK_WITHIN_S), self._places.take(row.namespace):
                 return await self._shrink(row, suspension, record)
         except TimeoutError:  # if the pod shrinks all the same, the reconciler resumes it
-            return outcomes.NotDone(reason=Reason.TOO_SLOW, message="the pod was not shrunk in time")
+            return outcomes.NotDone(Reason.TOO_SLOW, "the pod was not shrunk in time")
 
     async def _shrink(self, row: rows.PodRow, suspension: Suspension, record: SuspensionRecord) -> outcomes.Outcome:
-        pod = row.facts
-        if pod is None:
+        if (pod := row.facts) is None:
             return outcomes.Vanished()
-        with self._counters.suspension_time("record"):
+        with self._counters.suspension_s["record",].time():
             outcome = await self._writer.record(row, pod.metadata.resource_version, record)
             for _ in range(_MOST_CONFLICTS):
                 if not isinstance(outcome, outcomes.Elsewhere) or not _has_size(outcome, record):
@@ -137,11 +134,9 @@ class Suspending(Part):
             return outcome
         if suspension.ends is not None or row.facts is None or row.facts.metadata.deletion_timestamp is not None:
             return outcomes.Skipped()
-        with self._counters.suspension_time("shrink"):
+        with self._counters.suspension_s["shrink",].time():
             return await self._writer.resize_cpu(row, stages.SUSPENDED_SIZE, "scheduler.shrink")
 
 
 def _has_size(outcome: outcomes.Elsewhere, record: SuspensionRecord) -> bool:
-    """Return whether the actual pod still has the CPU of the record."""
-    size = requests.cpu_size(requests.task_container(outcome.pod))
-    return size == stages.CpuSize(record.cpu_request_milli, record.cpu_limit_milli)
+    return requests.cpu_size(requests.task_container(outcome.pod)) == record.size

@@ -4,47 +4,33 @@ A response of the health endpoint alone would prove neither.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 Probe = Callable[[], str | None]
 """Returns the problem, or None."""
 
 
 class Health:
-    """Probes of all parts."""
+    """Probes of all parts, by name.
+
+    Attributes:
+        liveness: The process is restarted while one of these returns a problem.
+        readiness: The process is not ready while one of these, or of the former, returns a problem.
+    """
 
     def __init__(self) -> None:
-        self._liveness: dict[str, Probe] = {}
-        self._readiness: dict[str, Probe] = {}
-
-    def add_liveness(self, name: str, probe: Probe) -> None:
-        """Add a liveness probe: the process is restarted while it returns a problem."""
-        self._liveness[name] = probe
-
-    def add_readiness(self, name: str, probe: Probe) -> None:
-        """Add a readiness probe: the process is not ready while it returns a problem."""
-        self._readiness[name] = probe
-
-    def liveness_problems(self) -> dict[str, str]:
-        """Return problems of liveness, by probe."""
-        return _problems(self._liveness)
-
-    def readiness_problems(self) -> dict[str, str]:
-        """Return problems of readiness, by probe, including those of liveness."""
-        return _problems(self._liveness) | _problems(self._readiness)
+        self.liveness: dict[str, Probe] = {}
+        self.readiness: dict[str, Probe] = {}
 
 
-def _problems(probes: dict[str, Probe]) -> dict[str, str]:
-    return {name: problem for name, probe in probes.items() if (problem := probe()) is not None}
+def problems(*probes: Mapping[str, Probe]) -> dict[str, str]:
+    """Return the problems that probes return, by name."""
+    called = ((name, probe()) for group in probes for name, probe in group.items())
+    return {name: problem for name, problem in called if problem is not None}
 
 
 class Heartbeat:
-    """Probe for a loop that fails if the loop has not completed a round for too long.
-
-    Args:
-        limit_s: Maximum time without a round.
-        clock: Returns monotonic seconds.
-    """
+    """Probe for a loop that fails if the loop has not completed a round for too long."""
 
     def __init__(self, *, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self._limit_s = limit_s

@@ -27,13 +27,7 @@ EventDict = MutableMapping[str, Any]
 
 
 def configure(*, log_format: LogFormat = "json", level: str = "INFO", stream: TextIO | None = None) -> None:
-    """Configure logging to one stream in one format.
-
-    Args:
-        log_format: `json` or `console`.
-        level: Lowest level, by its standard name.
-        stream: The stream; standard error by default.
-    """
+    """Configure logging to one stream, by default standard error, in one format."""
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -6,12 +6,10 @@ agree with it; only a bounded number of objects have series of their own.
 """
 
 import collections
-import contextlib
 import dataclasses
 import importlib.metadata
 import itertools
 import platform
-import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, Generic, TypeVar
 
@@ -19,6 +17,7 @@ import prometheus_client as prometheus
 from prometheus_client import core, registry
 from typing_extensions import override
 
+from boathouse import fair
 from boathouse.cluster import retries
 from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
@@ -33,31 +32,20 @@ K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class _Entry(Generic[V]):
-    namespace: str
-    value: V
-
-
 class BoundedSeries(Generic[K, V]):
-    """Objects by key, of which a bounded number is listed: the oldest, the first of each namespace before any second.
-
-    Args:
-        in_namespace: Maximum listed objects of a namespace.
-        in_all: Maximum listed objects.
-    """
+    """Objects by key. A bounded number is listed: the oldest, the first of each namespace before any second."""
 
     def __init__(self, *, in_namespace: int = IN_NAMESPACE, in_all: int = IN_ALL) -> None:
         self._in_namespace = in_namespace
         self._in_all = in_all
-        self._entries: dict[K, _Entry[V]] = {}
+        self._entries: dict[K, tuple[str, V]] = {}  # namespace and value
         self._listed: tuple[K, ...] | None = ()
 
     def put(self, key: K, namespace: str, value: V) -> None:
         """Add an object, or replace its value."""
         if key not in self._entries:
             self._listed = None
-        self._entries[key] = _Entry(namespace, value)
+        self._entries[key] = namespace, value
 
     def drop(self, key: K) -> None:
         """Drop an object, if it is known; another one may take its place."""
@@ -66,7 +54,7 @@ class BoundedSeries(Generic[K, V]):
 
     def listed(self) -> Iterable[tuple[K, V]]:
         """Return the keys and values of the objects that have series."""
-        return ((key, self._entries[key].value) for key in self._chosen())
+        return ((key, self._entries[key][1]) for key in self._chosen())
 
     def unlisted(self) -> int:
         """Return the number of objects without series."""
@@ -74,14 +62,8 @@ class BoundedSeries(Generic[K, V]):
 
     def _chosen(self) -> tuple[K, ...]:
         if self._listed is None:
-            older: collections.Counter[str] = collections.Counter()
-            ranked: list[tuple[int, K]] = []
-            for key, entry in self._entries.items():
-                if older[entry.namespace] < self._in_namespace:
-                    ranked.append((older[entry.namespace], key))
-                    older[entry.namespace] += 1
-            ranked.sort(key=lambda pair: pair[0])  # stable: the oldest of a rank first
-            self._listed = tuple(key for _, key in ranked[: self._in_all])
+            ranked = fair.in_turns(self._entries, lambda key: self._entries[key][0])
+            self._listed = tuple([key for rank, key in ranked if rank < self._in_namespace][: self._in_all])
         return self._listed
 
 
@@ -89,22 +71,20 @@ Reading = Mapping[tuple[str, ...], float]
 """Label values, in the order of the gauge's label names, to the value; an unlabelled gauge has the one key `()`."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(frozen=True, slots=True)
 class Gauge:
     """Name, documentation and source of a gauge.
 
     Attributes:
         name: Full name, in base units.
-        documentation: One line for `# HELP`.
-        labels: Label names.
-        read: Returns the current values.
+        read: Returns the current values; of an unlabelled gauge, the value alone suffices.
         counts: Whether it is a counter, whose name is given without `_total`.
     """
 
     name: str
     documentation: str
+    read: Callable[[], Reading | float]
     labels: tuple[str, ...] = ()
-    read: Callable[[], Reading]
     counts: bool = False
 
 
@@ -116,10 +96,10 @@ class ScrapeGauges(registry.Collector):
         self._failures: collections.Counter[tuple[str, ...]] = collections.Counter()
         self.add(
             Gauge(
-                name="boathouse_gauge_failures",
-                documentation="Scrapes without a gauge because reading it failed; the log has the error",
-                labels=("gauge",),
-                read=lambda: self._failures,
+                "boathouse_gauge_failures",
+                "Scrapes without a gauge because reading it failed; the log has the error",
+                lambda: self._failures,
+                ("gauge",),
                 counts=True,
             )
         )
@@ -141,12 +121,12 @@ class ScrapeGauges(registry.Collector):
 
     @override
     def collect(self) -> Iterator[core.Metric]:
-        """Read all gauges, except those whose read fails."""
         for gauge in tuple(self._gauges.values()):
             kind = core.CounterMetricFamily if gauge.counts else core.GaugeMetricFamily
             family = kind(gauge.name, gauge.documentation, labels=gauge.labels)
             try:
-                for label_values, value in sorted(gauge.read().items()):
+                reading = gauge.read()
+                for label_values, value in sorted(reading.items()) if isinstance(reading, Mapping) else [((), reading)]:
                     family.add_metric(label_values, value)
             except Exception:  # noqa: BLE001 - one gauge must not hide the others
                 self._failures[gauge.name,] += 1
@@ -158,26 +138,14 @@ class ScrapeGauges(registry.Collector):
 PREFIX = "boathouse"
 ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
 WRITE_RESULTS = ("success", "conflict", "error")
-WRITES = ("create", "bind", "resize", "record", "status", "event")
-ERROR_CODES = ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other")
-COMPARISONS = ("equal", "drift", "skipped")
-REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
 
-SUSPENSION_RESULTS = ("suspended", "refused", "resumed")
-SUSPENSION_STEPS = ("order", "record", "shrink", "actuated", "continue", "grow")
 
 _LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
 
 
 class Metrics:
-    """All metrics of the operator.
-
-    Attributes:
-        registry: Registry of `/metrics`, to which parts add their counters.
-        gauges: Gauges that are read when scraped, to which parts add theirs.
-        scheduler: Counters of the scheduler.
-    """
+    """All metrics of the operator."""
 
     def __init__(self, *, profile: str = "fair") -> None:
         self.registry = registry.CollectorRegistry()
@@ -185,7 +153,23 @@ class Metrics:
         self.registry.register(self.gauges)
         prometheus.ProcessCollector(registry=self.registry)
         prometheus.GCCollector(registry=self.registry)
-        self.gauges.add(_build_info(), _loop_failures())
+        versions = importlib.metadata.version("boathouse"), platform.python_version()
+        self.gauges.add(
+            Gauge(
+                "boathouse_build_info",
+                "1, with the versions as labels",
+                lambda: {versions: 1.0},
+                ("version", "python"),
+            ),
+            Gauge(
+                "boathouse_loop_failures",
+                "Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the API "
+                "server is the cause",
+                lambda: {(name,): count for name, count in retries.FAILURES.items()},
+                ("loop",),
+                counts=True,
+            ),
+        )
         self.scheduler = SchedulerMetrics(self.registry, profile=profile)
 
 
@@ -222,7 +206,10 @@ class SchedulerMetrics:
         self.write_error = self._counter(
             "api_write_errors",
             "Writes that the API server rejected or did not answer",
-            {"operation": WRITES, "code": ERROR_CODES},
+            {
+                "operation": ("create", "bind", "resize", "record", "status", "event"),
+                "code": ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other"),
+            },
         )
         self.event = self._counter(
             "events",
@@ -230,7 +217,7 @@ class SchedulerMetrics:
             {"reason": ("Scheduled", "FailedScheduling"), "result": ("sent", "suppressed")},
         )
         self.comparison = self._counter(
-            "cache_comparisons", "Comparisons of the cache with a LIST", {"result": COMPARISONS}
+            "cache_comparisons", "Comparisons of the cache with a LIST", {"result": ("equal", "drift", "skipped")}
         )
         self.cache_drift = prometheus.Counter(
             f"{PREFIX}_cache_drift",
@@ -245,13 +232,13 @@ class SchedulerMetrics:
         self.suspension = self._counter(
             "suspensions",
             "Suspensions of tasks that began, were refused, or ended, by reason",
-            {"result": SUSPENSION_RESULTS, "reason": tuple(Reason)},
+            {"result": ("suspended", "refused", "resumed"), "reason": tuple(Reason)},
         )
-        self._suspension_s = self._histogram(
+        self.suspension_s = self._histogram(
             "suspension_step_duration_seconds",
             "Duration of the steps of suspensions; actuated: from a task's pause until its node shows less CPU",
             _LATENCY_S,
-            {"step": SUSPENSION_STEPS},
+            {"step": ("order", "record", "shrink", "actuated", "continue", "grow")},
         )
         self.resize = self._counter(
             "resizes",
@@ -262,26 +249,25 @@ class SchedulerMetrics:
             "speculations", "Decisions to start a second attempt", {"result": ("started", "refused")}
         )
         self.rejection = self._counter(
-            "kubelet_rejections", "Pods that a kubelet rejected after their placement", {"reason": REJECTIONS}
+            "kubelet_rejections",
+            "Pods that a kubelet rejected after their placement",
+            {
+                "reason": (
+                    "OutOfcpu",
+                    "OutOfmemory",
+                    "OutOfpods",
+                    "OutOfephemeral-storage",
+                    "NodeAffinity",
+                    "NodePorts",
+                    "other",
+                )
+            },
         )
 
     def attempt(self, result: str, duration_s: float) -> None:
         """Count one attempt to place a task or pod."""
         self._attempts(result, self.profile)
         self._attempt_s[result, self.profile].observe(duration_s)
-
-    def suspension_step(self, step: str, duration_s: float) -> None:
-        """Observe the duration of a step of a suspension."""
-        self._suspension_s[step,].observe(duration_s)
-
-    @contextlib.contextmanager
-    def suspension_time(self, step: str) -> Iterator[None]:
-        """Observe the duration of a step of a suspension, whatever comes of it."""
-        began_s = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.suspension_step(step, time.perf_counter() - began_s)
 
     def unschedulable(self, count: int) -> None:
         """Count tasks that a cycle left pending for the first time, or with a new reason."""
@@ -312,27 +298,6 @@ class SchedulerMetrics:
         return prometheus.Histogram(f"{PREFIX}_{name}", documentation, buckets=buckets, registry=self._registry)
 
 
-def _build_info() -> Gauge:
-    values = (importlib.metadata.version("boathouse"), platform.python_version())
-    return Gauge(
-        name=f"{PREFIX}_build_info",
-        documentation="1, with the versions as labels",
-        labels=("version", "python"),
-        read=lambda: {values: 1.0},
-    )
-
-
-def _loop_failures() -> Gauge:
-    return Gauge(
-        name=f"{PREFIX}_loop_failures",
-        documentation="Failed rounds of the operator's loops; ten within ten minutes restart the operator, unless the "
-        "API server is the cause",
-        labels=("loop",),
-        read=lambda: {(name,): float(count) for name, count in retries.FAILURES.items()},
-        counts=True,
-    )
-
-
 HEADER = """# Metrics
 
 The operator serves these on its metrics port at `/metrics`. Gauges are computed when they are scraped; counters start
@@ -361,5 +326,4 @@ def _labels(family: core.Metric, source: registry.CollectorRegistry) -> list[str
     """Return label names, also of metrics without samples, from the library's private attributes."""
     maker = source._names_to_collectors.get(family.name)  # noqa: SLF001
     declared = {*getattr(family, "_labelnames", ()), *getattr(maker, "_labelnames", ())}
-    sampled = {label for sample in family.samples for label in sample.labels}
-    return sorted((declared | sampled) - {"le"})
+    return sorted((declared | {label for sample in family.samples for label in sample.labels}) - {"le"})

@@ -5,7 +5,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from typing import Final
 
 from aiohttp import web
@@ -98,19 +98,15 @@ def metrics_application(source: registry.CollectorRegistry) -> web.Application:
 def health_application(state: health.Health) -> web.Application:
     """Return the application for `/healthz` and `/readyz`: 200, or 503 with a line for each problem."""
 
-    async def healthz(_request: web.Request) -> web.Response:
-        return _answer(state.liveness_problems())
+    def answering(*probes: Mapping[str, health.Probe]) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def answer(_request: web.Request) -> web.Response:
+            problems = sorted(health.problems(*probes).items())
+            text = "".join(f"{name}: {problem}\n" for name, problem in problems)
+            return web.Response(status=503 if problems else 200, text=text or "ok\n")
 
-    async def readyz(_request: web.Request) -> web.Response:
-        return _answer(state.readiness_problems())
+        return answer
 
     application = web.Application()
-    application.router.add_get("/healthz", healthz)
-    application.router.add_get("/readyz", readyz)
+    application.router.add_get("/healthz", answering(state.liveness))
+    application.router.add_get("/readyz", answering(state.liveness, state.readiness))
     return application
-
-
-def _answer(problems: dict[str, str]) -> web.Response:
-    if not problems:
-        return web.Response(text="ok\n")
-    return web.Response(status=503, text="".join(f"{name}: {problem}\n" for name, problem in sorted(problems.items())))

@@ -14,7 +14,6 @@ import msgspec
 
 from boathouse import failpoints
 from boathouse.cluster import events, informer, store, wire
-from boathouse.scheduling import options as scheduling_options
 from boathouse.scheduling import shadow
 from boathouse.services import hadoop
 from boathouse.services.frame import controllers, reconciler, status_writer, work_queue
@@ -168,7 +167,7 @@ async def leading(api, kinds, config=mrjobs.CONFIG, *, profile="fair", without_n
         "pod_labels": frozenset().union(*(kind.pod_labels for kind in kinds)),
         "pod_containers": frozenset().union(*(kind.pod_containers for kind in kinds)),
         "switches": switches,
-        "autoscaling": scheduling_options.autoscaling(config),
+        "autoscaling": config.autoscaling,
     }
     leaders, built, beside = [], profiles.build(profile, switches=switches), None
     if config.shadow_profile:

@@ -61,7 +61,7 @@ class PodWorld:
         self.ledger = framework.Ledger(model.Axis())
         self.table = table.PodTable(
             self.ledger,
-            book.VolumeBook(rules.Storage.empty()),
+            book.VolumeBook(rules.Storage()),
             lambda: self.now_s,
             scheduler_name=names.SCHEDULER_NAME,
             queue_of=ownership.default_queue,

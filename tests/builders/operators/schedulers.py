@@ -187,7 +187,7 @@ async def scheduling(
     settings = {"pod_labels": mrjob_names.POD_LABELS, "coalesce_s": 0.001, "pending_ahead_delay_s": 0.0} | options
     async with api.client() as client, contextlib.AsyncExitStack() as stack:
         events = event_writer.EventWriter(client, controller="boathouse.dev/scheduler", instance="test")
-        parts = assembly.assemble(
+        parts = assembly.Scheduling(
             client,
             leader,
             events,

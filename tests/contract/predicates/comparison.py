@@ -65,7 +65,7 @@ async def boathouse(api: client.ApiClient, **options: Any) -> AsyncIterator[asse
     """Run our scheduler, with all its watches, until the block ends."""
     events = event_writer.EventWriter(api, controller="boathouse.dev/scheduler", instance="test")
     fatal: list[str] = []
-    parts = assembly.assemble(
+    parts = assembly.Scheduling(
         api,
         Leader(),
         events,

@@ -147,7 +147,7 @@ def provisioning() -> tuple[dict[str, views.ClaimView], Desk]:
     """Return the claims, of which one is not provisioned yet, and a desk that knows them."""
     claims = {"demo/c": claim(0, bound=False)}
     classes = {"late": manifests.storage_class_view(provisioner="d")}
-    return claims, Desk(dataclasses.replace(rules.Storage.empty(), claims=claims, classes=classes))
+    return claims, Desk(dataclasses.replace(rules.Storage(), claims=claims, classes=classes))
 
 
 async def test_a_pod_recreated_during_provisioning_is_bound_once_its_volume_exists():

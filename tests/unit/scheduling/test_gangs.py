@@ -71,17 +71,17 @@ async def test_an_executor_takes_a_reserved_place():
 
 async def test_the_age_of_the_oldest_reservation_is_a_gauge():
     async with desk() as world:
-        oldest = gauges.SchedulerGauges(world.scheduler, world)._oldest_reservation
+        oldest = gauges.SchedulerGauges(world.scheduler, world)._oldest_reservation_s
         app = App(minimum=1)
         world.submit_application(app)
         await world.decide()
-        assert oldest() == {(): 0.0}
+        assert oldest() == 0.0
         world.now_s += 60
-        assert oldest() == {(): 60.0}
+        assert oldest() == 60.0
         await world.start_driver(app)
         world.show(app.executor_pod(1))
         await world.decide()
-        assert oldest() == {(): 0.0}
+        assert oldest() == 0.0
 
 
 async def test_submitting_an_application_again_keeps_its_reservations():

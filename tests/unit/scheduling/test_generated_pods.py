@@ -72,7 +72,7 @@ def volumes_of(case: generator.Case, pods: list[facts.PodFacts]) -> book.VolumeB
             f"{NAMESPACE}/{name}": msgspec.convert({**case.claim, "metadata": metadata}, views.ClaimView)
         }
         known["volumes"] = {name: msgspec.convert(case.volume, views.VolumeView)}
-    found = book.VolumeBook(dataclasses.replace(rules.Storage.empty(), **known))
+    found = book.VolumeBook(dataclasses.replace(rules.Storage(), **known))
     for pod in pods:
         if pod.claims:
             found.mounts.replace(pod.id, None, (model.NodeName(pod.node_name), pod.claims))

@@ -27,7 +27,7 @@ class Book:
         self.room = framework.SchedulingQueue(axis, [model.Queue.of(QUEUE)])
         self.pods = table.PodTable(
             framework.Ledger(axis),
-            volume_book.VolumeBook(rules.Storage.empty()),
+            volume_book.VolumeBook(rules.Storage()),
             lambda: self.now_s,
             scheduler_name=SCHEDULER_NAME,
             queue_of=ownership.default_queue,

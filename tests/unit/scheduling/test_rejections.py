@@ -61,7 +61,8 @@ def test_other_kinds_of_pods_may_still_go_there():
 
 def test_after_half_a_minute_the_node_is_tried_again():
     world = World()
-    assert world.exclusions.exclude(model.ClassId("c"), model.NodeName("n1")) == 130
+    world.exclusions.exclude(model.ClassId("c"), model.NodeName("n1"))
+    assert world.exclusions.next_s() == 130
     world.now_s = 130
     assert world.exclusions.expire()
     assert not world.exclusions.expire()

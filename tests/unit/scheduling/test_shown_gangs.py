@@ -5,8 +5,8 @@ import dataclasses
 import pytest
 
 from boathouse.cluster import store
+from boathouse.resources.config import AutoscalingConfig
 from boathouse.scheduling import gangs, showing
-from boathouse.scheduling.options import Autoscaling
 from boathouse_policies import model
 from tests.builders import core_elastic
 from tests.builders.operators.applications import App, DriverDesk
@@ -111,7 +111,7 @@ async def test_another_gang_waits_for_what_they_take(desk):
 
 
 async def test_a_gang_with_too_many_executors_shows_none():
-    desk = ShowingDesk(autoscaling=Autoscaling(max_placeholders_per_job=2))
+    desk = ShowingDesk(autoscaling=AutoscalingConfig(max_placeholders_per_application=2))
     desk.submit_application(App("small", minimum=2))
     desk.submit_application(App("large", minimum=3))
     assert await desk.after_a_while() == {"small": 2}
@@ -120,7 +120,7 @@ async def test_a_gang_with_too_many_executors_shows_none():
 
 
 async def test_namespaces_take_turns_within_the_limit_of_all():
-    desk = ShowingDesk(autoscaling=Autoscaling(max_placeholders=4))
+    desk = ShowingDesk(autoscaling=AutoscalingConfig(max_placeholders=4))
     for number in range(3):
         desk.submit_application(App(f"a{number}", minimum=2, submitted_s=float(number)))
     assert await desk.after_a_while() == {"a0": 2, "a1": 2}
@@ -152,7 +152,7 @@ async def test_a_driver_that_names_memory_which_is_chosen_later_has_a_placeholde
 
 
 async def test_a_cluster_of_fixed_size_shows_none():
-    desk = ShowingDesk(autoscaling=Autoscaling(enabled=False))
+    desk = ShowingDesk(autoscaling=AutoscalingConfig(enabled=False))
     desk.submit_application(App())
     assert await desk.after_a_while() == {}
 

@@ -5,12 +5,13 @@ import pytest
 
 from boathouse.cluster import wire
 from boathouse.resources import names
+from boathouse.resources.config import TenantLimits
 from boathouse.scheduling import limits as namespace_limits
 from boathouse_policies import model
 from tests.builders import manifests
 from tests.builders.operators.desks import Desk
 
-TWO = namespace_limits.ShapeLimits(shapes=2)
+TWO = TenantLimits(max_shapes=2)
 
 
 def shape(number: int, constraints: int = 0, like: int | None = None) -> model.TaskClass:
@@ -26,7 +27,7 @@ def shape(number: int, constraints: int = 0, like: int | None = None) -> model.T
 class Book:
     """Variety, what waits, and a clock."""
 
-    def __init__(self, limits: namespace_limits.ShapeLimits = TWO, nodes: int = 1) -> None:
+    def __init__(self, limits: TenantLimits = TWO, nodes: int = 1) -> None:
         self.now_s = 0.0
         self.waiting: dict[model.ClassId, model.TaskClass] = {}
         self.variety = namespace_limits.Variety(
@@ -58,19 +59,19 @@ def test_when_a_shape_waits_no_more_another_is_considered():
 
 
 def test_constraints_of_all_shapes_together_have_a_limit():
-    book = Book(namespace_limits.ShapeLimits(constraints=10))
+    book = Book(TenantLimits(max_constraints=10))
     assert book.admits(shape(1, constraints=6))
     assert not book.admits(shape(2, constraints=5))
     assert book.admits(shape(3, constraints=4))
 
 
 def test_equal_constraints_of_several_shapes_count_once():
-    book = Book(namespace_limits.ShapeLimits(constraints=10))
+    book = Book(TenantLimits(max_constraints=10))
     assert all(book.admits(shape(number, constraints=6, like=1)) for number in range(100))
 
 
 def test_new_constraints_are_evaluated_a_few_at_a_time_where_there_are_many_nodes():
-    book = Book(namespace_limits.ShapeLimits(), nodes=1000)
+    book = Book(TenantLimits(), nodes=1000)
     admitted = [book.admits(shape(number, constraints=5)) for number in range(100)]
     assert 30 <= admitted.count(True) <= 40
     for number, waited_s, expected in ((100, 1.0, range(6, 8)), (200, 10.0, range(33, 34))):  # a twentieth of the time
@@ -79,7 +80,7 @@ def test_new_constraints_are_evaluated_a_few_at_a_time_where_there_are_many_node
 
 
 def test_sizes_without_constraints_are_not_slowed_down():
-    book = Book(namespace_limits.ShapeLimits(), nodes=1000)
+    book = Book(TenantLimits(), nodes=1000)
     assert all(book.admits(shape(number)) for number in range(500))
 
 
@@ -111,7 +112,7 @@ def reported_reason(desk: Desk, number: int) -> str:
 
 
 async def test_a_pod_of_one_shape_too_many_says_so_and_is_placed_once_others_are_deleted():
-    async with Desk(shape_limits=TWO).writing() as desk:
+    async with Desk(tenant_limits=TWO).writing() as desk:
         pods = [waiting_pod(number) for number in range(3)]
         for pod in pods:
             desk.show(pod)
@@ -126,7 +127,7 @@ async def test_a_pod_of_one_shape_too_many_says_so_and_is_placed_once_others_are
 
 
 async def test_a_job_of_one_shape_too_many_says_why_it_waits():
-    async with Desk(shape_limits=TWO).writing() as desk:
+    async with Desk(tenant_limits=TWO).writing() as desk:
         for number in range(3):
             desk.submit(f"demo/t{number}", job_id=f"j{number}", cpu_milli=number + 1)
         await desk.decide()

@@ -42,7 +42,7 @@ def promise(*, volume: str = "", provision: bool = False) -> volume_book.Promise
 
 def writing(server: PatchServer, *objects) -> VolumeWriter:
     known = dataclasses.replace(
-        rules.Storage.empty(),
+        rules.Storage(),
         claims={one.metadata.key: one for one in objects if isinstance(one, views.ClaimView)},
         volumes={one.metadata.name: one for one in objects if isinstance(one, views.VolumeView)},
     )

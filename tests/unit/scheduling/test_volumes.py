@@ -332,7 +332,7 @@ def changed(claim: views.ClaimView, **fields) -> views.ClaimView:
 )
 def test_a_pod_whose_claim_no_node_can_mount_says_why(is_ephemeral, claim, known_class, message):
     known = dataclasses.replace(
-        rules.Storage.empty(),
+        rules.Storage(),
         claims={} if claim is None else {claim.metadata.key: claim},
         classes={} if known_class is None else {"late": known_class},
     )

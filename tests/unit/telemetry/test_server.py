@@ -124,7 +124,7 @@ async def test_a_process_without_problems_is_healthy():
 
 async def test_a_watch_that_fell_silent_makes_the_process_unhealthy_and_says_so():
     state = health.Health()
-    state.add_liveness("watch pods", lambda: "silent for 95 s")
+    state.liveness["watch pods"] = lambda: "silent for 95 s"
     expected = (503, "watch pods: silent for 95 s\n")
     assert (await fetch(server.health_application(state), "/healthz"))[::2] == expected
     assert (await fetch(server.health_application(state), "/readyz"))[::2] == expected
@@ -132,7 +132,7 @@ async def test_a_watch_that_fell_silent_makes_the_process_unhealthy_and_says_so(
 
 async def test_a_process_that_is_not_ready_is_still_alive():
     state = health.Health()
-    state.add_readiness("cache", lambda: "listing pods")
+    state.readiness["cache"] = lambda: "listing pods"
     assert (await fetch(server.health_application(state), "/readyz"))[::2] == (503, "cache: listing pods\n")
     assert (await fetch(server.health_application(state), "/healthz"))[0] == 200
 

@@ -8,8 +8,9 @@ from prometheus_client import registry
 
 from boathouse import fair
 from boathouse.cluster import wire
+from boathouse.resources.config import TenantLimits
 from boathouse.scheduling import executor, outcomes, refusals, transforms
-from boathouse.scheduling.limits import ShapeLimits, Variety
+from boathouse.scheduling.limits import Variety
 from boathouse.services.frame import work_queue
 from boathouse.services.mrjob import settle
 from tests.builders import manifests, mrjobs
@@ -67,8 +68,8 @@ async def writes_of_one_namespace_that_hang(api, _tmp):
 
 
 async def pods_of_many_shapes(api, _tmp):
-    limits = ShapeLimits(shapes=5)
-    async with scheduling(api, shape_limits=limits) as w:
+    limits = TenantLimits(max_shapes=5)
+    async with scheduling(api, tenant_limits=limits) as w:
         for number in range(20):
             api.add(manifests.pod(f"p{number:02}", cpu=f"{number + 1}m"))
         await waiting.eventually(lambda: all(w.condition(key) for key in w.waiting()) and len(w.waiting()) == 20)

@@ -13,10 +13,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     """One version of a pod; its metadata and status are reduced to what is read of them.
 
     Attributes:
-        node_name: Its node; empty for none.
         scheduler_name: The scheduler that is to place it.
-        priority: Its priority.
-        priority_class: Name of its PriorityClass.
         task_of: UID of the job that it is a task of, or None.
         restarts: Whether it is a task that does not end by itself, such as a node of a Hadoop cluster.
         resources: What it takes of its node now.
@@ -30,7 +27,6 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
         reserved: Of a task, the nodes where room was reserved for the pods that it creates, and for how many.
         is_gated: Whether a scheduling gate keeps it from being bound.
         is_bindable: Whether the API server would take a binding of it.
-        memory_limit: Memory limit of a task's container; empty for none.
         is_resizing: Whether its node has not given it the size that its spec requests, and can.
         cpu_request_milli: CPU request of a task's container, by the spec.
         cpu_limit_milli: CPU limit of a task's container, by the spec; 0 for none.
@@ -38,7 +34,6 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
             other containers run on; else None.
         can_resize: Whether a task's container runs and its status shows its resources.
         resize_problem: Reason why its node has not carried out a resize: Deferred, Infeasible or Error; else empty.
-        suspension: The last suspension of a task; None if it never was suspended.
         labels: All its labels, but for those beyond a bound; pods with equal labels share the value.
         anti_affinity: Its terms of required anti-affinity.
         problem: Why the pod cannot be represented; empty if it can. Its resources and constraints are not known then.

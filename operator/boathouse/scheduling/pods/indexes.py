@@ -11,7 +11,8 @@
 import collections
 import dataclasses
 import heapq
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from typing_extensions import override
@@ -22,7 +23,16 @@ from boathouse.scheduling.pods.rows import PodKey, PodRow
 from boathouse_policies import framework, model
 from boathouse_policies.framework import predicates
 
-_NONE: Mapping[model.TaskId, PodRow] = {}
+K = TypeVar("K")
+T = TypeVar("T")
+
+
+def discard(index: MutableMapping[K, dict[T, Any]], key: K, item: T) -> None:
+    """Remove an item of a group, if it is there, and the group if that is empty then."""
+    group = index.get(key, {})
+    group.pop(item, None)
+    if not group:
+        index.pop(key, None)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -32,8 +42,6 @@ class Family:
     Attributes:
         driver: The controller as it was last shown, if it is a pod of a job; it stays known after its end, as long as
             a pod of it is there.
-        is_over: Whether it ended.
-        rows: Its pods that have not ended.
     """
 
     driver: PodFacts | None = None
@@ -61,27 +69,24 @@ class Children:
 
     def leave(self, row: PodRow) -> None:
         """Remove a pod that ended, as a pod of another and as the controller of others."""
-        own, family = self._of(row.key), self._of(row.parent)
-        if own is not None and row.key is not None:
+        if (own := self._of(row.key)) is not None:
             own.is_over = True
-            self._drop_empty(row.key, own)
-        if family is not None and row.parent is not None:
+        if (family := self._of(row.parent)) is not None:
             family.rows.pop(row.id, None)
-            self._drop_empty(row.parent, family)
+        self._drop_empty(row.key)
+        self._drop_empty(row.parent)
 
-    def _drop_empty(self, key: PodKey, family: Family) -> None:
-        if family.rows or (family.driver is not None and not family.is_over):
+    def _drop_empty(self, key: PodKey | None) -> None:
+        family = self._of(key)
+        if key is None or family is None or family.rows or (family.driver is not None and not family.is_over):
             return
         del self._families[key]
-        job = None if family.driver is None else family.driver.task_of
-        if job is not None:
-            del self._drivers[job][key]
-            if not self._drivers[job]:
-                del self._drivers[job]
+        if family.driver is not None and family.driver.task_of is not None:
+            discard(self._drivers, family.driver.task_of, key)
 
     def adopt(self, driver: PodFacts) -> Iterable[PodRow]:
         """Take a pod of a job for the controller that its pods name; return those of which that is news."""
-        key = (driver.metadata.namespace, driver.metadata.uid)
+        key = driver.metadata.namespace, driver.metadata.uid
         family = self._families.get(key)
         if family is None or family.driver is not None or driver.task_of is None:
             return ()
@@ -91,13 +96,11 @@ class Children:
 
     def driver(self, key: PodKey | None) -> PodFacts | None:
         """Return a controller that is a pod of a job."""
-        family = self._of(key)
-        return None if family is None else family.driver
+        return None if (family := self._of(key)) is None else family.driver
 
     def of(self, key: PodKey | None) -> Mapping[model.TaskId, PodRow]:
         """Return the pods of a controller."""
-        family = self._of(key)
-        return _NONE if family is None else family.rows
+        return {} if (family := self._of(key)) is None else family.rows
 
     def _of(self, key: PodKey | None) -> Family | None:
         return None if key is None else self._families.get(key)
@@ -119,18 +122,14 @@ class Nominations(framework.Filter):
     def __len__(self) -> int:
         return len(self._on)
 
-    def set(self, row: rows.PodRow, node: model.NodeName | None) -> framework.Freed | None:
-        """Note the node for which a pod is nominated; return the node that it was nominated for before."""
+    def set(self, row: rows.PodRow, node: model.NodeName | None) -> list[framework.Freed]:
+        """Note the node for which a pod is nominated; return the one that it was nominated for before."""
         former, row.nominated = row.nominated, node
-        if former is not None and row.id in self._on.get(former, ()):
-            del self._on[former][row.id]
-            if not self._on[former]:
-                del self._on[former]
+        if former is not None:
+            discard(self._on, former, row.id)
         if node is not None:
             self._on.setdefault(node, {})[row.id] = row
-        return None if former in (None, node) else framework.Freed(former, None)
-
-    # framework.Filter
+        return [] if former in (None, node) else [framework.Freed(former, None)]
 
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
@@ -141,7 +140,6 @@ class Nominations(framework.Filter):
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True for nodes that have room beside their nominees."""
         has_room: model.BoolVector = np.ones(len(state.view.layout), np.bool_)
         for place, lacking in self._lacking(pending, state):
             has_room[place] = not lacking
@@ -151,7 +149,6 @@ class Nominations(framework.Filter):
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
-        """Return what nodes lack beside their nominees."""
         lacking = (reason for place, lacking in self._lacking(pending, state) if among[place] for reason in lacking)
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in collections.Counter(lacking).items()]
 
@@ -238,10 +235,7 @@ class Holders:
 
     def top(self, resource: str, namespace: str, count: int = 3) -> Held:
         """Return the largest holders of a resource in a namespace, and what all others hold."""
-        owners = self._owners.get(namespace, {})
-        held = ((theirs.get(resource, 0), owner) for owner, theirs in owners.items())
-        largest = heapq.nsmallest(count, held, key=lambda pair: (-pair[0], pair[1]))
+        held = ((owner, theirs.get(resource, 0)) for owner, theirs in self._owners.get(namespace, {}).items())
+        largest = heapq.nsmallest(count, held, key=lambda pair: (-pair[1], pair[0]))
         here, everywhere = (self._totals.get(key, {}).get(resource, 0) for key in (namespace, _ALL))
-        return Held(
-            named=tuple((owner, amount) for amount, owner in largest if amount > 0), elsewhere=everywhere - here
-        )
+        return Held(named=tuple(pair for pair in largest if pair[1] > 0), elsewhere=everywhere - here)

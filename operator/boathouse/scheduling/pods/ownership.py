@@ -10,7 +10,6 @@ from boathouse.scheduling.pods import facts, requests, rows
 from boathouse_policies import framework, model
 
 _NAME_LENGTH = 253  # of an object; the name that an ownerReference says is not checked
-_POD = ("Pod", "v1")
 PROBE = "/probe"
 """What follows a job's UID in the name of its probe's job."""
 QueueOf = Callable[[wire.Pod], model.QueueName]
@@ -45,16 +44,10 @@ def of(
     queue_of: ChargedQueueOf = default_queue,
     driver: facts.PodFacts | None = None,
 ) -> framework.Account:
-    """Return the account of a pod that is not terminal.
+    """Return the account of a pod that is not terminal. `driver` is the pod of a job that controls it.
 
     Only Boathouse's pods are charged to a job, and of these only pods of this scheduler to a queue. A pod whose
     requests cannot be computed fills its node, and is charged to no job or queue.
-
-    Args:
-        pod: The pod.
-        scheduler_name: Ours.
-        queue_of: The queue that a pod is charged to.
-        driver: The pod of a job that controls it: its job and its queue are charged.
     """
     owner = driver or pod
     is_ours = pod.scheduler_name == scheduler_name and not pod.problem
@@ -84,22 +77,19 @@ def owning_job(pod: wire.Pod) -> str | None:
     of its own owns.
     """
     owner, uid = pod.metadata.controller, pod.metadata.labels.get(names.LABEL_JOB_UID)
-    if owner is None or owner.api_version.partition("/")[0] != names.GROUP:
-        return None
-    if uid is None or owner.uid != uid:
+    if owner is None or owner.api_version.partition("/")[0] != names.GROUP or owner.uid != uid:
         return None
     return f"{uid}{PROBE}" if pod.metadata.labels.get(names.LABEL_PROBE) == "true" else uid
 
 
-def parent_of(pod: facts.PodFacts, *, scheduler_name: str = names.SCHEDULER_NAME) -> rows.PodKey | None:
-    """Return the pod that controls this pod, such as a driver; None for another controller or scheduler.
+def parent_of(metadata: wire.ObjectMeta) -> rows.PodKey | None:
+    """Return the pod that controls a pod, such as a driver; None for another controller.
 
     Anybody can name any UID as owner, so the controller of a pod is in the pod's namespace.
     """
-    owner = pod.metadata.controller
-    if owner is None or pod.scheduler_name != scheduler_name or (owner.kind, owner.api_version) != _POD:
-        return None
-    return pod.metadata.namespace, owner.uid
+    owner = metadata.controller
+    is_pod = owner is not None and (owner.kind, owner.api_version) == ("Pod", "v1")
+    return (metadata.namespace, owner.uid) if owner is not None and is_pod else None
 
 
 def job_of(pod: facts.PodFacts) -> model.JobId:
@@ -110,9 +100,8 @@ def job_of(pod: facts.PodFacts) -> model.JobId:
     """
     if pod.task_of is not None:
         return model.JobId(pod.task_of)
-    owner, metadata = pod.metadata.controller, pod.metadata
-    uid = owner.uid if owner is not None else metadata.uid
-    queue = metadata.labels.get(names.LABEL_QUEUE, "")
+    metadata = pod.metadata
+    uid, queue = (metadata.controller or metadata).uid, metadata.labels.get(names.LABEL_QUEUE, "")
     return model.JobId(f"{metadata.namespace}/{uid}/{queue}/{pod.priority_class}/{pod.priority}")
 
 
@@ -128,15 +117,10 @@ def holder_of(pod: facts.PodFacts) -> str:
 def foreign_class(
     pod: facts.PodFacts, job: model.JobId | None = None, shown: Callable[[str, str], str | None] = lambda *_: None
 ) -> model.TaskClass:
-    """Return the class of a foreign pod.
+    """Return the class of a foreign pod. `shown` returns what selectors tell apart of a label (`Ledger.shown`).
 
     Pods of one owner with equal requests and constraints have one class, if no selector tells their labels apart: pods
     may have labels of their own, such as the index of a Job's pod.
-
-    Args:
-        pod: The pod.
-        job: The job that it belongs to; None for that of its owner.
-        shown: Returns what selectors of pods tell apart of a label (`Tallies.shown`).
 
     Raises:
         UnreadablePodError: The pod cannot be represented.

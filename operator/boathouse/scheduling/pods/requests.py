@@ -74,7 +74,6 @@ INFEASIBLE = "Infeasible"
 _LEAST_CPU = 2 * NANO_PER_MILLI
 """CPU requests up to this are the same to a kernel, and a kubelet may report any of them for another."""
 _RESIZABLE = ("cpu", "memory")
-_HUGEPAGES = "hugepages-"
 
 
 class UnreadablePodError(ValueError):
@@ -120,8 +119,7 @@ def is_resizing(pod: wire.PodView) -> bool:
     for reported in (*status.container_statuses, *status.init_container_statuses):  # not by `any`: for each pod event
         if _differ(desired.get(reported.name), reported.resources, reported.allocated_resources):
             return not _resize_is_infeasible(pod)
-    is_other = _differ(spec.resources, status.resources, status.allocated_resources)
-    return is_other and not _resize_is_infeasible(pod)
+    return _differ(spec.resources, status.resources, status.allocated_resources) and not _resize_is_infeasible(pod)
 
 
 def _differ(
@@ -132,11 +130,11 @@ def _differ(
         return False
     wanted = [(name, desired.requests[name]) for name in _RESIZABLE if name in desired.requests]
     pairs = [(name, text, given.get(name, text)) for name, text in wanted for given in (actuated.requests, allocated)]
-    return any(_is_other(name, nano(desired), nano(actual)) for name, desired, actual in pairs if desired != actual)
-
-
-def _is_other(name: str, desired: int, actual: int) -> bool:
-    return desired != actual and not (name == "cpu" and max(desired, actual) <= _LEAST_CPU)
+    amounts = [(name, nano(desired), nano(actual)) for name, desired, actual in pairs if desired != actual]
+    return any(
+        desired != actual and not (name == "cpu" and max(desired, actual) <= _LEAST_CPU)
+        for name, desired, actual in amounts
+    )
 
 
 def task_container(pod: wire.PodView) -> wire.Container | None:
@@ -152,8 +150,8 @@ def cpu_size(container: wire.Container | None) -> stages.CpuSize:
     """
     if container is None:
         return stages.CpuSize(0, 0)
-    request, limit = (amounts.get("cpu", "0") for amounts in (container.resources.requests, container.resources.limits))
-    return stages.CpuSize(cpu_milli(request), cpu_milli(limit))
+    amounts = container.resources
+    return stages.CpuSize(cpu_milli(amounts.requests.get("cpu", "0")), cpu_milli(amounts.limits.get("cpu", "0")))
 
 
 def check_variety(amounts: Amounts) -> None:
@@ -198,7 +196,7 @@ def _override_by_pod_level(total: Amounts, pod: wire.PodView, requested: wire.Qu
         allocated = pod.status.allocated_resources
         effective = _effective(requested, pod.status.resources.requests, allocated, infeasible=infeasible)
     for name in spec_amounts:
-        if name in _RESIZABLE or name.startswith(_HUGEPAGES):
+        if name in _RESIZABLE or name.startswith("hugepages-"):
             total[name] = effective.get(name, 0)
 
 

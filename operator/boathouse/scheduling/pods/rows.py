@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import time
 from typing import TYPE_CHECKING, TypeAlias
 
 from boathouse.scheduling.pods.states import ON_NODE, UNDECIDED, PodState
@@ -26,21 +27,16 @@ class Operation:
     """A decided write of a pod. It is void as soon as its row does not refer to it.
 
     Attributes:
-        row: The pod.
-        task: The task as it was decided.
-        task_class: Its class.
         placement: The decision; None to create the pod without a node.
-        decided_s: When it was decided, by the process's clock.
         awaits: What was written for its volumes, while it awaits them.
         until_s: When it stops awaiting its volumes, by the scheduler's clock.
-        has_begun: Whether its write was begun.
     """
 
     row: PodRow
     task: model.Task
     task_class: model.TaskClass
     placement: model.Placement | None
-    decided_s: float
+    decided_s: float = dataclasses.field(default_factory=time.perf_counter)
     awaits: book.Revisions | None = None
     until_s: float = 0.0
     has_begun: bool = False
@@ -67,26 +63,16 @@ class PodRow:
 
     Attributes:
         id: `namespace/name`.
-        namespace: Its namespace.
         state: Its state; None before it enters the table and after it left.
-        since_s: Since when it is in this state.
-        uid: Its UID, once known.
-        facts: The newest version that was shown.
         task: What is to be scheduled; None for a pod that is not considered.
-        job: The job of the task.
         is_submitted: Whether the owner of the job submitted the task. Its name is used once.
         has_ended: Whether a pod of the submitted task ended: the task is not scheduled again.
         is_excess: Whether it is not considered, for its namespace has too many shapes.
-        arrived_s: Since when the task is known.
         failures: Refused operations in a row.
-        operation: Its write that is queued or in flight.
         promise: What is promised of volumes to the operation.
         mounted: The node where it mounts claims, and these.
         nominated: The node that a scheduler nominated it for, while it is pending.
         reserved: Where room is reserved for it: it is expected, or its job starts whole and is short of room.
-        reserved_s: Since when room is reserved there.
-        suspension: Its suspension, until that is over.
-        parent: The pod that controls it; None for another controller.
         successor: The task that gets its name when it is gone, with its job: the pod is somebody else's.
         report: What its conditions and events say, while it is pending; its only writer is `pod_conditions`.
     """
@@ -151,12 +137,7 @@ class Change:
     """A transition.
 
     Attributes:
-        row: The pod.
-        before: Its state before.
-        job: Its job before.
-        freed: Room that came free.
         has_unmounted: Whether it mounted claims, and does not any more.
-        operation: The operation that it had before.
         affects: The job whose task has lost its name to the pod, or has got it.
     """
 

@@ -50,10 +50,6 @@ class PendingReport:
 
     Attributes:
         condition: The condition that was written or is queued; None if unknown.
-        condition_at_s: Time of that write.
-        events_at_s: Time of the last event by reason.
-        delayed: The delayed condition, or None.
-        written: Set when the write in flight is done; None without one.
     """
 
     condition: PendingReason | None
@@ -121,8 +117,7 @@ def after(state: Origin, trigger: Trigger) -> Transition:
     Raises:
         ImpossibleTransition: The trigger cannot occur in this state.
     """
-    transition = TRANSITIONS.get((state, trigger))
-    if transition is None:
+    if (transition := TRANSITIONS.get((state, trigger))) is None:
         origin = "without a row" if state is None else state.value
         raise ImpossibleTransition(f"a pod {origin} cannot become {trigger.value}: this is a fault of the scheduler")
     return transition

@@ -6,7 +6,6 @@ over rows: holders, mounts, promises of volumes.
 """
 
 import dataclasses
-import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 from boathouse.scheduling.pods import facts, indexes, ownership
@@ -31,25 +30,12 @@ OUTDATED = "Outdated"
 """Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
-_NONE: Mapping[model.TaskId, PodRow] = {}
 
 
 class PodTable:
     """All pods that the scheduler knows, and all tasks that are to get one.
 
-    Args:
-        ledger: What nodes hold.
-        volumes: What volumes allow.
-        clock: The scheduler's seconds.
-        scheduler_name: The scheduler that this is.
-        queue_of: The queue that a pod is charged to.
-
     Attributes:
-        ledger: What nodes hold, to be read.
-        holders: Sums of what pods hold, by namespace and owner.
-        nodes: The nodes that exist.
-        children: Pods that other pods control.
-        nominations: Pending pods by the node for which they are nominated.
         node_changes: Counts how often a node changed.
     """
 
@@ -94,8 +80,7 @@ class PodTable:
         former, ended = self._by_job.pop(job, {}), []
         current = self._by_job.setdefault(job, {})
         for task in tasks:
-            row = self._rows.get(task.id)
-            if row is not None and row.has_ended and row.job == job:
+            if (row := self._rows.get(task.id)) is not None and row.has_ended and row.job == job:
                 ended.append(task.id)
                 continue
             if row is not None and row.has_ended and row.job is not None:  # an earlier job had a task of the name
@@ -265,8 +250,7 @@ class PodTable:
 
     def end(self, pod: facts.PodFacts) -> list[Change]:
         """Update the row of a pod that ended or was deleted. The end of an earlier pod of the name has no effect."""
-        row = self._rows.get(pod.id)
-        if row is None or row.uid not in {None, pod.metadata.uid}:
+        if (row := self._rows.get(pod.id)) is None or row.uid not in {None, pod.metadata.uid}:
             return []
         if row.uid is None and row.is_submitted and pod.task_of != row.job:
             return []
@@ -278,8 +262,7 @@ class PodTable:
         change, waiting = self._apply(row, Trigger.ENDED), row.successor
         if waiting is None:
             return [change]
-        job, task = waiting
-        row.successor = None
+        (job, task), row.successor = waiting, None
         self._displaced[job].pop(row.id)
         fresh = self._set_task(PodRow(row.id, row.namespace), job, task, is_submitted=True)
         self._by_job.setdefault(job, {})[row.id] = fresh
@@ -293,33 +276,24 @@ class PodTable:
 
     def decide(self, row: PodRow, placement: model.Placement) -> Operation | str:
         """Assume a placement and return its operation; a word says why there is none: something changed since."""
-        claims = placement.task_class.constraints.claims
-        verb = PodState.PENDING if isinstance(placement, model.Bind) else PodState.PLANNED
-        if row.state is not verb or row.pending_uid != placement.task.pod_uid:
+        needed = PodState.PENDING if isinstance(placement, model.Bind) else PodState.PLANNED
+        if row.state is not needed or row.pending_uid != placement.task.pod_uid:
             return OUTDATED
-        if claims:
+        if claims := placement.task_class.constraints.claims:
             row.promise = self._volumes.promise(row.id, claims, self.nodes[placement.node])
             if row.promise is None:
                 return "VolumeTaken"
-        return self._begin(row, Trigger.DECIDED, placement.task, placement.task_class, placement)
+        return self._begin(Trigger.DECIDED, Operation(row, placement.task, placement.task_class, placement))
 
     def decide_ahead(self, task: model.Task, task_class: model.TaskClass) -> Operation | None:
         """Return the operation that creates a task's pod without a node; None if the task has a pod, or soon will."""
-        row = self._rows.get(task.id)
-        if row is None or row.state is not PodState.PLANNED:
+        if (row := self._rows.get(task.id)) is None or row.state is not PodState.PLANNED:
             return None
-        return self._begin(row, Trigger.DECIDED_AHEAD, task, task_class, None)
+        return self._begin(Trigger.DECIDED_AHEAD, Operation(row, task, task_class, None))
 
-    def _begin(
-        self,
-        row: PodRow,
-        trigger: Trigger,
-        task: model.Task,
-        task_class: model.TaskClass,
-        placement: model.Placement | None,
-    ) -> Operation:
-        row.operation = operation = Operation(row, task, task_class, placement, time.perf_counter())
-        self._apply(row, trigger)
+    def _begin(self, trigger: Trigger, operation: Operation) -> Operation:
+        operation.row.operation = operation
+        self._apply(operation.row, trigger)
         return operation
 
     def accept(self, operation: Operation) -> None:
@@ -338,12 +312,7 @@ class PodTable:
         return [self._apply(row, Trigger.ACCEPTED_AHEAD, pod)]
 
     def refuse(self, operation: Operation, *, has_failed: bool = False) -> list[Change]:
-        """Take back what was assumed; nothing happens if the operation is void.
-
-        Args:
-            operation: The write that was not done.
-            has_failed: Whether it was tried.
-        """
+        """Take back what was assumed for a write that was not done, or has failed; nothing happens if it is void."""
         operation.row.failures += has_failed
         return [self._release(operation.row)] if operation.is_current else []
 
@@ -364,8 +333,7 @@ class PodTable:
         """Take a reservation back, if there is one."""
         if row.reserved is not None:
             row.reserved = None
-            freed = self.ledger.gone(model.TaskId(_RESERVED + row.id))
-            if freed is not None:
+            if (freed := self.ledger.gone(model.TaskId(_RESERVED + row.id))) is not None:
                 self._released.append(freed)
 
     # Suspensions
@@ -414,24 +382,14 @@ class PodTable:
         """Charge a running task at least this size, until a watch shows it or the resize has failed."""
         self.ledger.assume_resize(row.id, size)
 
-    def forget_resize(self, row: PodRow) -> list[framework.Freed]:
+    def forget_resize(self, row: PodRow) -> framework.Freed | None:
         """Charge what was shown last of a task, after its resize has failed. Return the released room."""
-        freed = self.ledger.forget_resize(row.id)
-        return [] if freed is None else [freed]
+        return self.ledger.forget_resize(row.id)
 
     def take_released(self) -> list[framework.Freed]:
         """Return the room of reservations that were taken back since the last call."""
         released, self._released = self._released, []
         return released
-
-    # Nominations: a pod that a scheduler is about to put on a node, at the cost of others if need be
-
-    def _nominate(self, row: PodRow) -> list[framework.Freed]:
-        """Leave room on the node that a pending pod is nominated for; return the node where it is not left any more."""
-        pod = row.facts if row.state is PodState.PENDING else None
-        node = "" if pod is None else pod.status.nominated_node_name
-        freed = self.nominations.set(row, model.NodeName(node) if node else None)
-        return [] if freed is None else [freed]
 
     # Reading
 
@@ -447,12 +405,12 @@ class PodTable:
 
     def of_job(self, job: model.JobId) -> Mapping[model.TaskId, PodRow]:
         """Return the rows of a job's tasks of which no pod has ended, in the order of their submission."""
-        return self._by_job.get(job, _NONE)
+        return self._by_job.get(job, {})
 
     def waiting(self) -> Iterator[PodRow]:
         """Yield the pods of this scheduler without a node."""
-        rows = self._in((PodState.PENDING, PodState.BINDING))
-        return (row for row in rows if row.facts is not None and self.is_ours(row.facts))
+        without_node = self._in((PodState.PENDING, PodState.BINDING))
+        return (row for row in without_node if row.facts is not None and self.is_ours(row.facts))
 
     def unconfirmed(self, age_s: float = 0.0) -> list[PodRow]:
         """Return the pods that were placed at least this long ago and that no watch shows on their node."""
@@ -468,18 +426,6 @@ class PodTable:
     def running(self, state: PodState) -> Iterator[PodRow]:
         """Yield the pods in one of the states on a node."""
         return iter(self._in((state,)))
-
-    def held_by_others(self) -> dict[model.NodeName, dict[str, int]]:
-        """Return the usage per node of pods that belong to no Boathouse job."""
-        held: dict[model.NodeName, dict[str, int]] = {}
-        for row in self._in(ON_NODE):
-            pod = row.facts
-            if pod is None or pod.task_of is not None or self.children.driver(row.parent) is not None:
-                continue
-            sums = held.setdefault(model.NodeName(pod.node_name), {})
-            for name, amount in pod.resources.by_name.items():
-                sums[name] = sums.get(name, 0) + amount
-        return held
 
     def assumed(self) -> Sequence[PodRow]:
         """Return the pods that are being written, or that were written and are not confirmed."""
@@ -505,8 +451,7 @@ class PodTable:
 
     def drift(self, pods: Iterable[facts.PodFacts]) -> framework.Drift:
         """Compare the ledger with these pods and with the nodes."""
-        accounts = [self._account(pod) for pod in pods if pod.node_name]
-        return self.ledger.compare(accounts, self.nodes.values())
+        return self.ledger.compare([self._account(pod) for pod in pods if pod.node_name], self.nodes.values())
 
     # Transitions
 
@@ -532,12 +477,13 @@ class PodTable:
             row.state, row.since_s = to, self._clock()
             self._list(row, before)
         if row.nominated is not None or to is PodState.PENDING:
-            freed += self._nominate(row)
+            node = row.facts.status.nominated_node_name if row.facts is not None and to is PodState.PENDING else ""
+            freed += self.nominations.set(row, model.NodeName(node) if node else None)
         self._list_suspension(row)
         return Change(row, before, job, freed, was_mounted and row.mounted is None, operation)
 
-    def _list(self, row: PodRow, before: PodState | None) -> bool:
-        """List a row by its state; return whether it stays in the table."""
+    def _list(self, row: PodRow, before: PodState | None) -> None:
+        """List a row by its state, or drop it."""
         if before is not None:
             del self._by_state[before][row.id]
         if row.state is None or (row.task is None and row.state in WITHOUT_POD):
@@ -545,7 +491,6 @@ class PodTable:
             self._rows.pop(row.id, None)
         else:
             self._rows[row.id] = self._by_state[row.state][row.id] = row
-        return row.state is not None
 
     def _charge(self, row: PodRow, action: LedgerAction) -> list[framework.Freed]:
         """Charge the ledger and list the mounts; return the released room."""
@@ -574,12 +519,10 @@ class PodTable:
 
     def _charge_suspension(self, row: PodRow, pod: facts.PodFacts) -> framework.Freed | None:
         """Charge the original CPU of a task that continues, until its pod has that or another writer resized it."""
-        suspension = row.suspension
-        if suspension is None:
+        if (suspension := row.suspension) is None:
             return None
         if suspension.stage is Stage.CONTINUING and pod.suspension is not None:
-            original = model.Resources(cpu_milli=pod.suspension.cpu_request_milli)
-            self.charge_at_least(row, pod.resources.most(original))
+            self.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=pod.suspension.cpu_request_milli)))
         elif suspension.charged is None:
             return None
         elif suspension.stage.is_shrunk or suspension.stage is Stage.ORPHAN:
@@ -594,7 +537,7 @@ class PodTable:
         return ownership.of(pod, scheduler_name=self._scheduler_name, queue_of=self._queue_of, driver=driver)
 
     def _parent_of(self, pod: facts.PodFacts) -> PodKey | None:
-        return ownership.parent_of(pod, scheduler_name=self._scheduler_name)
+        return ownership.parent_of(pod.metadata) if pod.scheduler_name == self._scheduler_name else None
 
     def _relate(self, row: PodRow, pod: facts.PodFacts) -> None:
         """List a pod that another pod controls, and charge the pods of one that is shown after them."""

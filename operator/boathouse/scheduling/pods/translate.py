@@ -37,25 +37,16 @@ _DIGEST_BYTES = 16
 
 
 def attached(source: wire.DiskSource, zones: Sequence[str] = ()) -> tuple[str, str] | None:
-    """Return (driver, volume) of a disk that a CSI driver attaches; None without one.
-
-    Args:
-        source: What names the disk.
-        zones: The zones that the volume's label names.
-    """
+    """Return (driver, volume) of a disk that a CSI driver attaches; None without one. A volume's label names zones."""
     if source.aws_elastic_block_store is not None:
         return _EBS, source.aws_elastic_block_store.volume_id.rpartition("/")[2]
     if source.gce_persistent_disk is not None:
-        return _GCE, f"projects/{_UNSPECIFIED}/{_place(zones)}/disks/{source.gce_persistent_disk.pd_name}"
+        first = zones[0] if zones else _UNSPECIFIED
+        place = f"regions/{first.rpartition('-')[0]}" if len(zones) > 1 else f"zones/{first}"
+        return _GCE, f"projects/{_UNSPECIFIED}/{place}/disks/{source.gce_persistent_disk.pd_name}"
     if source.azure_disk is not None:
         return _AZURE, source.azure_disk.disk_uri
     return None if source.cinder is None else (_CINDER, source.cinder.volume_id)
-
-
-def _place(zones: Sequence[str]) -> str:
-    if len(zones) > 1:
-        return f"regions/{zones[0].rpartition('-')[0]}"
-    return f"zones/{zones[0] if zones else _UNSPECIFIED}"
 
 
 def attached_inline(spec: wire.PodSpec) -> Iterator[str]:
@@ -86,15 +77,12 @@ def unshared(spec: wire.PodSpec) -> Iterator[model.HostPort]:
 
 
 def _unshared(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
-    return model.HostPort(port=0, protocol=_short(f"{model.DISK}{kind}/{name}"), is_shared=is_shared)
-
-
-def _short(name: str) -> str:
-    """Return a name, or the start of a long one and its digest: pods on nodes keep a bounded part of it only."""
-    if len(name) <= _NAME_LENGTH:
-        return name
-    digest = hashlib.blake2b(name.encode(), digest_size=_DIGEST_BYTES).hexdigest()
-    return name[: _NAME_LENGTH - len(digest)] + digest
+    """Return a disk; a long name is its start and its digest, because pods on nodes keep a bounded part of it only."""
+    protocol = f"{model.DISK}{kind}/{name}"
+    if len(protocol) > _NAME_LENGTH:
+        digest = hashlib.blake2b(protocol.encode(), digest_size=_DIGEST_BYTES).hexdigest()
+        protocol = protocol[: _NAME_LENGTH - len(digest)] + digest
+    return model.HostPort(port=0, protocol=protocol, is_shared=is_shared)
 
 
 COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
@@ -192,7 +180,10 @@ def node(view: wire.NodeView) -> model.Node:
         allocatable=_floor(allocatable),
         max_pods=allocatable["pods"] // requests.NANO if "pods" in allocatable else _DEFAULT_MAX_PODS,
         labels=labels,
-        taints=tuple(_taint(taint) for taint in view.spec.taints),
+        taints=tuple(
+            model.Taint(key=taint.key, value=taint.value, effect=model.TaintEffect(taint.effect))
+            for taint in view.spec.taints
+        ),
         unschedulable=view.spec.unschedulable,
         ready=view.is_ready,
         features=frozenset(view.status.declared_features),
@@ -203,8 +194,13 @@ def node(view: wire.NodeView) -> model.Node:
 
 def unusable(view: wire.NodeView) -> model.Node:
     """Return a node that takes no pod, for one that cannot be translated."""
-    name = model.NodeName(view.metadata.name)
-    return model.Node(name=name, allocatable=model.Resources(), max_pods=0, unschedulable=True, ready=False)
+    return model.Node(
+        name=model.NodeName(view.metadata.name),
+        allocatable=model.Resources(),
+        max_pods=0,
+        unschedulable=True,
+        ready=False,
+    )
 
 
 def constraints(pod: wire.PodView) -> model.Constraints:
@@ -214,6 +210,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         ValueError: An operator or an effect is not known.
     """
     spec = pod.spec
+    together = spec.affinity.pod_affinity if spec.affinity else None
     return model.Constraints(
         node_name=model.NodeName(spec.node_name) if spec.node_name else None,
         node_selector=tuple(sorted(spec.node_selector.items())),
@@ -222,7 +219,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
         host_ports=host_ports(pod),
         claims=tuple(sorted({*[claim for _, claim in claims_by_field(pod)], *attached_inline(spec)})),
         features=tuple(sorted(_features(spec))),
-        pod_affinity=_pod_terms(pod, spec.affinity.pod_affinity if spec.affinity else None),
+        pod_affinity=tuple([_pod_term(pod, term) for term in together.required]) if together else (),
         pod_anti_affinity=anti_affinity(pod),
         spread=tuple(
             [
@@ -240,11 +237,10 @@ def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
     Raises:
         ValueError: An operator is not known.
     """
-    affinity = pod.spec.affinity
-    if affinity is None or affinity.pod_anti_affinity is None:
+    if (affinity := pod.spec.affinity) is None or affinity.pod_anti_affinity is None:
         return ()
-    terms, repeated = affinity.pod_anti_affinity.required, _repeated(pod)
-    return tuple([_pod_term(pod, term) for term in terms if term != repeated])
+    repeated = _repeated(pod)
+    return tuple([_pod_term(pod, term) for term in affinity.pod_anti_affinity.required if term != repeated])
 
 
 def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
@@ -252,15 +248,11 @@ def _repeated(pod: wire.PodView) -> wire.PodAffinityTerm | None:
 
     Cluster autoscalers read the term. For the scheduler a port is cheaper.
     """
-    apart = pod.metadata.labels.get(names.LABEL_APART)
-    if apart is None:
+    if (apart := pod.metadata.labels.get(names.LABEL_APART)) is None:
         return None
-    selector = wire.LabelSelector(match_labels={names.LABEL_APART: apart})
-    return wire.PodAffinityTerm(label_selector=selector, topology_key=names.HOSTNAME)
-
-
-def _pod_terms(pod: wire.PodView, affinity: wire.PodAffinity | None) -> tuple[model.PodTerm, ...]:
-    return tuple([_pod_term(pod, term) for term in affinity.required]) if affinity is not None else ()
+    return wire.PodAffinityTerm(
+        label_selector=wire.LabelSelector(match_labels={names.LABEL_APART: apart}), topology_key=names.HOSTNAME
+    )
 
 
 def _pod_term(pod: wire.PodView, term: wire.PodAffinityTerm) -> model.PodTerm:
@@ -315,12 +307,11 @@ def selector(view: wire.LabelSelector | None) -> model.Selector | None:
     """
     if view is None:
         return None
-    equal = [_equals(key, value) for key, value in sorted(view.match_labels.items())]
+    equal = [
+        model.Expression(key=key, operator=model.Operator.IN, values=(value,))
+        for key, value in sorted(view.match_labels.items())
+    ]
     return model.Selector(expressions=(*equal, *map(expression, view.match_expressions)))
-
-
-def _equals(key: str, value: str) -> model.Expression:
-    return model.Expression(key=key, operator=model.Operator.IN, values=(value,))
 
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
@@ -335,9 +326,8 @@ def claims_by_field(pod: wire.PodView) -> Iterator[tuple[str, str]]:
     """Yield each claim, as namespace/name, with the field that names it; an ephemeral volume's is named POD-VOLUME."""
     namespace, name = pod.metadata.namespace, pod.metadata.name
     for volume in pod.spec.volumes:
-        if volume.persistent_volume_claim is not None:
-            claim = volume.persistent_volume_claim.claim_name
-            yield f"spec.volumes[{volume.name}].persistentVolumeClaim", f"{namespace}/{claim}"
+        if (claim := volume.persistent_volume_claim) is not None:
+            yield f"spec.volumes[{volume.name}].persistentVolumeClaim", f"{namespace}/{claim.claim_name}"
         if volume.ephemeral is not None:
             yield f"spec.volumes[{volume.name}].ephemeral", f"{namespace}/{name}-{volume.name}"
 
@@ -353,31 +343,22 @@ def _features(spec: wire.PodSpec) -> Iterator[str]:
 
 def unsupported(pod: wire.PodView) -> str | None:
     """Return the first field of a pod that Boathouse cannot honour, by its path, or None."""
-    return next(_unsupported(pod.spec), None)
-
-
-def _unsupported(spec: wire.PodSpec) -> Iterator[str]:
-    if spec.resource_claims:
-        yield "spec.resourceClaims"
-    if spec.scheduling_group is not None:
-        yield "spec.schedulingGroup"
-    if spec.workload_ref is not None:  # its name in Kubernetes 1.35
-        yield "spec.workloadRef"
+    if pod.spec.resource_claims:
+        return "spec.resourceClaims"
+    if pod.spec.scheduling_group is not None:
+        return "spec.schedulingGroup"
+    return None if pod.spec.workload_ref is None else "spec.workloadRef"  # its name in Kubernetes 1.35
 
 
 def _floor(amounts: Mapping[str, int]) -> model.Resources:
     """Round down, as for what is there: kube-scheduler rounds up here, which promises what a node has not."""
-    extended = sorted(amounts.keys() - COUNTED)
+    extended = sorted(amounts.keys() - COUNTED)[: requests.MOST_RESOURCES]
     return model.Resources.of(
         cpu_milli=amounts.get("cpu", 0) // requests.NANO_PER_MILLI,
         memory_bytes=amounts.get("memory", 0) // requests.NANO,
         ephemeral_storage_bytes=amounts.get("ephemeral-storage", 0) // requests.NANO,
-        extended={name: amounts[name] // requests.NANO for name in extended[: requests.MOST_RESOURCES]},
+        extended={name: amounts[name] // requests.NANO for name in extended},
     )
-
-
-def _taint(taint: wire.Taint) -> model.Taint:
-    return model.Taint(key=taint.key, value=taint.value, effect=model.TaintEffect(taint.effect))
 
 
 @functools.lru_cache(maxsize=64)  # most pods have the same

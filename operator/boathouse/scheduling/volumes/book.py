@@ -2,6 +2,7 @@
 
 import collections
 import dataclasses
+import itertools
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -14,28 +15,16 @@ from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.volumes import rules
 from boathouse_policies import framework, model
 
-CLAIM_NOT_FOUND = "VolumeClaimNotFound"
-CLAIM_NOT_OURS = "VolumeClaimNotOwned"
-CLAIM_DELETED = "VolumeClaimDeleted"
-CLAIM_LOST = "VolumeClaimLost"
 CLAIM_NOT_BOUND = "VolumeClaimNotBound"
-CLASS_NOT_FOUND = "StorageClassNotFound"
 _KEPT = 256
 
 Revisions: TypeAlias = dict[tuple[str, str], int]
 """(kind, name) of objects that were written for claims that are not bound yet, with their resourceVersion."""
-_Judged: TypeAlias = tuple[Sequence[model.Node], tuple[int, int], list[str | None]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """Reservation of a pod's volumes, until the watch confirms the pod on its node.
-
-    Attributes:
-        node: Node of the pod.
-        claims: Its claims and disks.
-        bindings: Bindings to write before the pod's.
-    """
+    """Reservation of a pod's volumes, until the watch confirms the pod on its node."""
 
     node: model.NodeName
     claims: tuple[str, ...]
@@ -47,11 +36,7 @@ Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
 
 
 class Mounts:
-    """Indexes of pods with claims, by node and by claim.
-
-    Attributes:
-        version: Incremented with every change.
-    """
+    """Indexes of pods with claims, by node and by claim."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -83,8 +68,6 @@ class VolumeBook(framework.Filter):
     """Constraints of volumes, including reservations that the API server does not show yet.
 
     Attributes:
-        storage: Objects of storage from the watches.
-        mounts: Claims by node and by pod.
         is_needed: Whether pods with claims were to be scheduled; the filter is skipped until then.
     """
 
@@ -97,9 +80,7 @@ class VolumeBook(framework.Filter):
         self._judge = rules.Judge(objects, self._taken)
         self._version = 0
         self._index: tuple[int, rules.Index] | None = None
-        self._judged: dict[tuple[str, ...], _Judged] = {}
-
-    # Changes
+        self._judged: dict[tuple[str, ...], tuple[Sequence[model.Node], tuple[int, int], list[str | None]]] = {}
 
     def changed(self) -> None:
         """Invalidate cached results after a change of storage."""
@@ -107,7 +88,7 @@ class VolumeBook(framework.Filter):
 
     def promise(self, task: model.TaskId, claims: tuple[str, ...], node: model.Node) -> Promise | None:
         """Reserve a pod's volumes on a node; return None if one of them was reserved since the cycle."""
-        bindings = self._bindings(claims, node, task)
+        bindings = rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
         if isinstance(bindings, str):
             return None
         self._taken.update({volume: claim for claim, volume in bindings.volumes})
@@ -123,12 +104,9 @@ class VolumeBook(framework.Filter):
                 del self._promises[volume], self._taken[volume]
         self._version += 1
 
-    # Errors of a pod's claims, independent of the node
-
     def problem(self, pod: facts.PodFacts) -> PendingReason | None:
         """Return why a pod's claims cannot be mounted on any node, with the field; None if that depends on the node."""
-        reasons = (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)
-        return next((reason for reason in reasons if reason is not None), None)
+        return next(filter(None, (self._problem(pod, field, claim) for field, claim in pod.claims_by_field)), None)
 
     def _problem(self, pod: facts.PodFacts, field: str, key: str) -> PendingReason | None:
         namespace, _, name = key.partition("/")
@@ -136,16 +114,16 @@ class VolumeBook(framework.Filter):
         about = f'{field}: the PersistentVolumeClaim "{name}"'
         if claim is None:
             who = "the ephemeral volume controller has not created it yet" if is_ephemeral else "create it"
-            return PendingReason(CLAIM_NOT_FOUND, f'{about} does not exist in namespace "{namespace}": {who}')
+            return PendingReason("VolumeClaimNotFound", f'{about} does not exist in namespace "{namespace}": {who}')
         owner = claim.metadata.controller
         if is_ephemeral and (owner is None or owner.uid != pod.metadata.uid):
             return PendingReason(
-                CLAIM_NOT_OURS, f"{about} was not created for this pod: delete it, or rename the volume"
+                "VolumeClaimNotOwned", f"{about} was not created for this pod: delete it, or rename the volume"
             )
         if claim.metadata.deletion_timestamp is not None:
-            return PendingReason(CLAIM_DELETED, f"{about} is being deleted")
+            return PendingReason("VolumeClaimDeleted", f"{about} is being deleted")
         if claim.status.phase == "Lost":
-            return PendingReason(CLAIM_LOST, f'{about} has lost its volume "{claim.spec.volume_name}"')
+            return PendingReason("VolumeClaimLost", f'{about} has lost its volume "{claim.spec.volume_name}"')
         return None if claim.is_bound else self._unbound(claim, about)
 
     def _unbound(self, claim: views.ClaimView, about: str) -> PendingReason | None:
@@ -154,7 +132,7 @@ class VolumeBook(framework.Filter):
         by = self.storage.classes.get(claim.storage_class)
         if claim.storage_class and by is None:
             return PendingReason(
-                CLASS_NOT_FOUND, f'{about} is of the class "{claim.storage_class}", which does not exist'
+                "StorageClassNotFound", f'{about} is of the class "{claim.storage_class}", which does not exist'
             )
         if by is None or not by.waits_for_consumer:
             return PendingReason(
@@ -163,11 +141,8 @@ class VolumeBook(framework.Filter):
             )
         return None
 
-    # framework.Filter
-
     @override
     def concerns(self, pending: framework.PendingClass) -> bool:
-        """Return whether the class has claims."""
         return bool(pending.task_class.constraints.claims)
 
     @override
@@ -179,24 +154,22 @@ class VolumeBook(framework.Filter):
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        """Return True for nodes that can mount the class's claims; None for all nodes."""
-        claims = pending.task_class.constraints.claims
-        if not claims:
+        if not (claims := pending.task_class.constraints.claims):
             return None
-        reasons = self._refusals(claims, state.view.nodes)
-        return np.array([reason is None for reason in reasons], np.bool_)[where]
+        return np.array([reason is None for reason in self._refusals(claims, state.view.nodes)], np.bool_)[where]
 
     @override
     def refusals(
         self, pending: framework.PendingClass, state: framework.CycleState, among: model.BoolVector
     ) -> Sequence[model.Refusal]:
-        """Return why some of these nodes cannot mount the claims."""
-        claims = pending.task_class.constraints.claims
-        if not claims:
+        if not (claims := pending.task_class.constraints.claims):
             return []
-        reasons = zip(self._refusals(claims, state.view.nodes), among.tolist(), strict=True)
-        counts = collections.Counter(reason for reason, is_requested in reasons if reason and is_requested)
-        return [model.Refusal(reason=reason, nodes=count) for reason, count in counts.items()]
+        reasons = itertools.compress(self._refusals(claims, state.view.nodes), among.tolist())
+        return [
+            model.Refusal(reason=reason, nodes=nodes)
+            for reason, nodes in collections.Counter(reasons).items()
+            if reason
+        ]
 
     def _refusals(self, claims: tuple[str, ...], nodes: Sequence[model.Node]) -> list[str | None]:
         former, version = self._judged.get(claims), (self._version, self.mounts.version)
@@ -210,9 +183,6 @@ class VolumeBook(framework.Filter):
             refusals = [outcome if isinstance(outcome := self._on(claims, node, None), str) else None for node in nodes]
         self._judged[claims] = (nodes, version, refusals)
         return refusals
-
-    def _bindings(self, claims: tuple[str, ...], node: model.Node, task: model.TaskId | None) -> rules.Bindings | str:
-        return rules.IN_USE if self._is_used(claims, task) else self._on(claims, node, task)
 
     def _is_used(self, claims: tuple[str, ...], task: model.TaskId | None) -> bool:
         return self.mounts.used_by_others(self._judge.for_one_pod(claims), task)

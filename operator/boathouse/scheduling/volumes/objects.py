@@ -7,9 +7,9 @@ volume controller and the provisioner complete the binding.
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import Any, TypeVar
+from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, errors, informer, retries, store, views
+from boathouse.cluster import boundary, catalogue, client, errors, informer, retries, views
 from boathouse.scheduling import outcomes, transforms, writer
 from boathouse.scheduling.pods import translate
 from boathouse.scheduling.volumes import book as volume_book
@@ -17,38 +17,28 @@ from boathouse.scheduling.volumes import rules
 from boathouse.scheduling.volumes.book import Revisions
 from boathouse_policies import model
 
-T = TypeVar("T", bound=store.HasMetadata)
-
 
 class StorageWatches:
-    """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes.
-
-    Attributes:
-        objects: Objects of storage, kept current.
-    """
+    """Seven cluster-wide watches: pods of all schedulers and namespaces count against the volume limits of nodes."""
 
     def __init__(self, api: client.ApiClient, aside: boundary.Boundary) -> None:
-        self._api = api
-        self._aside = aside
-        watches: tuple[tuple[str, catalogue.Resource[Any], Callable[[Any], Any] | None], ...] = (
-            ("persistentvolumeclaims", views.CLAIMS, transforms.claim),
-            ("persistentvolumes", views.VOLUMES, None),
-            ("storageclasses", views.CLASSES, None),
-            ("csinodes", views.CSI_NODES, None),
-            ("csidrivers", views.CSI_DRIVERS, None),
-            ("csistoragecapacities", views.CAPACITIES, None),
-            ("volumeattachments", views.ATTACHMENTS, None),
-        )
-        self._all = {name: self._watch(resource, transform) for name, resource, transform in watches}
-        self.objects = rules.Storage(
-            claims=self._all["persistentvolumeclaims"].objects,
-            volumes=self._all["persistentvolumes"].objects,
-            classes=self._all["storageclasses"].objects,
-            csi_nodes=self._all["csinodes"].objects,
-            drivers=self._all["csidrivers"].objects,
-            capacities=self._all["csistoragecapacities"].objects,
-            attachments=self._all["volumeattachments"].objects,
-        )
+        resources: dict[str, catalogue.Resource[Any]] = {
+            "claims": views.CLAIMS,
+            "volumes": views.VOLUMES,
+            "classes": views.CLASSES,
+            "csi_nodes": views.CSI_NODES,
+            "drivers": views.CSI_DRIVERS,
+            "capacities": views.CAPACITIES,
+            "attachments": views.ATTACHMENTS,
+        }
+        watches: dict[str, informer.Informer[Any]] = {
+            field: informer.Informer(
+                api, resource, transform=transforms.claim if field == "claims" else None, aside=aside
+            )
+            for field, resource in resources.items()
+        }
+        self.objects = rules.Storage(**{field: watch.objects for field, watch in watches.items()})
+        self._all = {resource.plural: watches[field] for field, resource in resources.items()}
 
     def __iter__(self) -> Iterator[tuple[str, informer.Informer[Any]]]:
         yield from self._all.items()
@@ -57,11 +47,6 @@ class StorageWatches:
         """Call the function after each change from now on."""
         for watch in self._all.values():
             watch.subscribe(lambda _: call())
-
-    def _watch(
-        self, resource: catalogue.Resource[T], transform: Callable[[T], T] | None = None
-    ) -> informer.Informer[T]:
-        return informer.Informer(self._api, resource, transform=transform, aside=self._aside)
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
@@ -94,14 +79,13 @@ class VolumeWriter:
             return None
         revisions: Revisions = {}
         try:
-            for claim, volume in promise.bindings.volumes:
+            for key, volume in (*promise.bindings.volumes, *((key, None) for key in promise.bindings.provisions)):
                 if not self._leader.valid():
                     return outcomes.Fenced(message="the lease could not be renewed in time")
-                revisions["volume", volume] = await self._give(volume, claim)
-            for claim in promise.bindings.provisions:
-                if not self._leader.valid():
-                    return outcomes.Fenced(message="the lease could not be renewed in time")
-                revisions["claim", claim] = await self._select(claim, promise.node)
+                if volume is None:
+                    revisions["claim", key] = await self._select(key, promise.node)
+                else:
+                    revisions["volume", volume] = await self._give(volume, key)
         except errors.ClusterError as error:
             return outcomes.NotDone(reason=FAILED, message=f"the pod's volumes were not bound: {error}")
         return revisions
@@ -111,13 +95,10 @@ class VolumeWriter:
         volume, claim = self._book.storage.volumes.get(name), self._book.storage.claims.get(key)
         if volume is None or claim is None:
             raise errors.ConnectionLost(f"the volume {name} or the claim {key} was deleted")
-        reference = volume.spec.claim_ref
-        if reference is not None and reference.uid == claim.metadata.uid:
+        if (reference := volume.spec.claim_ref) is not None and reference.uid == claim.metadata.uid:
             return 0
         metadata: dict[str, Any] = {"resourceVersion": volume.metadata.resource_version}
-        if (
-            reference is None
-        ):  # otherwise somebody else reserved it for the claim, and may keep it reserved after the claim is deleted
+        if reference is None:  # else somebody else reserved it for the claim, and may keep it so after its deletion
             metadata["annotations"] = {views.BOUND_BY_CONTROLLER: "yes"}
         whom = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "uid": claim.metadata.uid}
         whom |= {"namespace": claim.metadata.namespace, "name": claim.metadata.name}
@@ -127,8 +108,7 @@ class VolumeWriter:
 
     async def _select(self, key: str, node: model.NodeName) -> int:
         """Request the provisioning of a claim's volume for a node, unless it was requested."""
-        claim = self._book.storage.claims.get(key)
-        if claim is None:
+        if (claim := self._book.storage.claims.get(key)) is None:
             raise errors.ConnectionLost(f"the claim {key} was deleted")
         if claim.metadata.annotations.get(views.SELECTED_NODE) == node:
             return 0
@@ -139,8 +119,6 @@ class VolumeWriter:
         )
         return int(made.metadata.resource_version)
 
-    # Results
-
     def is_bound(self, promise: volume_book.Promise) -> bool:
         """Return whether all claims are bound."""
         claims = (self._book.storage.claims.get(key) for key in promise.claims if translate.handle_of(key) is None)
@@ -149,23 +127,20 @@ class VolumeWriter:
     def failure(self, promise: volume_book.Promise, revisions: Revisions) -> outcomes.NotDone | None:
         """Return the error since the write, as far as the watches show it, or None."""
         for key in promise.bindings.provisions:
-            claim = self._book.storage.claims.get(key)
-            if claim is None:
+            if (claim := self._book.storage.claims.get(key)) is None:
                 return outcomes.NotDone(reason=FAILED, message=f"the claim {key} was deleted")
             if int(claim.metadata.resource_version) < revisions.get(("claim", key), 0) or claim.is_bound:
                 continue
             if claim.metadata.annotations.get(views.SELECTED_NODE) != promise.node:
-                message = (
-                    f"no volume could be provisioned for the claim {key} on {promise.node}: check the claim's events"
+                return outcomes.NotDone(
+                    PROVISIONING_FAILED,
+                    f"no volume could be provisioned for the claim {key} on {promise.node}: check the claim's events",
                 )
-                return outcomes.NotDone(reason=PROVISIONING_FAILED, message=message)
         for key, name in promise.bindings.volumes:
             volume = self._book.storage.volumes.get(name)
             if volume is None or (
                 int(volume.metadata.resource_version) >= revisions.get(("volume", name), 0)
                 and (volume.spec.claim_ref is None or not volume.spec.claim_ref.uid)
             ):
-                return outcomes.NotDone(
-                    reason=FAILED, message=f"the volume {name} was bound to another claim before {key}"
-                )
+                return outcomes.NotDone(FAILED, f"the volume {name} was bound to another claim before {key}")
         return None

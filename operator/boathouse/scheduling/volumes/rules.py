@@ -9,7 +9,6 @@ import collections
 import dataclasses
 import sys
 from collections.abc import Collection, Iterable, Mapping
-from typing import Self
 
 from boathouse.cluster import views, wire
 from boathouse.scheduling.pods import requests, translate
@@ -39,30 +38,15 @@ _SEVERAL = "__"  # separates the zones of a volume that spans several
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Storage:
-    """Objects of storage, which the watches keep current.
+    """Objects of storage by name (claims and capacities by namespace/name), which the watches keep current."""
 
-    Attributes:
-        claims: Claims by namespace/name.
-        volumes: Volumes by name.
-        classes: StorageClasses by name.
-        csi_nodes: CSINodes by node.
-        drivers: CSIDrivers by provisioner.
-        capacities: CSIStorageCapacities by namespace/name.
-        attachments: VolumeAttachments by name.
-    """
-
-    claims: Mapping[str, views.ClaimView]
-    volumes: Mapping[str, views.VolumeView]
-    classes: Mapping[str, views.ClassView]
-    csi_nodes: Mapping[str, views.CsiNodeView]
-    drivers: Mapping[str, views.CsiDriverView]
-    capacities: Mapping[str, views.CapacityView]
-    attachments: Mapping[str, views.AttachmentView]
-
-    @classmethod
-    def empty(cls) -> Self:
-        """Return a cluster without any storage."""
-        return cls(claims={}, volumes={}, classes={}, csi_nodes={}, drivers={}, capacities={}, attachments={})
+    claims: Mapping[str, views.ClaimView] = dataclasses.field(default_factory=dict)
+    volumes: Mapping[str, views.VolumeView] = dataclasses.field(default_factory=dict)
+    classes: Mapping[str, views.ClassView] = dataclasses.field(default_factory=dict)
+    csi_nodes: Mapping[str, views.CsiNodeView] = dataclasses.field(default_factory=dict)
+    drivers: Mapping[str, views.CsiDriverView] = dataclasses.field(default_factory=dict)
+    capacities: Mapping[str, views.CapacityView] = dataclasses.field(default_factory=dict)
+    attachments: Mapping[str, views.AttachmentView] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,8 +67,6 @@ class _Waiting:
     """A claim that waits for its first consumer, with what is independent of the node.
 
     Attributes:
-        claim: The claim.
-        reserved: The volume that is reserved for it.
         at_hand: Available volumes that fit it, the smallest first.
         is_made_anywhere: Whether a volume can be provisioned for it on every node.
     """
@@ -101,7 +83,6 @@ class Question:
 
     Attributes:
         refusal: Why no node can mount the claims; None if a node may.
-        bound: Claims with a bound volume.
         waiting: Other claims, in the order in which they get volumes.
         handles: (driver, volume) of each claim and disk that is counted.
     """
@@ -116,10 +97,8 @@ class Index:
     """Indexes of storage for repeated look-ups, valid until storage changes.
 
     Attributes:
-        free: Volumes that are reserved for no claim.
         reserved: Volumes by the claim (namespace and name) for which they are reserved.
         attached: (driver, volume) by node.
-        questions: Cached requirements by claims.
     """
 
     def __init__(self, objects: Storage) -> None:
@@ -128,23 +107,22 @@ class Index:
         self.attached: dict[str, set[tuple[str, str]]] = {}
         self.questions: dict[tuple[str, ...], Question] = {}
         for volume in objects.volumes.values():
-            reference = volume.spec.claim_ref
-            if reference is None:
+            if (reference := volume.spec.claim_ref) is None:
                 self.free.append(volume)
             else:
                 self.reserved.setdefault((reference.namespace, reference.name), []).append(volume)
         for attachment in objects.attachments.values():
             attached = objects.volumes.get(attachment.spec.source.persistent_volume_name)
             if attachment.spec.attacher and attached is not None and attached.spec.csi is not None:
-                handle = (attachment.spec.attacher, attached.spec.csi.volume_handle)
-                self.attached.setdefault(attachment.spec.node_name, set()).add(handle)
+                self.attached.setdefault(attachment.spec.node_name, set()).add(
+                    (attachment.spec.attacher, attached.spec.csi.volume_handle)
+                )
 
 
 class Judge:
     """Determines for a set of claims which nodes can mount them, and the writes that this needs.
 
     Args:
-        objects: Objects of storage.
         taken: Claim by volume of reservations that the API server does not show yet.
     """
 
@@ -205,17 +183,13 @@ class Judge:
         if question.refusal is not None:
             return question.refusal
         refusals = (self._of_bound(claim, node) for claim in question.bound)
-        refusal = next((reason for reason in refusals if reason is not None), None)
-        return self._for_waiting(question.waiting, node) if refusal is None else refusal
+        return next(filter(None, refusals), None) or self._for_waiting(question.waiting, node)
 
     def _class_of(self, claim: views.ClaimView) -> views.ClassView:
         return self._objects.classes.get(claim.storage_class, views.ClassView())
 
-    # Existing volumes
-
     def _of_bound(self, claim: views.ClaimView, node: model.Node) -> str | None:
-        volume = self._objects.volumes.get(claim.spec.volume_name)
-        if volume is None:
+        if (volume := self._objects.volumes.get(claim.spec.volume_name)) is None:
             return VOLUME_GONE
         if not reaches(volume, node):
             return UNREACHABLE
@@ -235,10 +209,8 @@ class Judge:
                 return refusal
             else:
                 provisions.append(waiting.claim.metadata.key)
-        pairs = tuple((claim, volume) for volume, claim in chosen.items())
-        return Bindings(volumes=pairs, provisions=tuple(provisions))
-
-    # Volumes to provision
+        volumes = tuple((claim, volume) for volume, claim in chosen.items())
+        return Bindings(volumes=volumes, provisions=tuple(provisions))
 
     def _cannot_provision(self, claim: views.ClaimView, node: model.Node) -> str | None:
         by = self._class_of(claim)
@@ -250,35 +222,32 @@ class Judge:
         enough = (
             capacity
             for capacity in self._objects.capacities.values()
-            if capacity.storage_class_name == by.metadata.name and _offers(capacity) >= _requested_bytes(claim)
+            if capacity.storage_class_name == by.metadata.name
+            and _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
+            >= _requested_bytes(claim)
         )
         return None if any(_selects(capacity.node_topology, node.labels) for capacity in enough) else NO_SPACE
 
-    # Limits
-
     def handles(self, claims: Iterable[str]) -> set[tuple[str, str]]:
         """Return (driver, volume) of each claim and disk that is counted; for a missing volume, the claim's name."""
-        handles = (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)
-        return {handle for handle in handles if handle is not None}
+        return set(filter(None, (translate.handle_of(key) or self._handle_of_claim(key) for key in claims)))
 
     def _handle_of_claim(self, key: str) -> tuple[str, str] | None:
-        claim = self._objects.claims.get(key)
-        if claim is None:
+        if (claim := self._objects.claims.get(key)) is None:
             return None
-        volume = self._objects.volumes.get(claim.spec.volume_name)
-        if volume is None:
+        if (volume := self._objects.volumes.get(claim.spec.volume_name)) is None:
             provisioner = self._class_of(claim).provisioner
             return translate.MIGRATED.get(provisioner, provisioner), key
         if volume.spec.csi is not None:
             return volume.spec.csi.driver, volume.spec.csi.volume_handle
-        return translate.attached(volume.spec, zones=_zones(volume))
+        zones = volume.metadata.labels.get(_OLD_ZONE) or volume.metadata.labels.get(_ZONE)
+        return translate.attached(volume.spec, zones=zones.split(_SEVERAL) if zones else [])
 
     def limits(self, node: str) -> dict[str, int]:
         """Return the maximum volumes of each driver with a limit on a node."""
-        csi = self._objects.csi_nodes.get(node)
-        drivers = () if csi is None else csi.spec.drivers or ()
-        limits = {driver.name: driver.allocatable.count for driver in drivers if driver.allocatable is not None}
-        return {name: count for name, count in limits.items() if count is not None}
+        csi = self._objects.csi_nodes.get(node, views.CsiNodeView())
+        limited = ((driver.name, driver.allocatable) for driver in csi.spec.drivers or ())
+        return {name: most.count for name, most in limited if most is not None and most.count is not None}
 
     def too_many(self, claims: Iterable[str], node: str, mounted: Iterable[str], index: Index | None = None) -> bool:
         """Return whether a pod with these claims would exceed a limit of a node with the mounted claims.
@@ -297,8 +266,8 @@ class Judge:
 
     def for_one_pod(self, claims: Iterable[str]) -> list[str]:
         """Return the claims that only one pod may use (ReadWriteOncePod)."""
-        with_keys = ((key, self._objects.claims.get(key)) for key in claims)
-        return [key for key, claim in with_keys if claim is not None and views.ONE_POD in claim.spec.access_modes]
+        existing = self._objects.claims
+        return [key for key in claims if key in existing and views.ONE_POD in existing[key].spec.access_modes]
 
 
 def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> views.VolumeView | None:
@@ -311,8 +280,7 @@ def _match(waiting: _Waiting, node: model.Node, chosen: Collection[str]) -> view
 
 def reaches(volume: views.VolumeView, node: model.Node) -> bool:
     """Return whether a node matches the node affinity of a volume."""
-    affinity = volume.spec.node_affinity
-    if affinity is None or affinity.required is None:
+    if (affinity := volume.spec.node_affinity) is None or affinity.required is None:
         return True
     try:
         terms = translate.terms(affinity.required)
@@ -330,12 +298,6 @@ def _in_zone(volume: views.VolumeView, node: model.Node) -> bool:
         for key, value in volume.metadata.labels.items()
         if key in _TOPOLOGY
     )
-
-
-def _zones(volume: views.VolumeView) -> list[str]:
-    labels = volume.metadata.labels
-    named = labels.get(_OLD_ZONE) or labels.get(_ZONE)
-    return named.split(_SEVERAL) if named else []
 
 
 def _is_for(reference: wire.Identity, claim: views.ClaimView) -> bool:
@@ -369,10 +331,6 @@ def _requested_bytes(claim: views.ClaimView) -> int:
     return _size_bytes(claim.spec.resources.requests.get("storage", "0"), otherwise=sys.maxsize)
 
 
-def _offers(capacity: views.CapacityView) -> int:
-    return _size_bytes(capacity.maximum_volume_size or capacity.capacity or "-1", otherwise=-1)
-
-
 def _size_bytes(text: str, *, otherwise: int) -> int:
     """Return a size in bytes, or a default for an invalid quantity, so that one object cannot stop a cycle."""
     try:
@@ -389,10 +347,13 @@ def _selects(selector: wire.LabelSelector | None, labels: Mapping[str, str]) -> 
         expressions = tuple(map(translate.expression, selector.match_expressions))
     except ValueError:  # an operator that is not known
         return False
-    node = model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
-    equal = tuple(selector.match_labels.items())
-    affinity = (model.AffinityTerm(expressions=expressions),) if expressions else None
-    return static.selected(model.Constraints(node_selector=equal, affinity=affinity), node)
+    constraints = model.Constraints(
+        node_selector=tuple(selector.match_labels.items()),
+        affinity=(model.AffinityTerm(expressions=expressions),) if expressions else None,
+    )
+    return static.selected(
+        constraints, model.Node(name=model.NodeName(""), allocatable=model.Resources(), labels=labels)
+    )
 
 
 def _allows(terms: tuple[views.TopologyTerm, ...], node: model.Node) -> bool:

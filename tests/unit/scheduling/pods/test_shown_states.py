@@ -203,5 +203,6 @@ def test_a_pod_in_any_state_on_its_node_is_one_placed_pod(watched, state, versio
 )
 def test_another_users_pod_is_counted_on_its_node_while_it_is_resized_and_while_it_ends(watched, version):
     watched.shows(labels={}, ownerReferences=[], **version)
-    held = watched.world.table.held_by_others()
-    assert held[NODES[0].name]["cpu"] == (2000 if "desired" in version else 1000)
+    account = watched.world.table.ledger.account(watched.world.row().id)
+    assert account.node == NODES[0].name
+    assert account.resources.cpu_milli == (2000 if "desired" in version else 1000)

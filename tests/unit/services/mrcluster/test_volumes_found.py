@@ -22,7 +22,7 @@ def is_lost_claim(*, bound=True, nodes=NODES, on=()):
     term = {"matchExpressions": [{"key": "kubernetes.io/hostname", "operator": "In", "values": list(on)}]}
     affinity = {"nodeAffinity": {"required": {"nodeSelectorTerms": [term]}}} if on else {}
     objects = dataclasses.replace(
-        rules.Storage.empty(),
+        rules.Storage(),
         claims={KEY: msgspec.convert(claim, views.ClaimView)},
         volumes={"v": msgspec.convert({"metadata": {"name": "v"}, "spec": affinity}, views.VolumeView)},
     )
@@ -44,4 +44,4 @@ def test_a_claim_without_a_volume_is_not_lost():
 
 
 def test_a_claim_that_does_not_exist_is_not_lost():
-    assert not is_lost(rules.Storage.empty(), NODES, KEY)
+    assert not is_lost(rules.Storage(), NODES, KEY)

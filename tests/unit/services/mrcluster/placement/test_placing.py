@@ -30,7 +30,7 @@ class Desk(desks.Desk):
             metadata=wire.ObjectMeta(name="late"), provisioner=provisioner, volume_binding_mode="WaitForFirstConsumer"
         )
         self.claims, self.volumes = dict[str, views.ClaimView](), dict[str, views.VolumeView]()
-        found = rules.Storage.empty()
+        found = rules.Storage()
         found = dataclasses.replace(found, claims=self.claims, volumes=self.volumes, classes={"late": late})
         super().__init__(found, **options)
         for name in nodes:
