@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources import names
-from boathouse.resources.config import OperatorConfig
+from boathouse.resources.config import OperatorConfig, QueueConfig
 from boathouse.services.frame.kind import Body, Refusal, is_suspended, namespace_of
 
 _Place = tuple[str, str]
@@ -115,17 +115,20 @@ def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, 
         known = ", ".join(queue_names)
         message = f'the queue "{name}" does not exist: set spec.queue to one of {known}, or add it to the chart'
         return Refusal(reason=names.Reason.QUEUE_NOT_FOUND, message=message)
-    queue = config.queue(name)
+    return _not_accepted(config.queue(name), namespace, priority_class) or name
+
+
+def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
     if not queue.accepts_namespace(namespace):
         message = (
-            f'the queue "{name}" does not accept the namespace {namespace}: set spec.queue to another, or have the '
-            "namespace added to the queue in the chart"
+            f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
+            "or have the namespace added to the queue in the chart"
         )
-        return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
-    if not queue.accepts_priority_class(priority_class):
+    elif not queue.accepts_priority_class(priority_class):
         message = (
-            f'the queue "{name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, or '
-            f"spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
+            f'the queue "{queue.name}" does not accept the PriorityClass {priority_class}: set spec.queue to another, '
+            f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
         )
-        return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
-    return name
+    else:
+        return None
+    return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
