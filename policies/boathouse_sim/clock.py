@@ -47,17 +47,19 @@ class Clock:
         """The time as policies know it."""
         return self.now_ms / 1000
 
-    def at(self, time_ms: int, priority: Priority, happening: Happening, *, is_background: bool = False) -> None:
+    def at(self, time_ms: int, priority: Priority, happening: Happening) -> None:
         """Make an event. A time in the past is a fault of the caller, and a ValueError."""
         if time_ms < self.now_ms:
             raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
-        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, is_background))
+        heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, False))
 
     def background(self, time_ms: int, priority: Priority, happening: Happening) -> None:
         """Make an event that alone does not keep the simulation going; leave it out if nothing else is expected."""
+        if time_ms < self.now_ms:
+            raise ValueError(f"an event for {time_ms} ms was made at {self.now_ms} ms")
         if self._idle < _MOST_IDLE or self.can_progress:  # the first nearly always settles it
             self._background += 1
-            self.at(time_ms, priority, happening, is_background=True)
+            heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, True))
 
     def progress(self) -> None:
         """Say that a background event changed more than the time: background events go on."""
@@ -90,7 +92,10 @@ class Clock:
 
 
 class Beat:
-    """A heartbeat at a phase of each period. It is on the heap only while something waits for it."""
+    """A heartbeat at a phase of each period, on the heap only while something waits for it.
+
+    What happens at it first sets `awake` to False.
+    """
 
     __slots__ = ("_clock", "_happening", "_period_ms", "_phase_ms", "_priority", "awake")
 
@@ -104,11 +109,7 @@ class Beat:
         if not self.awake:
             self.awake = True
             next_ms = next_beat_ms(self._clock.now_ms, self._period_ms, self._phase_ms) if at_ms is None else at_ms
-            self._clock.background(next_ms, self._priority, self._beat)
-
-    def _beat(self) -> None:
-        self.awake = False
-        self._happening()
+            self._clock.background(next_ms, self._priority, self._happening)
 
 
 def next_beat_ms(now_ms: int, period_ms: int, phase_ms: int) -> int:

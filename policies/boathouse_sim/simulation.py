@@ -98,6 +98,7 @@ class Heartbeats(Shell):
 
     def _node_heartbeat(self, name: model.NodeName) -> None:
         node = self._by_name[name]
+        node.beat.awake = False
         if node.ended:
             self.world.give_back(node.ended)
             node.too_small_for = None
@@ -184,6 +185,7 @@ class Heartbeats(Shell):
         self._wake_all()
 
     def _master_heartbeat(self, master: _Master) -> None:
+        master.beat.awake = False
         if master.closing:
             self.world.end_job(master.run)
             return

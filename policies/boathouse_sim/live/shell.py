@@ -264,6 +264,7 @@ class LiveHeartbeats(Live):
 
     def _heartbeat(self, name: model.NodeName) -> None:
         node, world = self._by_name[name], self.world
+        node.beat.awake = False
         for pod in node.ended:
             world.sizes.free(pod)
         node.ended.clear()
