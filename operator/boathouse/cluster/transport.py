@@ -171,7 +171,7 @@ class Transport:
         """
         running, received = self._open(), io.BytesIO()
         curl = self._idle.pop() if self._idle else curl_options.handle(self._options.items())
-        self._address(curl, path, query, content_type)
+        self._address(curl, path, query, content_type or ("application/json" if body is not None else ""))
         curl_options.set_body(curl, method, body)
         curl.setopt(pycurl.WRITEFUNCTION, received.write)
         curl.setopt(pycurl.HEADERFUNCTION, self._date_reader())

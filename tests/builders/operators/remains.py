@@ -21,7 +21,7 @@ BOUNDED = {
     "boathouse.services.frame.related_objects.Answers._used_bytes": 3 * (4 + 32) * 1024,
     "boathouse.services.frame.work_queue.WorkQueue._not_before": 1024,
     "boathouse.services.learned.SavedState._dumps": 16,  # one for each part
-    "boathouse.services.progress.limits.Cache._values": 6 * 20_000,  # tokens; reports, acknowledgements of two kinds
+    "boathouse.services.progress.limits.Cache._values": 6 * 20_000,  # tokens, messages to two kinds
     "boathouse_policies.framework.programs.Contest._standings": 3 * 256,
     "boathouse_policies.framework.programs.Programs.items": 23 * 257,
     "boathouse_policies.fspy.sums.Sums._sums": 4 * 257,

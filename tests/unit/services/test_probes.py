@@ -18,7 +18,7 @@ async def test_policies_are_told_whether_a_probe_succeeded(phase, succeeded):
     found = Probes(
         sizes=None, settings=None, related_objects=None, pod_settings=None, clusters=None,
         pods=SimpleNamespace(of=lambda _: ()),
-        plans=SimpleNamespace(held=lambda *_: None),
+        plans=SimpleNamespace(plan=lambda *_: None),
         events=SimpleNamespace(ended=lambda uid, *, succeeded, **_: ends.append((uid, succeeded))),
         placing=SimpleNamespace(withdraw=lambda _: None),
     )  # fmt: skip

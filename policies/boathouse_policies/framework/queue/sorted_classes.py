@@ -66,9 +66,7 @@ class SortedClasses:
     """
 
     def __init__(self, classes: Iterable[QueuedClass], queues: Mapping[model.QueueName, model.Queue]) -> None:
-        in_order = sorted(
-            classes, key=lambda queued: (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
-        )
+        in_order = sorted(classes, key=_place)
         self.queued = [queued for queued in in_order if _has_queue(queued.job, queues)]
         self._orphans = [queued for queued in in_order if not _has_queue(queued.job, queues)]
         self._rows = np.array([queued.row for queued in self.queued], np.intp)
@@ -191,6 +189,10 @@ def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) ->
     """Return whether a job's queue exists and accepts it."""
     queue = queues.get(job.queue)
     return queue is not None and queue.accepts(job.namespace, job.priority_class)
+
+
+def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
+    return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
 
 
 NO_CLASSES = SortedClasses((), {})
