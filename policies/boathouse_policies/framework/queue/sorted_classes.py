@@ -104,7 +104,7 @@ class SortedClasses:
         self.only_matched = True
 
     def _bands(self) -> list[Band]:
-        sizes = collections.Counter((job.queue, job.namespace, job.priority) for job in self.jobs)
+        sizes = collections.Counter(map(_band, self.jobs))
         stops = itertools.accumulate(sizes.values())
         return [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
 
@@ -189,6 +189,10 @@ def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) ->
     """Return whether a job's queue exists and accepts it."""
     queue = queues.get(job.queue)
     return queue is not None and queue.accepts(job.namespace, job.priority_class)
+
+
+def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
+    return (job.queue, job.namespace, job.priority)
 
 
 def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, int, float, model.JobId, int]:
