@@ -247,7 +247,7 @@ async def created(siege, manifest):
     """Create a cluster; return it as the operator will see it."""
     body = await siege.attacker.create(manifest)
     settings = OperatorConfig.model_validate({**siege.lab.chart_config, "task": {"image": "task:dev"}})
-    found = model.from_resource(body, settings, settings.hadoop)
+    found = model.from_resource(body, settings)
     assert isinstance(found, model.Cluster), found
     return found
 
