@@ -40,7 +40,7 @@ def demands(
 ) -> tuple[Four, Four, RemoteRead]:
     """Return the stretch of a segment, its load, and what it reads from another host, as of `Activity`."""
     stretch = stretches(segment, pod, distance, conditions.reading, luck)
-    load = _loads(segment, pod, distance, stretch, spills_load_disks=conditions.spills_load_disks)
+    load = loads(segment, pod, distance, stretch, spills_load_disks=conditions.spills_load_disks)
     return stretch, load, _far(segment, source, distance, stretch, conditions.reading, luck)
 
 
@@ -64,7 +64,9 @@ def stretches(segment: Segment, pod: Pod, distance: Distance | None, reading: Re
     )
 
 
-def _loads(segment: Segment, pod: Pod, distance: Distance | None, stretch: Four, *, spills_load_disks: bool) -> Four:
+def loads(
+    segment: Segment, pod: Pod, distance: Distance | None, stretch: Four, *, spills_load_disks: bool = False
+) -> Four:
     """Return the use without contention: cores, and MB/s of disks, network and pool."""
     remote = distance is not None and distance > Distance.SERVER
     seconds = work_ms(segment) * sum(stretch) / 1000
