@@ -100,8 +100,9 @@ class Adjuster(Part):
             return Reason.NOT_RUNNING
         if row.suspension is not None and row.suspension.has_begun:
             return None  # the policy learns of it when its pod is shown
+        latest_s = self._clock() + contract.MOST_SUSPENDED_S  # then the task continues by itself: no record says more
         order = stages.Order(
-            until_s=self._clock() + contract.MOST_SUSPENDED_S if decision.until_s is None else decision.until_s,
+            until_s=latest_s if decision.until_s is None else min(decision.until_s, latest_s),
             reason=Reason.WAITING_FOR_MAPS,
             by=self._state.profile.name,
             decision=decision,

@@ -36,7 +36,7 @@ class JobBook:
     job: model.Job
     classes: Mapping[model.ClassId, model.TaskClass]  # by id, in order
     left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)  # its maps that have not ended, by class
-    maps: int = 0  # how many were left at most
+    maps: int = 0  # how many it has; if the shell does not say, how many were left at most
     reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)  # its reducers that run, by task
     located: set[model.ClassId] = dataclasses.field(default_factory=set)
     """Its classes whose input is in blocks, as far as tasks of them were placed."""
@@ -182,7 +182,8 @@ class Book(Observer, Follower):
             for class_id, task_class in classes.items()
             if task_class.stage is _MAP
         }
-        job.maps = max(job.maps, sum(job.left.values()))
+        total = sum(event.totals.get(class_id, 0) for class_id in job.left)
+        job.maps = total or max(job.maps, sum(job.left.values()))
 
     @staticmethod
     def _progress(reducer: Reducer, event: model.Progress) -> None:

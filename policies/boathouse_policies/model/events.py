@@ -6,6 +6,7 @@ A decision is not a fact. A shell sends an event once it carried the decision ou
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, TypeAlias, TypedDict
 
 from boathouse_policies.model.values import value
@@ -53,11 +54,13 @@ class Submitted(_Event):
     Attributes:
         classes: All its classes, in order, those that cannot start yet included.
         tasks: How many tasks of each class are not placed.
+        totals: How many tasks each class has, those that have ended included; empty if the shell does not say.
     """
 
     job: Job
     classes: tuple[TaskClass, ...]
     tasks: Mapping[ClassId, int]
+    totals: Mapping[ClassId, int] = dataclasses.field(default_factory=dict)
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -70,6 +70,16 @@ async def test_orders_have_numbers_and_last_no_longer_than_a_task_accepts():
         assert world.control.orders == [("1-1", most_s), ("1-2", most_s)]
 
 
+async def test_a_policy_records_no_end_later_than_that_at_which_the_task_continues_by_itself():
+    async with desk() as world:
+        world.suspend(until_s=SINCE_S + 1e9)
+        await settle()
+        await world.answer(*ORDER, "")
+        (noted,) = world.annotated
+        written = stages.parse(noted["annotations"][names.ANNOTATION_SUSPENSION])
+        assert written.until_s == SINCE_S + adjuster.contract.MOST_SUSPENDED_S
+
+
 async def test_a_suspension_whose_time_is_over_is_not_begun():
     async with desk() as world:
         world.suspend(until_s=SINCE_S)

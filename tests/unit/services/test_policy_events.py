@@ -64,6 +64,15 @@ def test_a_job_is_submitted_with_its_classes_and_the_unfinished_tasks_of_each():
     assert list(submitted.tasks.values()) == [3, 2, 1]  # the map that runs is placed next
 
 
+def test_tasks_that_ended_under_a_former_leader_count_among_all_tasks_of_their_class():
+    job_events = Published(numReduceTasks=2)
+    state = job_events.reconcile(mrjobs.succeeded_pod("m-0"))
+    successor = Published(numReduceTasks=2)
+    successor.reconcile(state=state)
+    (submitted,) = successor.of(model.Submitted)
+    assert (list(submitted.tasks.values()), list(submitted.totals.values())) == ([2, 2, 1], [3, 2, 1])
+
+
 def test_unfinished_tasks_less_those_that_are_placed_are_pending(job_events):
     job_events.reconcile(mrjobs.succeeded_pod("m-0"), mrjobs.failed_pod("m-1"), mrjobs.attempt_pod("m-2"), splits=4)
     unfinished = next(iter(job_events.of(model.Submitted)[0].tasks.values()))

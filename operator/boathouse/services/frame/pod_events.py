@@ -63,10 +63,18 @@ class Publisher:
             observer.observe(event)
 
     def submitted(
-        self, job: model.Job, classes: tuple[model.TaskClass, ...], tasks: Mapping[model.ClassId, int]
+        self,
+        job: model.Job,
+        classes: tuple[model.TaskClass, ...],
+        tasks: Mapping[model.ClassId, int],
+        totals: Mapping[model.ClassId, int] | None = None,
     ) -> None:
-        """Publish an object that is new or has changed, with the number of tasks that have no published placement."""
-        self.publish(model.Submitted(now_s=self.now(), job=job, classes=classes, tasks=dict(tasks)))
+        """Publish an object that is new or has changed, with the number of tasks that have no published placement.
+
+        `totals` has the number of all tasks of a class, where tasks end one by one.
+        """
+        counts, of_all = dict(tasks), dict(totals or {})
+        self.publish(model.Submitted(now_s=self.now(), job=job, classes=classes, tasks=counts, totals=of_all))
 
     def ended(self, job: model.JobId, *, succeeded: bool) -> None:
         """Publish the end of an object."""

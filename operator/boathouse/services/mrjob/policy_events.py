@@ -63,7 +63,8 @@ class PolicyEvents:
         if reported.classes != tuple(classes):
             reported.classes = tuple(classes)
             left = {task_class.id: _left(job, state, task_class, reported, pods) for task_class in classes}
-            self._publisher.submitted(submission.scheduler_job(job), reported.classes, left)
+            totals = {task_class.id: _total(state, task_class) for task_class in classes}
+            self._publisher.submitted(submission.scheduler_job(job), reported.classes, left, totals)
         return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
 
     def probe(self, job: Job, pods: Sequence[AttemptPod], plan: Plan | None) -> None:
@@ -165,6 +166,12 @@ def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
         if former_pod is not None and former_pod.state.is_live:
             return submission.task_id(reported.job, attempt)
     return None
+
+
+def _total(state: JobState, task_class: model.TaskClass) -> int:
+    """Return the number of tasks of a class, those that ended under a former leader included; 0 until it is known."""
+    stage = state.stages.get(TaskType(task_class.stage.value))
+    return 0 if stage is None else stage.total
 
 
 def _left(
