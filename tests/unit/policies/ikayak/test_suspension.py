@@ -258,6 +258,6 @@ def test_what_is_lent_ends_with_its_time_even_if_nobody_is_asked():
 
 def test_maps_that_ended_before_this_process_began_count_among_those_of_the_job():
     shell, job = IKayakShell(1), core.job("job")
-    maps = core.task_class(job)
+    maps = core.task_class(job, stage=model.Stage.MAP)
     shell.report(core.submitted(job, maps, tasks={maps.id: 1}, totals={maps.id: 20}))
     assert shell.book.jobs[job.id].left_share == 1 / 20
