@@ -6,7 +6,6 @@ import msgspec
 import pytest
 
 from boathouse import failpoints
-from boathouse.resources import statuses
 from boathouse.services.mrjob.hadoop import plan
 from boathouse_task import contract
 from tests.builders.operators.hadoop_jobs import CLUSTER, RunningHadoopJob, mrjob
@@ -14,7 +13,6 @@ from tests.builders.operators.hadoop_jobs import CLUSTER, RunningHadoopJob, mrjo
 OF_A_LIFE = ("mrjob.status", "mrjob.tags", "mrjob.submit", "mrjob.leave")
 OF_A_STOP = ("mrjob.status", "mrjob.tags", "mrjob.kill-application", "mrjob.delete-pod")
 MOMENTS = ("before", "after")
-DELETED = "2026-01-01T00:10:00Z"
 
 
 @pytest.fixture
@@ -73,9 +71,9 @@ async def test_a_job_is_deleted_with_its_deleted_cluster(world, eventually):
     async with world.running():
         await eventually(is_running(world))
         world.nodes.delete_cluster()
-        world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
+        deleted_s = world.delete()
         await eventually(lambda: world.api.get("mrjobs", world.key) is None)
-    assert world.now() < statuses.epoch(DELETED) + plan.GIVE_UP_S
+    assert world.now() < deleted_s + plan.GIVE_UP_S
 
 
 async def test_a_new_leader_does_not_say_that_a_cluster_is_absent_before_it_reconciled_it(world, eventually):
@@ -150,7 +148,7 @@ async def test_a_job_is_deleted_once_its_application_has_ended(world, eventually
     world.api.add(mrjob())
     async with world.running():
         await eventually(is_running(world))
-        world.api.change("mrjobs", world.key, {"metadata": {"deletionTimestamp": DELETED}})
+        world.delete()
         await eventually(lambda: world.api.get("mrjobs", world.key) is None)
     assert world.finals() == ["KILLED"]
 

@@ -6,7 +6,7 @@ import asyncio
 import dataclasses
 import types
 
-from boathouse.resources import names
+from boathouse.resources import names, statuses
 from boathouse.resources.config import OperatorConfig
 from boathouse.services.mrjob import routes as mrjob_routes
 from boathouse.services.mrjob import wiring
@@ -181,3 +181,9 @@ class RunningHadoopJob(leaders.RestartableLeader):
 
     def patch(self, **spec):
         self.api.change("mrjobs", KEY, {"spec": spec})
+
+    def delete(self):
+        """Mark the job as deleted now, and return when."""
+        deleted_s = self.now()
+        self.api.change("mrjobs", KEY, {"metadata": {"deletionTimestamp": statuses.rfc3339(deleted_s)}})
+        return deleted_s
