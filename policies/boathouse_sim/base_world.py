@@ -1,22 +1,17 @@
 """What every simulation stands on: virtual time, the operator's ledger and queue, nodes, and jobs that come."""
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from boathouse_policies import framework, model
 from boathouse_sim import results
 from boathouse_sim.clock import Clock, Priority
 from boathouse_sim.work import Submission
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from boathouse_sim.workload import Cluster, Workload
+from boathouse_sim.workload import Cluster, Workload
 
 QUEUE = model.QueueName("default")
 NO_LIMIT = 1 << 40  # YARN does not count containers

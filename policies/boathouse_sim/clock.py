@@ -1,16 +1,12 @@
 """The heap of events: what happens at which millisecond, in an order that does not depend on chance."""
 
-from __future__ import annotations
-
 import enum
 import heapq
 import itertools
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable
+from typing import TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-Happening: TypeAlias = "Callable[[], None]"
+Happening: TypeAlias = Callable[[], None]
 
 _MOST_IDLE = 1000
 """Background events that may happen alone however long they take: a policy may look again after hours."""

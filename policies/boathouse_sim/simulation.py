@@ -14,29 +14,21 @@ until then. Heartbeats that could change nothing are left out: a node sleeps unt
 a master comes up, or a policy said that it would look again.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Sequence
 
 from typing_extensions import override
 
 from boathouse_policies import framework, model, profiles
-from boathouse_sim.base_world import Call, Shell, size
+from boathouse_sim.base_world import AnyWorld, Call, Shell, size
 from boathouse_sim.clock import Beat, Priority
 from boathouse_sim.live import Live, LiveHeartbeats, Spark
-from boathouse_sim.world import Running, World
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from boathouse_sim.base_world import AnyWorld
-    from boathouse_sim.results import Outcome
-    from boathouse_sim.workload import Errors, Workload
-    from boathouse_sim.world import JobRun
+from boathouse_sim.results import Outcome
+from boathouse_sim.workload import Errors, Workload
+from boathouse_sim.world import JobRun, Running, World
 
 
 @dataclasses.dataclass(slots=True, eq=False)

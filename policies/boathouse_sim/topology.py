@@ -1,16 +1,12 @@
 """Where nodes and the blocks of files are, and what nodes share: machines, physical hosts, racks and sites."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Sequence
+from typing import TypeVar
+
+import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy as np
 
 T = TypeVar("T")
 DISK_MB_PER_S = 100.0  # one hard disk, read or written in order
@@ -129,7 +125,7 @@ class Cluster:
     hosts: tuple[Host, ...] = ()  # of virtual machines, by `Machine.server`; a machine that names none is its own
 
     @classmethod
-    def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> Cluster:
+    def of(cls, machines: Sequence[Machine], hosts: Sequence[Host] = ()) -> "Cluster":
         """Return a cluster of these machines."""
         return cls(
             nodes=len(machines),

@@ -7,20 +7,14 @@ and memory whole MB, as in the format `neutral-cluster-workload/1`: equal inputs
 rounded on the way.
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
 
+from boathouse_policies.model import Distance
 from boathouse_sim.topology import DISK_MB_PER_S, GIGABIT_MB_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from boathouse_policies.model import Distance
 
 
 class PenaltyModel(enum.StrEnum):
@@ -109,7 +103,7 @@ class App(Submission, abc.ABC):
         """Containers that it needs at least."""
 
     @abc.abstractmethod
-    def containers(self) -> Iterable[tuple[str, Container]]:
+    def containers(self) -> "Iterable[tuple[str, Container]]":
         """Return each kind of container that it asks for, by name."""
 
 

@@ -4,26 +4,18 @@ Two shells of `boathouse_sim.simulation` drive it: `Instant`, where a task start
 YARN's rules.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from typing_extensions import override
 
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_policies.yarn_me import penalty
 from boathouse_sim import probing
 from boathouse_sim.base_world import MB, BaseWorld, Run, size, tasks_of
 from boathouse_sim.clock import Priority
-from boathouse_sim.workload import Errors, PenaltyModel, Truth
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_policies import framework
-    from boathouse_sim.workload import Cluster, JobSpec, Phase, Workload
+from boathouse_sim.workload import Cluster, Errors, JobSpec, PenaltyModel, Phase, Truth, Workload
 
 STAGES = {
     "map": model.Stage.MAP,
@@ -46,8 +38,8 @@ class JobRun(Run):
     unplaced: int = 0  # tasks of that phase that wait
     left: int  # tasks of all phases that did not end
     master: model.TaskClass | None = None  # of its master's container, if it has one of its own
-    container: Running | None = None  # that container, once placed
-    probe: JobRun | None = None  # its probing job, if the policy asked for one
+    container: "Running | None" = None  # that container, once placed
+    probe: "JobRun | None" = None  # its probing job, if the policy asked for one
 
 
 @dataclasses.dataclass(slots=True, eq=False)

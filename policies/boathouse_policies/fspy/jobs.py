@@ -20,19 +20,14 @@ Deviations:
 * Containers count for at least 1 MiB, for a job of no memory would have size 0 and go before all others.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, TypeAlias
 
+from boathouse_policies import model
 from boathouse_policies.fspy.prediction import Features, Prediction, Predictor, Source, TotalTimes, scaled
 from boathouse_policies.model import Stage
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies import model
 
 Amount: TypeAlias = tuple[float, float]
 """CPU in millicores and memory in bytes."""
@@ -140,7 +135,7 @@ class Restored:
     is_probed: bool = False  # whether they are its own probe's
 
     @classmethod
-    def load(cls, dumped: Mapping[str, Any]) -> Restored:
+    def load(cls, dumped: Mapping[str, Any]) -> "Restored":
         """Read a dump; raise ValueError where a number is negative or not finite, or there are too few."""
         used, features = float(dumped.get("used", 0.0)), dumped.get("features")
         totals = {str(class_id): int(total) for class_id, total in dumped.get("totals", {}).items()}

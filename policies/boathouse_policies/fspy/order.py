@@ -31,28 +31,33 @@ Backfill lets small tasks pass a large one that does not fit. Where that goes on
 to having room for it is reserved for it. One node at a time, for the job that has waited for longest; none for gangs.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Hooks, JobOrder, Observer, Reserve
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Hooks,
+    JobOrder,
+    Observer,
+    PendingClass,
+    Reserve,
+    SchedulingQueue,
+    Where,
+)
 from boathouse_policies.framework.queue import NO_CLASSES
+from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.jobs import JobRecord, Restored
 from boathouse_policies.fspy.prediction import Prediction, Predictor
-from boathouse_policies.fspy.virtual import Worlds
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.virtual import VirtualJob
+from boathouse_policies.fspy.virtual import VirtualJob, Worlds
 
 
 class Group(enum.IntEnum):
@@ -76,7 +81,7 @@ class SubQueue:
     held: int = 0  # bytes of memory that they hold, tasks of this cycle included
 
     @classmethod
-    def of(cls, jobs: Collection[model.JobId], share: float, state: CycleState) -> SubQueue:
+    def of(cls, jobs: Collection[model.JobId], share: float, state: CycleState) -> "SubQueue":
         """Count what some jobs hold when a cycle begins."""
         return cls(jobs, share, sum(state.job_usage(job)[model.MEMORY] for job in jobs))
 

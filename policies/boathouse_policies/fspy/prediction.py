@@ -22,24 +22,19 @@ Deviations:
 * With `best_model` the linear models compete with what is simpler: a program's mean time per byte of input.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework.programs import Contest
+from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.sums import Sums
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.fspy.config import Config
-    from boathouse_policies.model import Stage
+from boathouse_policies.model import Stage
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

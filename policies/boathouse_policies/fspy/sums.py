@@ -1,7 +1,5 @@
 """Sums by program: what FSPY's models are compared with, and what they do not know."""
 
-from __future__ import annotations
-
 import math
 import operator
 from typing import Any

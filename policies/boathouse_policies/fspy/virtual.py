@@ -31,24 +31,18 @@ such jobs an equal part of that. With one share this is the paper's world.
 Deviation: the parts are renewed at each cycle and when the cluster changes, not at each virtual completion in between.
 """
 
-from __future__ import annotations
-
 import bisect
 import collections
 import dataclasses
 import itertools
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from boathouse_policies import model
 from boathouse_policies.fspy import jobs
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from boathouse_policies.fspy.config import Config
-    from boathouse_policies.fspy.jobs import Amount, Shape
-
+from boathouse_policies.fspy.config import Config
+from boathouse_policies.fspy.jobs import Amount, Shape
 
 MOST_ENDED = 256
 """Jobs of a world that are over and have not finished virtually (arbitrary)."""
@@ -91,7 +85,7 @@ class VirtualJob:
     """A job in the fair world. Sizes in byte-seconds."""
 
     id: model.JobId
-    world: World
+    world: "World"
     submitted_s: float  # breaks ties, then the id
     weight: float
     shape: Shape  # what it is made of

@@ -6,23 +6,18 @@ Rows are CPU, memory, ephemeral storage and pods: what tasks of MapReduce hold. 
 reducer holds is not thought to come free.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
 from boathouse_policies.framework import Follower, Layout, Observer, Pause, RunningTask, RunningTasks
+from boathouse_policies.ikayak.config import Config
 from boathouse_policies.ikayak.remaining import Bank, History
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.ikayak.config import Config
 
 ROWS = model.PODS + 1
 
@@ -37,7 +32,7 @@ class JobBook:
     classes: Mapping[model.ClassId, model.TaskClass]  # by id, in order
     left: dict[model.ClassId, int] = dataclasses.field(default_factory=dict)  # its maps that have not ended, by class
     maps: int = 0  # how many it has; if the shell does not say, how many were left at most
-    reducers: dict[model.TaskId, Reducer] = dataclasses.field(default_factory=dict)  # its reducers that run, by task
+    reducers: "dict[model.TaskId, Reducer]" = dataclasses.field(default_factory=dict)  # its reducers that run, by task
     located: set[model.ClassId] = dataclasses.field(default_factory=set)
     """Its classes whose input is in blocks, as far as tasks of them were placed."""
 

@@ -1,7 +1,5 @@
 """The constants of iKayak, each with where it comes from, and a switch for each mechanism."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 

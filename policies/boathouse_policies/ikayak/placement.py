@@ -25,25 +25,31 @@ no fewer nodes than before as long as nodes may be kept for it (`framework.gathe
 events of tasks are on their way, and what somebody else starts meanwhile on a node that was given up may last for long.
 """
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import fitting
-from boathouse_policies.framework import Figures, Gathering, Hooks, Reserve, ReservedNode, Score
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Gathering,
+    Hooks,
+    PendingClass,
+    Reserve,
+    ReservedNode,
+    SchedulingQueue,
+    Score,
+    Where,
+)
 from boathouse_policies.framework.queue import NO_CLASSES
 from boathouse_policies.ikayak.book import ROWS, SPARK, Book, Columns
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.ikayak.config import Config
-    from boathouse_policies.ikayak.suspension import Suspension
+from boathouse_policies.ikayak.config import Config
+from boathouse_policies.ikayak.suspension import Suspension
 
 
 def in_order_of_end(reducers: Columns) -> Columns:

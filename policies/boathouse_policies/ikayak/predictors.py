@@ -28,22 +28,18 @@ disks, reducing the program. The phases ahead take what they took in the program
 longer where this one is slow. The present one takes what its own pace says, the more of it is over.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+from boathouse_policies.ikayak.config import Config
+from boathouse_policies.model import FloatVector
 
-    from boathouse_policies.ikayak.config import Config
-    from boathouse_policies.model import FloatVector
-
-Sample: TypeAlias = "FloatVector"
+Sample: TypeAlias = FloatVector
 """X, the premise variables, and for other predictors how long the phase and the reducer have run, shape [10]."""
 
 WIDTH = 6
@@ -167,7 +163,7 @@ class Phases:
     lengths_s: tuple[float, ...] = (0.0,) * RULES  # of each phase
     input_bytes: float = 0.0  # of a reducer
 
-    def after(self, lengths_s: Sequence[float], input_bytes: float) -> Phases:
+    def after(self, lengths_s: Sequence[float], input_bytes: float) -> "Phases":
         """Return the means with one reducer more; beyond `_MOST` of them the older ones count less."""
         count = self.count + 1
         share = 1.0 / min(count, _MOST)
@@ -197,7 +193,7 @@ class Phases:
         return [self.count, *self.lengths_s, self.input_bytes]
 
     @classmethod
-    def restored(cls, numbers: Any) -> Phases | None:
+    def restored(cls, numbers: Any) -> "Phases | None":
         """Return the means of a dump; None where it is none."""
         if not isinstance(numbers, list) or len(numbers) != RULES + 2:
             return None

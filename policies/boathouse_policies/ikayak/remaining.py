@@ -16,24 +16,19 @@ always before they were learned from.
 | mean | the mean time of the class' reducers, less the time so far: what is trivial |
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, TypeAlias, assert_never
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias, assert_never
 
 import numpy as np
 
+from boathouse_policies.framework import Figure
 from boathouse_policies.framework.programs import Contest, Programs
+from boathouse_policies.ikayak.config import Config
 from boathouse_policies.ikayak.predictors import INPUT, LAG, RAN, RULES, UNKNOWN, WIDTH, Fuzzy, Phases, Sample
 from boathouse_policies.model import FloatVector, Stage, TaskClass
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.framework import Figure
-    from boathouse_policies.ikayak.config import Config
 
 Key: TypeAlias = str
 """Of a class of jobs: its program, or a job's id."""

@@ -10,23 +10,29 @@ faster than local with 80 %, which is faster than remote with 100 %). In that or
 Any map may do without `Config.crumbs` of its CPU: beside reducers that keep a millicore each, no whole core is free.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Filter, Hooks, Score, Sized, Sizer
+from boathouse_policies.framework import (
+    Assignment,
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    PendingClass,
+    Score,
+    Sized,
+    Sizer,
+    Where,
+)
+from boathouse_policies.ikayak.book import Book
 from boathouse_policies.ikayak.config import Config, Shrink
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from boathouse_policies.framework import Assignment, CycleState, Figure, PendingClass, Where
-    from boathouse_policies.ikayak.book import Book
 
 _TOO_SMALL = model.Verdict(code=model.Code.SIZING, message="only maps with their input on a node are shrunk")
 

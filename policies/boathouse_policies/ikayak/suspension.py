@@ -18,11 +18,9 @@ Beyond the paper (ours):
   an executor.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 import numpy as np
 
@@ -42,11 +40,7 @@ from boathouse_policies.framework import (
     Where,
 )
 from boathouse_policies.ikayak.book import SPARK, Book, Reducer
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping, Sequence
-
-    from boathouse_policies.ikayak.config import Config
+from boathouse_policies.ikayak.config import Config
 
 REASON = "it waits for map output; its CPU goes to its job's maps"
 READY = "its map output is there"

@@ -20,8 +20,6 @@ quadratic models of 5.4, decide nothing: they are with what reproduces the paper
 Each module lists its readings and deviations with their reasons.
 """
 
-from __future__ import annotations
-
 import dataclasses
 from types import MappingProxyType
 

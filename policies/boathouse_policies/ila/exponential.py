@@ -7,21 +7,16 @@ A prediction splits into what depends on the system alone, worked out once for a
 So all classes of tasks are predicted for all nodes at the price of a few additions each.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies.ila import profiling
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.model import FloatVector
+from boathouse_policies.model import FloatVector
 
 
 class Weights(NamedTuple):
@@ -74,7 +69,7 @@ class Term:
         return {"scale": self.scale, "gamma": _rounded(self.gamma), "mean": _rounded(self.mean), "most": self.most}
 
     @classmethod
-    def load(cls, state: Mapping[str, Any]) -> Term:
+    def load(cls, state: Mapping[str, Any]) -> "Term":
         """Restore a term from `dump`."""
         return cls(
             scale=float(state["scale"]),
@@ -131,7 +126,7 @@ class Exponential:
         return {"family": FAMILY, "cpu": self.cpu.dump(), "io": self.io.dump(), "constant": self.constant}
 
     @classmethod
-    def load(cls, state: Mapping[str, Any]) -> Exponential:
+    def load(cls, state: Mapping[str, Any]) -> "Exponential":
         """Restore the model from `dump`."""
         return cls(cpu=Term.load(state["cpu"]), io=Term.load(state["io"]), constant=float(state["constant"]))
 

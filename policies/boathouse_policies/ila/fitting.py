@@ -20,28 +20,22 @@ Deviations:
   paper's sum).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
 import operator
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies.ila import profiling
 from boathouse_policies.ila.exponential import Exponential, Term
+from boathouse_policies.model import BoolVector, FloatVector
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.model import BoolVector, FloatVector
-
-    Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
-    """From parameters [p] to predictions [n] and their derivatives [n, p]."""
+Curve: TypeAlias = Callable[[FloatVector], tuple[FloatVector, FloatVector]]
+"""From parameters [p] to predictions [n] and their derivatives [n, p]."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +48,7 @@ class Samples:
     relative: bool = True  # whether a fit is to make errors in relation to S small; if not, as they are
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Sequence[float]]) -> Samples:
+    def of_rows(cls, rows: Sequence[Sequence[float]]) -> "Samples":
         """Make samples from lists of the eleven metrics and the slowdown."""
         table = np.array(rows, np.float64).reshape(len(rows), profiling.ALL + 1).T
         return cls(table[: profiling.ALL], table[profiling.ALL])
@@ -79,12 +73,12 @@ class Samples:
         """Whether a model can be fitted to them: they are not too few, nor all the same."""
         return len(self) >= _FEWEST and float(np.ptp(self.slowdown)) >= _FLAT
 
-    def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> Samples:
+    def of(self, which: BoolVector | npt.NDArray[np.intp] | slice) -> "Samples":
         """Select some of the samples."""
         counted = None if self.counted is None else self.counted[which]
         return Samples(self.rows[:, which], self.slowdown[which], counted, self.relative)
 
-    def beside(self, others: Samples) -> Samples:
+    def beside(self, others: "Samples") -> "Samples":
         """Join these samples with others."""
         counted = [np.ones(len(some)) if some.counted is None else some.counted for some in (self, others)]
         rows, slowdown = np.hstack([self.rows, others.rows]), np.concatenate([self.slowdown, others.slowdown])
@@ -212,7 +206,7 @@ class _Joint:
             for term in (0, 1)
         ]
 
-    def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> Choice:
+    def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> "Choice":
         """Fit with some variables."""
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
@@ -221,7 +215,7 @@ class _Joint:
         found, sse = solve(curve, np.array([*terms[0], *terms[1], self._constant]), goal, steps=steps)
         return Choice.of_fit(chosen, found, sse, len(y))
 
-    def model(self, choice: Choice) -> Exponential:
+    def model(self, choice: "Choice") -> Exponential:
         """Return the model that a fit found."""
         rows = self._rows(choice.chosen)
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
@@ -243,7 +237,7 @@ class Choice(NamedTuple):
     cost: float  # by the criterion
 
     @classmethod
-    def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> Choice:
+    def of_fit(cls, chosen: tuple[int, ...], parameters: FloatVector, sse: float, count: int) -> "Choice":
         """Return the outcome of a fit to this many observations; a constant where there is no variable."""
         size = len(parameters) if chosen else 1
         return cls(chosen, parameters, count * math.log(max(sse / count, 1e-12)) + size * math.log(count))

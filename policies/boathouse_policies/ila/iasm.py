@@ -9,29 +9,24 @@ What was accepted by that margin alone does not raise H_d. H_d changes when a ta
 A node that no instruments measure refuses nobody: there the slowdown is a guess from requests, which ranks nodes only.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import CycleState, PendingClass
 from boathouse_policies.framework.candidates import fits_in
+from boathouse_policies.framework.shapes import Shape
 from boathouse_policies.ila import profiling
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_policies.framework import CycleState, PendingClass
-    from boathouse_policies.framework.shapes import Shape
-    from boathouse_policies.ila.config import Config
-    from boathouse_policies.ila.exponential import Weights
-    from boathouse_policies.ila.monitoring import Monitor
-    from boathouse_policies.ila.profiling import Demand
-    from boathouse_policies.model import BoolVector, FloatVector, IntVector
+from boathouse_policies.ila.config import Config
+from boathouse_policies.ila.exponential import Weights
+from boathouse_policies.ila.monitoring import Monitor
+from boathouse_policies.ila.profiling import Demand
+from boathouse_policies.model import BoolVector, FloatVector, IntVector
 
 
 class Thresholds:
@@ -44,7 +39,7 @@ class Thresholds:
         self._reached = np.zeros(0)
         self._idle_since_s = np.zeros(0)
 
-    def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> HostThresholds:
+    def begin(self, now_s: float, monitor: Monitor, idle: IntVector) -> "HostThresholds":
         """Return the thresholds in force as a cycle begins with Z_I, the idle slots of each host, shape [H]."""
         if self._names is not monitor.hosts.names:
             self._rename(monitor.hosts.names)
@@ -149,6 +144,10 @@ class Judged(NamedTuple):
     margin: float  # by how much more than a threshold that model's error lets pass
 
 
+Takers: TypeAlias = dict[tuple[Shape, Judged], tuple[int, bool, int | None]]
+"""When it was found out, whether any node has room for a class of a shape, and one that accepts it."""
+
+
 class Slowdowns:
     """What the models predict in one cycle. `weights` says what a model makes of a demand."""
 
@@ -174,7 +173,7 @@ class Slowdowns:
         self._limits: dict[float, FloatVector] = {}
         self._parts: dict[Model, tuple[int, FloatVector]] = {}
         self._columns: dict[Judged, tuple[int, FloatVector]] = {}
-        self._takers: dict[tuple[Shape, Judged], tuple[int, bool, int | None]] = {}
+        self._takers: Takers = {}
         self._before: list[float] = []  # H_d before each placement of this cycle
         self._moved: list[tuple[int, Demand, int]] = []  # placements that the metrics do not include yet
         self._hosts_moved: list[slice | IntVector] = []  # the nodes whose metrics changed, of each placement

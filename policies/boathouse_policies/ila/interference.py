@@ -4,29 +4,35 @@ A task request of a node becomes a mask over all nodes: where the predicted slow
 host's threshold allows. Only maps and reducers are judged; what else runs counts as a neighbour.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import statistics
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Filter, Hooks, Observer, Reserve, Score
+from boathouse_policies.framework import (
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    Observer,
+    PendingClass,
+    Reserve,
+    SchedulingQueue,
+    Score,
+    Where,
+)
+from boathouse_policies.framework.cycle_state import Assignment
 from boathouse_policies.framework.programs import Contest
+from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.iasm import Judged, Slowdowns, Thresholds
 from boathouse_policies.ila.learning import Learners
 from boathouse_policies.ila.monitoring import Monitor, Running
 from boathouse_policies.ila.profiling import STAGES, ClassProfile, Demand, Profiles, measured
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework import CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.ila.config import Config
 
 
 class Interference(Filter, Score, Hooks, Observer, Figures):

@@ -18,25 +18,20 @@ Deviation: each namespace has a learner of its own. What a task reports of its u
 for a task is as slow as its author likes: so it weighs on the predictions of its own namespace only.
 """
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 import functools
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies.framework.programs import Programs
 from boathouse_policies.ila import additive, fitting, profiling
+from boathouse_policies.ila.additive import Additive
+from boathouse_policies.ila.config import Config
 from boathouse_policies.ila.exponential import FAMILY, Exponential
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from boathouse_policies.ila.additive import Additive
-    from boathouse_policies.ila.config import Config
-    from boathouse_policies.model import NamespaceName
+from boathouse_policies.model import NamespaceName
 
 
 class Learner:
@@ -61,7 +56,7 @@ class Learner:
         """By how much more than a threshold is accepted: the model's own error, up to a limit."""
         return min(self.error, self._config.largest_error)
 
-    def fork(self) -> Learner:
+    def fork(self) -> "Learner":
         """Return a learner that begins as this one, and goes on by itself."""
         return copy.copy(self)  # nothing of it is changed in place
 

@@ -9,21 +9,17 @@ Where instruments do not count bytes, the share of time in which tasks waited fo
 that the disk was busy.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Mapping
+from typing import TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Groups, Layout
 from boathouse_policies.ila.profiling import IDLE, Demand
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 Total: TypeAlias = tuple[float, float, float]
 """CPU seconds, and seconds of the host's disks reading and writing, that were used by some time."""

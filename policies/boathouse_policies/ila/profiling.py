@@ -19,23 +19,17 @@ The run time without neighbours, T of S = T_real / T, the paper measured offline
 it is what the model makes of the run times seen: their sum over the sum of the slowdowns that were predicted for them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.programs import Programs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.ila.config import Config
-    from boathouse_policies.model import FloatVector
-
+from boathouse_policies.ila.config import Config
+from boathouse_policies.model import FloatVector
 
 C_U, C_A, C_0, R_U, W_U, R_A, W_A, IO_U, T_C, T_R, T_W = range(11)
 """Rows: of the system CPU and I/O, then of the task."""
@@ -57,7 +51,7 @@ class Demand(NamedTuple):
     read: float  # share of a host's disks
     write: float
 
-    def bounded(self, cpus: float) -> Demand:
+    def bounded(self, cpus: float) -> "Demand":
         """Return no more than a host has, with so many CPUs: what a task reports may be more than any can use."""
         return Demand(min(self.cpu, cpus), min(self.read, 1.0), min(self.write, 1.0))
 

@@ -14,8 +14,6 @@ that still read map output from them, have ended; the paper does not say what be
 workers is left to the profile's score, as KOALA leaves it to "one of its placement policies".
 """
 
-from __future__ import annotations
-
 import dataclasses
 
 from boathouse_policies.framework import Profile, Score, questions

@@ -18,24 +18,18 @@ would change nothing do not count, such as those at the limit of their queue.
 A "node" of a cluster is a pod: a node of Kubernetes with room for several is as many idle ones.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import heapq
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework import ClusterView, QueuedClass, SchedulingQueue
 from boathouse_policies.framework.questions import Controller, Observer
 from boathouse_policies.koala.cluster import Change, Cluster, Grower, Kind, grower, read
 from boathouse_policies.koala.config import Config, Partition, Policy
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework import ClusterView, QueuedClass, SchedulingQueue
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,29 +12,38 @@ on offer, as at a heartbeat, the two are the same.
 | 12, 14: reserve and unreserve | `Passing.reserve`; the scheduling queue releases |
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import places_of
-from boathouse_policies.framework import ALL, Controller, Figures, Filter, Hooks, Score, Sized, Sizer
+from boathouse_policies.framework import (
+    ALL,
+    ClusterView,
+    Controller,
+    CycleState,
+    Figure,
+    Figures,
+    Filter,
+    Hooks,
+    PendingClass,
+    SchedulingQueue,
+    Score,
+    Sized,
+    Sizer,
+    Where,
+)
+from boathouse_policies.framework.cycle_state import Assignment
+from boathouse_policies.yarn_me.config import Config
 from boathouse_policies.yarn_me.disks import Disks
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic, Levels
 from boathouse_policies.yarn_me.timeline import Timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_policies.framework import ClusterView, CycleState, Figure, PendingClass, SchedulingQueue, Where
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.yarn_me.config import Config
-    from boathouse_policies.yarn_me.outlook import Outlook
 
 TOO_LATE = "node(s) with memory for so slow a task that it would end after its job"
 DISK = "node(s) whose disk has no bandwidth left for tasks that spill"
@@ -48,7 +57,7 @@ class LookAhead(Protocol):
         ...
 
 
-LookingAhead: TypeAlias = "Callable[[Outlook, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]"
+LookingAhead: TypeAlias = Callable[[Outlook, ClusterView, Mapping[model.NodeName, model.ClassId]], LookAhead]
 
 
 class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):

@@ -7,21 +7,16 @@ carries beside the elastic tasks, that is taken off the budget.
 A rate is what a task says, so it counts for the tasks of its namespace only.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from boathouse_policies import model
 from boathouse_policies.framework import Observer
 from boathouse_policies.framework.programs import Programs
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.yarn_me.config import Config
-    from boathouse_policies.yarn_me.outlook import Outlook
+from boathouse_policies.yarn_me.config import Config
+from boathouse_policies.yarn_me.outlook import Outlook
 
 SPILL_RATE: Final = "spill_bytes_per_s"
 """Counter of a finished task: the rate of its spills, written and read."""

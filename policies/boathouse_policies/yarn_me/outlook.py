@@ -1,21 +1,17 @@
 """What YARN-ME learns of jobs: how many tasks are left to place, and when those that run will end."""
 
-from __future__ import annotations
-
 import bisect
 import collections
 import functools
 import math
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Container, Iterable, Sequence
+from typing import TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Follower, Observer, RunningTask, RunningTasks
 from boathouse_policies.yarn_me.penalty import Elastic
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
 
 End: TypeAlias = tuple[float, int, model.NodeName, int, int, model.JobId]
 """An estimated end, for a heap: time, what breaks ties, node, memory and CPU that come free, job."""
@@ -83,7 +79,7 @@ class Outlook(Observer, Follower):
         return sum(known_class is not None and size < known_class.resources.memory_bytes for known_class, size in known)
 
     @property
-    def columns(self) -> Columns:
+    def columns(self) -> "Columns":
         """The elastic classes as columns, with some that are gone."""
         if self._columns is None:
             self._columns = Columns(self.classes.values())

@@ -15,19 +15,16 @@ under-sized run's own report of what it spilled. Prior runs of a recurring job s
 the under-sized run was not slower, spills cost no time: the disk rate is infinite, and elasticity is free.
 """
 
-from __future__ import annotations
-
 import bisect
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-if TYPE_CHECKING:
-    from boathouse_policies import model
+from boathouse_policies import model
 
 BUFFER_SHARE = 0.70
 """Part of a Hadoop reducer's memory that holds map output (2: "70% by default in Hadoop")."""

@@ -1,22 +1,16 @@
 """Node reservations that lock others out only where they would harm (3.3, "Node reservations")."""
 
-from __future__ import annotations
-
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Collection
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines.yarn import LockedNodes
 from boathouse_policies.framework import CycleState, Hooks, Layout, PendingClass, SchedulingQueue, Where
+from boathouse_policies.yarn_me.decide import Elasticity
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from boathouse_policies.yarn_me.decide import Elasticity
-    from boathouse_policies.yarn_me.outlook import Outlook
 
 
 class Passing(LockedNodes, Hooks):
@@ -119,7 +113,7 @@ class _Columns:
             self._known = layout
             self._outlook.keep(layout.index)
 
-    def renewed(self, state: CycleState) -> _Columns:
+    def renewed(self, state: CycleState) -> "_Columns":
         """Return the columns as the cycle has them now."""
         if self._changes != state.changes:
             if self._changes is None:

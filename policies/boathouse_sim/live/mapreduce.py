@@ -7,12 +7,10 @@
 * A node that goes takes the map output on it along. What reducers still have to copy is made again.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
 
 from typing_extensions import override
 
@@ -20,15 +18,10 @@ from boathouse_policies import model
 from boathouse_sim.base_world import MB, Call, tasks_of
 from boathouse_sim.clock import Priority
 from boathouse_sim.live.application import Application
-from boathouse_sim.live.course import Course, Report
+from boathouse_sim.live.course import Course, LiveRun, Pod, Report
 from boathouse_sim.live.rates import Gate
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_sim.live.course import LiveRun, Pod
-    from boathouse_sim.live.world import LiveWorld
-    from boathouse_sim.work import Container
+from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.work import Container
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,28 +13,21 @@ when they are made, but a second attempt is an allocation: it starts on the node
 Heartbeats that could change nothing are left out, as in `boathouse_sim.simulation`.
 """  # noqa: E501 - a table
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, assert_never
+from collections.abc import Iterable, Sequence
+from typing import assert_never
 
 import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import framework, model
 from boathouse_sim.base_world import Call, Shell
-from boathouse_sim.clock import Beat, Priority, next_beat_ms
+from boathouse_sim.clock import Beat, Happening, Priority, next_beat_ms
+from boathouse_sim.conditions import Outages
 from boathouse_sim.live.application import course_of
+from boathouse_sim.live.course import Pod
 from boathouse_sim.live.world import LiveWorld
-from boathouse_sim.workload import WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse_sim.clock import Happening
-    from boathouse_sim.conditions import Outages
-    from boathouse_sim.live.course import Pod
-    from boathouse_sim.workload import Errors, Workload
+from boathouse_sim.workload import Errors, Workload, WorkloadError
 
 _STREAM = 3  # of the seed
 _LONGEST = 20  # times the mean: no random recovery takes longer, in practice

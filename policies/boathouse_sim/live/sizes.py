@@ -8,31 +8,23 @@ once, as a resize that Kubernetes defers. So no new pod comes to a node with suc
 when there is room, before all others.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
 
 import numpy as np
 
 from boathouse_policies import framework, model
 from boathouse_policies.model import Distance
-from boathouse_sim.base_world import Call
+from boathouse_sim.base_world import AnyWorld, Call
 from boathouse_sim.clock import Priority
-from boathouse_sim.live.rates import LOCAL_READ, RemoteRead
+from boathouse_sim.conditions import Conditions
+from boathouse_sim.live.course import Pod
+from boathouse_sim.live.rates import LOCAL_READ, Four, Rates, RemoteRead
 from boathouse_sim.topology import DISK_MB_PER_S
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from boathouse_sim.base_world import AnyWorld
-    from boathouse_sim.conditions import Conditions
-    from boathouse_sim.live.course import Pod
-    from boathouse_sim.live.rates import Four, Rates
-    from boathouse_sim.work import Reading, Segment
+from boathouse_sim.work import Reading, Segment
 
 
 def demands(

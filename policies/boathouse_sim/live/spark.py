@@ -10,11 +10,9 @@
 * With dynamic allocation executors are asked for as tasks wait, and let go when idle.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from typing_extensions import override
 
@@ -23,16 +21,11 @@ from boathouse_sim.base_world import Call, tasks_of
 from boathouse_sim.clock import Priority
 from boathouse_sim.live import sizes
 from boathouse_sim.live.application import Application
-from boathouse_sim.live.course import Course
+from boathouse_sim.live.course import Course, LiveRun, Pod
 from boathouse_sim.live.minimum import Minimum
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_sim.live.course import LiveRun, Pod
-    from boathouse_sim.live.rates import Activity
-    from boathouse_sim.live.world import LiveWorld
-    from boathouse_sim.work import Container, Segment
+from boathouse_sim.live.rates import Activity
+from boathouse_sim.live.world import LiveWorld
+from boathouse_sim.work import Container, Segment
 
 REGISTERED_WAIT_MS = 30_000  # spark.scheduler.maxRegisteredResourcesWaitingTime
 

@@ -1,34 +1,24 @@
 """A world in which run times depend on what happens: the operator's ledger and queue, and tasks that progress."""
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import zlib
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from typing_extensions import override
 
-from boathouse_policies import model
+from boathouse_policies import framework, model
 from boathouse_sim import topology, work
 from boathouse_sim.base_world import MB, BaseWorld, Call, StuckError, size
 from boathouse_sim.clock import Priority
 from boathouse_sim.conditions import PLAIN, RunTimes
 from boathouse_sim.live import knowledge, sizes
-from boathouse_sim.live.course import LiveRun, Pod
-from boathouse_sim.live.rates import Activity, Rates
+from boathouse_sim.live.course import Course, LiveRun, Pod
+from boathouse_sim.live.rates import Activity, Gate, Rates
 from boathouse_sim.live.shared import SharedRates
-from boathouse_sim.workload import Errors
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from boathouse_policies import framework
-    from boathouse_sim.live.course import Course
-    from boathouse_sim.live.rates import Gate
-    from boathouse_sim.work import Container, Segment, Submission
-    from boathouse_sim.workload import Workload
+from boathouse_sim.work import Container, Segment, Submission
+from boathouse_sim.workload import Errors, Workload
 
 
 class LiveWorld(BaseWorld["Submission", LiveRun]):
@@ -42,7 +32,7 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         self,
         workload: Workload,
         profile: framework.Profile,
-        course_of: Callable[[LiveWorld, LiveRun], Course],
+        course_of: "Callable[[LiveWorld, LiveRun], Course]",
         *,
         errors: Errors | None = None,
         seed: int = 0,
