@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from boathouse_policies import model
-from boathouse_sim.base_world import Run
+from boathouse_sim.base_world import Attempt, Run
 from boathouse_sim.live.rates import Activity
 from boathouse_sim.topology import Machine
 from boathouse_sim.work import Container
@@ -76,14 +76,11 @@ class LiveRun(Run):
 
 
 @dataclasses.dataclass(slots=True, eq=False)
-class Pod:
-    """A task that was placed."""
+class Pod(Attempt):
+    """A task that was placed, and how it goes."""
 
     run: LiveRun
-    task: model.Task
-    task_class: model.TaskClass
     container: Container  # what it asked for and does
-    node: model.NodeName
     machine: Machine
     resources: model.Resources  # what it takes now
     asked: model.Resources  # what it takes when it is not suspended
@@ -118,13 +115,3 @@ class Pod:
         self.suspended_ms += now_ms - self.suspended_at_ms
         if self.opened_ms >= 0:
             self.waited_ms += now_ms - max(self.suspended_at_ms, self.opened_ms)
-
-    def about(self, now_s: float) -> model.About:
-        """Return the fields that every event of a task has."""
-        return {
-            "now_s": now_s,
-            "task": self.id,
-            "task_class": self.task_class.id,
-            "job": self.run.job.id,
-            "node": self.node,
-        }

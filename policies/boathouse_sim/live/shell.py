@@ -56,7 +56,7 @@ class Failing:
         after_ms = round(self._random.exponential(self._outages.mean_time_to_failure_s) * 1000)
         away_ms = max(1, round(self._random.exponential(self._outages.mean_time_to_recovery_s) * 1000))
         clock = self._world.clock
-        clock.background(clock.now_ms + after_ms, Priority.ARRIVAL, Call(self._fail, name, away_ms))
+        clock.at(clock.now_ms + after_ms, Priority.ARRIVAL, Call(self._fail, name, away_ms), background=True)
 
     def _fail(self, name: model.NodeName, away_ms: int | None) -> None:
         world = self._world
@@ -73,10 +73,9 @@ class Failing:
         world.renewed = True
         world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
         if away_ms is not None:
-            clock = world.clock
             # Nodes that fail at random do so for ever: that they recover does not keep the simulation going.
-            make = clock.background if self._outages.mean_time_to_failure_s else clock.at
-            make(clock.now_ms + away_ms, Priority.ARRIVAL, Call(self._recover, name))
+            at_ms, at_random = world.clock.now_ms + away_ms, self._outages.mean_time_to_failure_s > 0
+            world.clock.at(at_ms, Priority.ARRIVAL, Call(self._recover, name), background=at_random)
 
     def _recover(self, name: model.NodeName) -> None:
         world, node = self._world, self._nodes[name]
@@ -109,7 +108,8 @@ class Reports:
 
     def _every(self, period_ms: int, callback: Happening) -> None:
         clock = self._world.clock
-        clock.background(clock.now_ms + period_ms, Priority.ARRIVAL, Call(self._again, period_ms, callback))
+        again = Call(self._again, period_ms, callback)
+        clock.at(clock.now_ms + period_ms, Priority.ARRIVAL, again, background=True)
 
     def _again(self, period_ms: int, callback: Happening) -> None:
         if not self._world.over:
@@ -200,9 +200,6 @@ class Live(Shell):
                 assert_never(decision)
 
 
-_MOST_PERIODS = 10  # heartbeats between two that change something, at most
-
-
 @dataclasses.dataclass(slots=True, eq=False)
 class _Node:
     """A node's heartbeat, and the pods whose end it will report."""
@@ -218,16 +215,8 @@ class LiveHeartbeats(Live):
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
     ) -> None:
         super().__init__(workload, profile, errors=errors, seed=seed)
-        timing, world = workload.timing, self.world
-        node_ms, self._master_ms = timing.node_heartbeat_ms, timing.am_heartbeat_ms
-        self._most = timing.allocs_per_node_heartbeat
-        world.clock.patience_ms += _MOST_PERIODS * (node_ms + self._master_ms)
-        world.start_ms = self._launch_ms
-        world.sizes.release = self._ended
-        self._by_name: dict[model.NodeName, _Node] = {}
-        for i, node in enumerate(world.nodes):
-            phase_ms, heartbeat = round(i * node_ms / len(world.nodes)) % node_ms, Call(self._heartbeat, node.name)
-            self._by_name[node.name] = _Node(Beat(world.clock, node_ms, phase_ms, Priority.NODE_HEARTBEAT, heartbeat))
+        self.world.start_ms, self.world.sizes.release = self._launch_ms, self._ended
+        self._by_name = {name: _Node(beat) for name, beat in self.beats(self._heartbeat).items()}
 
     @override
     def _decide(self) -> None:
@@ -243,10 +232,10 @@ class LiveHeartbeats(Live):
         world.freed.clear()
 
     def _launch_ms(self, pod: Pod) -> int:
-        clock, phase_ms = self.world.clock, pod.run.submitted_ms % self._master_ms
-        at_ms = next_beat_ms(clock.now_ms, self._master_ms, phase_ms)
+        period_ms = self.world.workload.timing.am_heartbeat_ms
+        at_ms = next_beat_ms(self.world.clock.now_ms, period_ms, pod.run.submitted_ms % period_ms)
         if pod.task_class.stage is not model.Stage.DRIVER:
-            at_ms += self._master_ms
+            at_ms += period_ms
         return at_ms + self.world.conditions.launch_ms
 
     def _ended(self, pod: Pod) -> None:
@@ -270,10 +259,8 @@ class LiveHeartbeats(Live):
 
     def _cycle_on(self, name: model.NodeName) -> bool:
         """Let the cycle place on this node; return whether it did."""
-        world, before = self.world, len(self.world.ledger)
-        decisions = world.decide([name], max_per_node=self._most, park=False)
-        here: list[model.Decision] = []
-        for decision in decisions:
+        world, before, here = self.world, len(self.world.ledger), list[model.Decision]()
+        for decision in world.decide([name], max_per_node=world.workload.timing.allocs_per_node_heartbeat, park=False):
             if isinstance(decision, model.Speculate) and decision.node != name:
                 world.notify_refused(decision, "NotItsHeartbeat")
             else:

@@ -171,8 +171,7 @@ class Sizes:
         pod.suspended, pod.suspended_at_ms = True, since_ms
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
-        about = pod.about(world.clock.now_s)
-        world.notify(model.Suspended(**about, resources=decision.resources, until_s=until_s))
+        world.notify(model.Suspended(**world.about(pod), resources=decision.resources, until_s=until_s))
         shrink = Call(self._shrunk, pod, decision.resources, since_ms)
         world.clock.at(since_ms + self._conditions.suspend_ms, Priority.ARRIVAL, shrink)
         if until_s is not None:
@@ -202,7 +201,7 @@ class Sizes:
 
     def _resume(self, pod: Pod) -> None:
         if pod.growing is None and not pod.resuming:
-            self._world.notify(model.Resumed(**pod.about(self._world.clock.now_s), resources=pod.asked))
+            self._world.notify(model.Resumed(**self._world.about(pod), resources=pod.asked))
             self._grow(pod, pod.asked)
 
     def resize(self, decision: model.Resize) -> None:
@@ -280,7 +279,7 @@ class Sizes:
 
     def _resized(self, pod: Pod, size: model.Resources) -> None:
         pod.asked, conditions = size, self._conditions
-        self._world.notify(model.Resized(**pod.about(self._world.clock.now_s), resources=size))
+        self._world.notify(model.Resized(**self._world.about(pod), resources=size))
         for activity in pod.activities:
             if activity.segment is not None:
                 self._rates.update(activity)  # what was done so far, at the old rate

@@ -21,7 +21,7 @@ from boathouse_sim.work import Container, Segment, Submission
 from boathouse_sim.workload import Errors, Workload
 
 
-class LiveWorld(BaseWorld["Submission", LiveRun]):
+class LiveWorld(BaseWorld[Submission, LiveRun]):
     """One simulation, from the first submission to the last end.
 
     `course_of` makes the course of a job that comes. `errors` says how the truth strays from the estimates; of
@@ -184,8 +184,7 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
             pod.is_second, pod.rival, rival.rival = True, rival, pod
         elif pod.distance is not None:
             self.tally.at(pod.distance)
-        if self.profile.observers:
-            self.notify_placed(decision, None if rival is None else rival.task.id)
+        self.notify_placed(pod, decision, None if rival is None else rival.task.id)
         run.course.placed(pod)
         start_ms = self.start_ms(pod)
         if start_ms > self.clock.now_ms:
@@ -210,10 +209,6 @@ class LiveWorld(BaseWorld["Submission", LiveRun]):
         if self.profile.observers:
             self.notify(model.Started(**self.about(pod)))
         pod.run.course.started(pod)
-
-    def about(self, pod: Pod) -> model.About:
-        """Return the fields that every event of a task has."""
-        return pod.about(self.clock.now_s)
 
     def perform(self, pod: Pod, done: Callable[[Pod], None], gate: Gate | None = None) -> None:
         """Do the rest of a container's segments, one after the other."""
