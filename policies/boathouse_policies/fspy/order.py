@@ -179,8 +179,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
             return math.inf
         if (assumed := self._assumed(virtual)) is not None:
             return assumed
-        is_overrun = self._is_overrun(virtual, virtual.world.now_s)
-        return self._work_left(virtual) if is_overrun else self.worlds.size_left(virtual)
+        return self._work_left(virtual) if self._is_overrun(virtual, virtual.world.now_s) else virtual.size_left()
 
     def _assumed(self, virtual: VirtualJob) -> float | None:
         """Return the assumed size of a job of unknown size; None if there is none to be assumed."""
@@ -199,7 +198,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     def _rank(self, job: model.Job, state: CycleState) -> tuple[Group, float]:
         virtual, now_s = self.worlds.jobs.get(job.id), state.view.now_s
         if virtual is not None and virtual.size < math.inf and not virtual.finished:
-            return Group.SIZED, self.worlds.size_left(virtual, now_s)
+            return Group.SIZED, virtual.size_left(now_s)
         record, usage = self._jobs.get(job.id), state.job_usage(job.id)
         if record is not None and record.is_probe:
             return Group.PROBING if self._probing.is_short else Group.OVER, 0.0  # equal: by submission
@@ -310,8 +309,8 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
 
     def _reshape(self, record: JobRecord, now_s: float) -> None:
         shape = record.shape(self.predictor, use_estimates=self.config.use_estimates)
-        if record.job.id in self.worlds.jobs:
-            self.worlds.reshape(record.job.id, shape, now_s)
+        if (virtual := self.worlds.jobs.get(record.job.id)) is not None:
+            virtual.world.reshape(virtual, shape, now_s)
         else:
             self.worlds.add(record.job, shape, now_s, used=record.restored.used)
 

@@ -25,15 +25,15 @@ Deviations:
 import dataclasses
 import enum
 import math
+import operator
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.programs import Contest
+from boathouse_policies.framework.programs import Contest, Programs
 from boathouse_policies.fspy.config import Config
-from boathouse_policies.fspy.sums import Sums
 from boathouse_policies.model import Stage
 
 
@@ -196,6 +196,43 @@ class LinearModel:
         self._coefficients = None
 
 
+class Sums:
+    """Sums by program: of a base, such as the input of its jobs or their number, and of amounts that go with it."""
+
+    def __init__(self, kept: int, width: int) -> None:
+        self._width = width
+        self._sums: Programs[tuple[float, ...]] = Programs(kept)
+
+    def add(self, kind: str, *amounts: float) -> None:
+        """Add a job's base and amounts."""
+        known = self._sums.get(kind)
+        self._sums.put(kind, amounts if known is None else tuple(map(operator.add, known, amounts)))
+
+    def scaled(self, kind: str, base: float, *, as_used: bool = False) -> list[float] | None:
+        """Return base and amounts in proportion to this base; None without any, or for an unknown program."""
+        sums = self._sums.use(kind) if as_used else self._sums.get(kind)
+        return None if sums is None or base <= 0 else [amount * (base / sums[0]) for amount in sums]
+
+    def mean(self, kind: str) -> float | None:
+        """Return the first amount over the base; None for an unknown program."""
+        sums = self._sums.get(kind)
+        return None if sums is None else sums[1] / sums[0]
+
+    def dump(self) -> dict[str, list[float]]:
+        """Return the sums as JSON values."""
+        return {kind: list(sums) for kind, sums in self._sums.items()}
+
+    def load(self, dumped: Any) -> None:
+        """Continue from a dump, without the entries of it that are invalid."""
+        for kind, sums in dumped.items() if isinstance(dumped, dict) else ():
+            if isinstance(sums, list) and len(sums) == self._width and all(map(_is_amount, sums)) and sums[0] > 0:
+                self._sums.put(str(kind), tuple(sums))
+
+
+def _is_amount(found: Any) -> bool:
+    return isinstance(found, int | float) and 0 <= found < math.inf
+
+
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TotalTimes:
     """SE_m and SE_r."""
@@ -215,19 +252,10 @@ class Predictor:
         kept = config.kinds_kept
         self.maps = LinearModel(7, config.forgetting)  # eq. 6
         self.reduces = LinearModel(8, config.forgetting)  # eq. 7
-        self._kinds = Sums(kept, len(AMOUNTS))  # of the input and the other amounts of probed jobs
-        self._rates = Sums(kept, 3)  # of the input, and of the times of maps and reduces
-        self._contest = Contest(kept, 2)
+        self.kinds = Sums(kept, len(AMOUNTS))  # of the input and the other amounts of probed jobs
+        self.rates = Sums(kept, 3)  # of the input, and of the times of maps and reduces
+        self.contest = Contest(kept, 2)
         self.uber, self.apps = Sums(kept + 1, 2), Sums(kept + 1, 2)  # one more for all, a group of its own
-        self._parts: dict[str, LinearModel | Sums | Contest] = {
-            "maps": self.maps,
-            "reduces": self.reduces,
-            "kinds": self._kinds,
-            "uber": self.uber,
-            "apps": self.apps,
-            "rates": self._rates,
-            "contest": self._contest,
-        }
 
     # Normal jobs
 
@@ -235,7 +263,7 @@ class Predictor:
         """Learn from a job that ended: its probed features and its actual times, and which model knew them best."""
         if kind and self._config.best_model and features.map_input_bytes > 0:
             self._judge(features, times, kind)
-            self._rates.add(kind, features.map_input_bytes, times.map_s, times.reduce_s)
+            self.rates.add(kind, features.map_input_bytes, times.map_s, times.reduce_s)
         if features.maps:
             self.maps.update(features.map_row(), times.map_s, features.maps)
         if features.reduces:
@@ -245,16 +273,16 @@ class Predictor:
         linear, rated = self._linear(features), self._rated(features, kind)
         actual_s = times.map_s + times.reduce_s
         if linear is not None and rated is not None and actual_s > 0:
-            self._contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
+            self.contest.judge(kind, [abs(of.map_s + of.reduce_s - actual_s) / actual_s for of in (linear, rated)])
 
     def _rated(self, features: Features, kind: str) -> TotalTimes | None:
-        found = self._rates.scaled(kind, features.map_input_bytes)
+        found = self.rates.scaled(kind, features.map_input_bytes)
         return None if found is None else TotalTimes(map_s=found[1], reduce_s=found[2])
 
     def standing(self, kind: str) -> tuple[int, float] | None:
         """Return which model is the best at a program (0: the linear ones), and its mean relative error."""
-        error = self._contest.error(kind) if self._config.best_model else None
-        return None if error is None else (self._contest.best(kind), error)
+        error = self.contest.error(kind) if self._config.best_model else None
+        return None if error is None else (self.contest.best(kind), error)
 
     def predict(self, features: Features, kind: str = "") -> TotalTimes | None:
         """Predict the times of a job; None while too little was learnt."""
@@ -266,11 +294,9 @@ class Predictor:
         least = self._config.least_jobs
         if (features.maps and self.maps.seen < least) or (features.reduces and self.reduces.seen < least):
             return None
-        map_s = reduce_s = 0.0
-        if features.maps:
-            map_s = max(self.maps.predict(features.map_row()), features.map_function_s)
-        if features.reduces:
-            reduce_s = max(self.reduces.predict(features.reduce_row(map_s)), features.reduce_function_s)
+        map_s = max(self.maps.predict(features.map_row()), features.map_function_s) if features.maps else 0.0
+        row = features.reduce_row(map_s)
+        reduce_s = max(self.reduces.predict(row), features.reduce_function_s) if features.reduces else 0.0
         return TotalTimes(map_s=map_s, reduce_s=reduce_s)
 
     # Programs
@@ -278,11 +304,11 @@ class Predictor:
     def remember(self, kind: str, features: Features) -> None:
         """Keep what a probe of a program measured."""
         if kind and features.map_input_bytes > 0:
-            self._kinds.add(kind, *features.amounts().tolist())
+            self.kinds.add(kind, *features.amounts().tolist())
 
     def recall(self, kind: str, *, input_bytes: float, maps: int, reduces: int) -> Features | None:
         """Return the features of a job of a program that was probed before, by its input; None if it was not."""
-        amounts = self._kinds.scaled(kind, input_bytes, as_used=True)
+        amounts = self.kinds.scaled(kind, input_bytes, as_used=True)
         return None if amounts is None else Features(maps, reduces, *amounts)
 
     # Uber jobs
@@ -301,20 +327,21 @@ class Predictor:
 
     def dump(self) -> dict[str, Any]:
         """Return its state as JSON values."""
-        return {name: part.dump() for name, part in self._parts.items()}
+        return {name: getattr(self, name).dump() for name in _PARTS}
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Continue from a dump; entries that no dump holds are left out.
 
         A ValueError says that the dump of a model is none.
         """
-        for name, part in self._parts.items():
-            part.load(state.get(name, {}))
+        for name in _PARTS:
+            getattr(self, name).load(state.get(name, {}))
 
 
 def _with_log(x: float) -> tuple[float, float]:
     return x, x * math.log(max(x, 1.0))
 
 
+_PARTS = ("maps", "reduces", "kinds", "uber", "apps", "rates", "contest")  # of a predictor's state
 _ALL = ""
 _NEGLIGIBLE = 1e-12

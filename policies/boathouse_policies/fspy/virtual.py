@@ -60,11 +60,7 @@ def allocate(bounds: Sequence[Amount], weights: Sequence[float], cluster: Amount
     given = []
     for (cpu, memory), weight, rest in zip(bounds, weights, rests, strict=True):
         part = weight / rest
-        feed = 1.0
-        if cpu > 0:
-            feed = min(feed, cpu_left * part / cpu)
-        if memory > 0:
-            feed = min(feed, memory_left * part / memory)
+        feed = min(1.0, cpu_left * part / cpu if cpu > 0 else 1.0, memory_left * part / memory if memory > 0 else 1.0)
         given.append((cpu * feed, memory * feed))
         cpu_left = max(0.0, cpu_left - cpu * feed)
         memory_left = max(0.0, memory_left - memory * feed)
@@ -98,6 +94,15 @@ class VirtualJob:
     finished: bool = False
     ended: bool = False  # whether the real job is over
 
+    def size_left(self, now_s: float | None = None) -> float:
+        """Return VS in byte-seconds; 0 once finished.
+
+        It is as of its world's last update if no time is given, else at a time after that and before the next virtual
+        end.
+        """
+        passed_s = 0.0 if now_s is None else now_s - self.world.now_s
+        return 0.0 if self.finished else max(0.0, self.size - self.used - self.rate * passed_s)
+
 
 class World:
     """A fair world. Its jobs are kept together with those of other worlds."""
@@ -110,10 +115,6 @@ class World:
         self.queue: list[VirtualJob] = []  # the pending virtual jobs, in the virtual queue's order
         self.members = 0  # how many of the jobs are in this world
         self._next_end_s = math.inf
-
-    def size_left(self, job: VirtualJob, now_s: float) -> float:
-        """Return VS at a time since the last update, before the next virtual end, in byte-seconds; 0 once finished."""
-        return 0.0 if job.finished else max(0.0, job.size - job.used - job.rate * (now_s - self.now_s))
 
     # Changes
 
@@ -145,9 +146,8 @@ class World:
         self._enter(fresh)
         self._update_shares()
 
-    def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
+    def reshape(self, known: VirtualJob, shape: Shape, now_s: float) -> None:
         """Update a job whose size became known (eq. 10), or whose stages changed."""
-        known = self.jobs[job]
         if known.shape == shape:
             return
         self.advance(now_s)
@@ -236,20 +236,11 @@ class Worlds:
         """Return the worlds in which any job is pending."""
         return (world for world in self._worlds.values() if world.queue)
 
-    def size_left(self, job: VirtualJob, now_s: float | None = None) -> float:
-        """Return VS in byte-seconds, as of its world's last update if no time is given."""
-        return job.world.size_left(job, job.world.now_s if now_s is None else now_s)
-
-    def advance(self, now_s: float) -> None:
-        """Let time pass, and drop the worlds that are left without jobs."""
-        for share, world in list(self._worlds.items()):
-            world.advance(now_s)
-            if not world.members:
-                del self._worlds[share]
-
     def resize(self, cluster: Amount, queues: Mapping[model.QueueName, model.Queue], now_s: float) -> None:
-        """Let time pass, and share the cluster among the worlds in which any job is pending from now on."""
-        self.advance(now_s)
+        """Let time pass, drop worlds without jobs, and share the cluster among those in which any job is pending."""
+        for world in self._worlds.values():
+            world.advance(now_s)
+        self._worlds = {share: world for share, world in self._worlds.items() if world.members}
         shares = [share for share, world in self._worlds.items() if world.queue]
         namespaces = collections.Counter(queue for queue, _ in shares)
         weights = {name: queues[name].weight if name in queues else 0.0 for name in namespaces}
@@ -260,14 +251,8 @@ class Worlds:
 
     def add(self, job: model.Job, shape: Shape, now_s: float, *, used: float = 0.0) -> None:
         """Add a job; `used` is what it used up already, if it is known from before a restart."""
-        share = (job.queue, job.namespace)
-        if share not in self._worlds:
-            self._worlds[share] = World(self._config, self.jobs)
-        self._worlds[share].add(job, shape, now_s, used=used)
-
-    def reshape(self, job: model.JobId, shape: Shape, now_s: float) -> None:
-        """Update a job whose size became known (eq. 10), or whose stages changed."""
-        self.jobs[job].world.reshape(job, shape, now_s)
+        world = self._worlds.setdefault((job.queue, job.namespace), World(self._config, self.jobs))
+        world.add(job, shape, now_s, used=used)
 
     def end(self, job: model.JobId, now_s: float, *, succeeded: bool) -> None:
         """End the real job.

@@ -19,7 +19,6 @@ for a task is as slow as its author likes: so it weighs on the predictions of it
 """
 
 import copy
-import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -60,19 +59,10 @@ class Learner:
         """Return a learner that begins as this one, and goes on by itself."""
         return copy.copy(self)  # nothing of it is changed in place
 
-    def train(self, samples: fitting.Samples) -> None:
-        """Train offline (4.1) on this cluster: these samples stay in every fit, instead of what stands for them.
-
-        They are of both kinds and of any load. Too few change nothing.
-        """
-        found = fitting.fit(samples)
-        if found is None:
-            return
-        kept = np.arange(0, len(samples), max(1, len(samples) // _KEPT))
-        self.model, self._is_fitted = found, True
-        self._offline = dataclasses.replace(samples.of(kept), counted=np.full(len(kept), _COUNTED))
-        self.additive = additive.fit(samples)
-        self._first = self.model, self.additive
+    def begin_with(self, model: Exponential, additive_model: Additive, offline: fitting.Samples) -> None:
+        """Begin with models that were trained offline (4.1): these samples, instead of ours, stay in every fit."""
+        self._first, self._offline = (model, additive_model), offline
+        self.model, self.additive, self._is_fitted = model, additive_model, True
 
     @property
     def models(self) -> tuple[Exponential, Additive, Additive]:
@@ -200,7 +190,6 @@ def _spread(count: int, dimensions: int) -> np.ndarray:
 
 
 _FIRST_PATIENCE, _GROWTH = 1, 4  # fits between two selections
-_KEPT, _COUNTED = 400, 0.25  # arbitrary: of the offline samples; together as much as a hundred new ones
 _NEW = 0.3  # arbitrary: how much a hundred new observations count in the error
 _SAMPLES, _COUNTED_FIRST = 256, 0.1  # all together count as much as some two dozen observations
 _STEEP_CPU, _LOW_CPU = 9.0, 1.24e-4

@@ -21,7 +21,7 @@ A "node" of a cluster is a pod: a node of Kubernetes with room for several is as
 import collections
 import dataclasses
 import heapq
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -39,12 +39,6 @@ class Pool:
     site: str
     nodes: int
     users: frozenset[model.JobId]
-
-
-def pools(idle: Mapping[str, int], sites: Mapping[Cluster, Collection[str]]) -> list[Pool]:
-    """Return the pools where a cluster may use either all or none of a site."""
-    users = {site: frozenset(cluster.name for cluster, usable in sites.items() if site in usable) for site in idle}
-    return [Pool(site=site, nodes=nodes, users=users[site]) for site, nodes in idle.items()]
 
 
 def without(idle: Collection[Pool], needed: int) -> list[Pool]:

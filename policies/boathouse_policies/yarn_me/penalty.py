@@ -7,12 +7,8 @@ to cluster scheduling", USENIX ATC 2017, section 2.
   (⌈I/B⌉ - 1)·B: the text gives no formula, this one gives its examples (2.01 GB of input: 2.0, 2.0 and 1.5 GB for
   buffers of 0.5, 2 and 1.5 GB). Then T(notId) = T + spilledBytes(notId)/diskRate.
 * A map with less than its ideal memory pays one extra merge, whatever it lacks: a step (2.2).
-* Spark holds its input deserialised: it fills the buffer `expansion` times as fast (2.4). Tez leaves the map output of
-  its own node out of the buffer: `local_bytes`.
 
-Two runs are enough to fit a model: one with the ideal memory, one with less. Spark's has two unknowns and needs the
-under-sized run's own report of what it spilled. Prior runs of a recurring job serve as well as profiling runs. Where
-the under-sized run was not slower, spills cost no time: the disk rate is infinite, and elasticity is free.
+Models of two runs, and those of Spark and Tez (2.4), are in `boathouse_lab.reproduce.yarn_me.fitted`.
 """
 
 import bisect
@@ -67,26 +63,19 @@ class Reducer:
     input_bytes: float  # I, what goes through the buffer
     disk_bytes_per_s: float  # rate at which spills cost time; infinite where they cost none
     buffer_share: float = BUFFER_SHARE  # B over the task's memory
-    expansion: float = 1.0  # bytes in the buffer for each byte of input: 1 but for Spark
-    local_bytes: float = 0.0  # part of the input that never enters the buffer (Tez)
     fixed_bytes: float = 0.0  # memory that has no part in the buffer (ours)
-
-    @property
-    def buffered_bytes(self) -> float:
-        """What fills the buffer in the course of the task."""
-        return (self.input_bytes - self.local_bytes) * self.expansion
 
     @property
     def ideal_bytes(self) -> float:
         """The least memory with which nothing is spilled."""
-        return self.buffered_bytes / self.buffer_share + self.fixed_bytes
+        return self.input_bytes / self.buffer_share + self.fixed_bytes
 
     def _shared_bytes(self, memory_bytes: Bytes) -> Bytes:
         return np.maximum(memory_bytes - self.fixed_bytes, 1.0)
 
     def spilled_bytes(self, memory_bytes: Bytes) -> Bytes:
-        """Return bytes on disk: what left the buffer, serialised again."""
-        return spilled(self.buffered_bytes, self._shared_bytes(memory_bytes) * self.buffer_share) / self.expansion
+        """Return bytes on disk: what left the buffer."""
+        return spilled(self.input_bytes, self._shared_bytes(memory_bytes) * self.buffer_share)
 
     def run_time_s(self, memory_bytes: Bytes) -> Bytes:
         """Compute T + spilledBytes/diskRate."""
@@ -97,7 +86,7 @@ class Reducer:
 
         With ⌈I/B⌉ fixed, spills grow with B: so each tooth is least at its left edge, B = I/n.
         """
-        most = self.buffered_bytes / self.buffer_share
+        most = self.input_bytes / self.buffer_share
         first = np.maximum(np.ceil(most / self._shared_bytes(memory_bytes) * _SLACK), 1.0)
         return [most / (first + more) + self.fixed_bytes for more in range(_TEETH)]
 
@@ -245,48 +234,3 @@ class Elastic:
     def _on_grid(self, memory_bytes: Bytes) -> Bytes:
         steps: Bytes = np.ceil((memory_bytes - self.least_bytes) / self.step_bytes * _SLACK)
         return self.least_bytes + steps * self.step_bytes
-
-
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
-    """A run of a task."""
-
-    memory_bytes: int
-    duration_s: float
-    input_bytes: int  # what it took in by the shuffle
-    spilled_bytes: int | None = None  # what it reported as written to disk, serialised; None if it did not
-    spilled_memory_bytes: int | None = None  # the same as it lay in memory (Spark's "spill (memory)")
-    local_bytes: int = 0  # input from its own node that Tez keeps out of the buffer
-
-
-def fit_mapper(ideal: Run, undersized: Run) -> Mapper:
-    """Fit a step from the run that spilled nothing to the one that did."""
-    return Mapper(
-        ideal_s=ideal.duration_s,
-        ideal_bytes=ideal.memory_bytes,
-        undersized_s=max(ideal.duration_s, undersized.duration_s),
-        output_bytes=undersized.spilled_bytes or 0,
-    )
-
-
-def fit_reducer(ideal: Run, undersized: Run, *, buffer_share: float = BUFFER_SHARE) -> Reducer:
-    """Fit the disk rate to the slowdown: spills as reported, else computed from input and buffer.
-
-    A ValueError says that the under-sized run spilled nothing, so that no rate can be had.
-    """
-    in_memory, reported = undersized.spilled_memory_bytes, undersized.spilled_bytes
-    model_of_free_spills = Reducer(
-        ideal_s=ideal.duration_s,
-        input_bytes=undersized.input_bytes,
-        disk_bytes_per_s=math.inf,
-        buffer_share=buffer_share,
-        expansion=in_memory / reported if in_memory and reported else 1.0,
-        local_bytes=undersized.local_bytes,
-    )
-    memory = np.array(float(undersized.memory_bytes))
-    on_disk = float(model_of_free_spills.spilled_bytes(memory) if reported is None else reported)
-    if on_disk <= 0:
-        raise ValueError(f"the run with {undersized.memory_bytes} bytes spilled nothing: profile one with less memory")
-    slower_s = undersized.duration_s - ideal.duration_s
-    rate = on_disk / slower_s if slower_s > 0 else math.inf
-    return dataclasses.replace(model_of_free_spills, disk_bytes_per_s=rate)
