@@ -231,8 +231,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
 
 AnyWorld: TypeAlias = BaseWorld[Any, Any]
 
-Call = functools.partial
-"""A method and its arguments, for the heap."""
+Call = functools.partial  # a method and its arguments, for the heap
 
 
 class Shell:

@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 Happening: TypeAlias = Callable[[], None]
 
-_MOST_IDLE = 1000
-"""Background events that may happen alone however long they take: a policy may look again after hours."""
+_MOST_IDLE = 1000  # background events that may happen alone however long they take: a policy may look again after hours
 
 
 class Priority(enum.IntEnum):

@@ -16,8 +16,7 @@ import numpy as np
 from boathouse_policies.model import FloatVector
 from boathouse_sim.work import PLAIN_READING, Pool, Reading
 
-CPU, DISK, NETWORK, POOL = range(4)
-"""Columns of load, capacity and slowdown."""
+CPU, DISK, NETWORK, POOL = range(4)  # columns of load, capacity and slowdown
 
 KINDS = 4
 
@@ -81,8 +80,7 @@ class Outages:
 class RunTimes(enum.StrEnum):
     """What policies know of run times."""
 
-    EXACT = "exact"
-    """The workload's own, before a job's first task."""
+    EXACT = "exact"  # the workload's own, before a job's first task
     LEARNED = "learned"
     """What the operator's learner makes of the program's tasks that ended (`boathouse_policies.run_times`)."""
     NOTHING = "nothing"

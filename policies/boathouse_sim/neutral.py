@@ -297,7 +297,6 @@ class _Place:
         return found
 
     def cores(self, key: str, default: int | None = None) -> float:
-        """Return a number of cores, to the millicore."""
         found = self.number(key, default)
         if not 0 <= found <= _MOST_CORES:
             raise WorkloadError(f"{self.where}: {key}: must be between 0 and {_MOST_CORES:,}, not {found!r}")

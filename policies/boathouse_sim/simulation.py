@@ -288,8 +288,7 @@ MEGANODE = "meganode"
 """Shortest remaining job first on one node as large as all: the bound without fragmentation (the paper's 6.2)."""
 
 
-YARN_CLIENT = "yarn-client"
-"""Drivers of Spark applications run outside of the cluster (client mode)."""
+YARN_CLIENT = "yarn-client"  # drivers of Spark applications run outside of the cluster (client mode)
 
 
 def names() -> tuple[str, ...]:

@@ -211,11 +211,9 @@ class Reading:
         return (1.0, self.server, self.rack, self.anywhere)[distance]
 
 
-PLAIN_READING = Reading()
-"""Ours: 1 GbE is about as fast as one disk, and shared."""
+PLAIN_READING = Reading()  # ours: 1 GbE is about as fast as one disk, and shared
 
-ILA_READING = Reading(rack=3.0, anywhere=4.0)
-"""The ILA paper: rack-local tasks 3×, off-rack 4×."""
+ILA_READING = Reading(rack=3.0, anywhere=4.0)  # the ILA paper: rack-local tasks 3×, off-rack 4×
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

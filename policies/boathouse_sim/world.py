@@ -77,8 +77,6 @@ class World(BaseWorld[JobSpec, JobRun]):
         """Whether any task waits: not counted anew."""
         return self.waiting > 0
 
-    # Jobs
-
     @override
     def _arrive(self, spec: JobSpec) -> None:
         run = self._admit(spec, self.new_job(spec))

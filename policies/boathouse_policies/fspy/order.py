@@ -175,14 +175,11 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     def expected(self, job: model.JobId) -> float:
         """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
         virtual = self.worlds.jobs.get(job)
-        if virtual is None:
-            return math.inf
-        if (assumed := self._assumed(virtual)) is not None:
-            return assumed
+        if virtual is None or (assumed := self._assumed(virtual)) is not None:
+            return math.inf if virtual is None else assumed
         return self._work_left(virtual) if self._is_overrun(virtual, virtual.world.now_s) else virtual.size_left()
 
     def _assumed(self, virtual: VirtualJob) -> float | None:
-        """Return the assumed size of a job of unknown size; None if there is none to be assumed."""
         seconds = self.config.assumed_task_s
         return None if seconds is None or virtual.size < math.inf else virtual.bound[model.MEMORY] * seconds
 
@@ -233,24 +230,20 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
 
     def of_pending(self, pending: PendingClass, state: CycleState) -> Sequence[Figure]:
         """Return how many jobs of its queue and namespace go before it, too."""
-        figures, jobs = self._figures(pending.job, state), self._queued.jobs
-        place = self._queued.job_places.get(pending.job.id)
-        if place is None:
+        figures, queued = self._figures(pending.job, state), self._queued
+        place = queued.job_places.get(pending.job.id)
+        band = None if place is None else queued.band_of[place]
+        if place is None or band is None or band.stop - band.start > _MOST_COMPARED:
             return figures
-        band = self._queued.band_of[place]
-        if band.stop - band.start > _MOST_COMPARED:
-            return figures
-        ranks = [(*self._rank(job, state), job.submitted_s, job.id) for job in jobs[band.start : band.stop]]
-        own = ranks[place - band.start]
-        return (*figures, ("jobsAhead", float(sum(rank < own for rank in ranks))))
+        ranks = [(*self._rank(job, state), job.submitted_s, job.id) for job in queued.jobs[band.start : band.stop]]
+        return (*figures, ("jobsAhead", float(sum(rank < ranks[place - band.start] for rank in ranks))))
 
     def _figures(self, job: model.Job, state: CycleState) -> tuple[Figure, ...]:
         group, value = self._rank(job, state)
-        found = (("group", float(group)),)
         if group is not Group.SIZED:
-            return found
+            return (("group", float(group)),)
         is_known = self.worlds.jobs[job.id].size < math.inf
-        return (*found, ("virtualMemorySeconds" if is_known else "assumedMemorySeconds", value))
+        return ("group", float(group)), ("virtualMemorySeconds" if is_known else "assumedMemorySeconds", value)
 
     # Events
 
@@ -283,16 +276,13 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         tasks = record.classes.get(event.task_class)
         if tasks is None:
             return
-        match event:
-            case model.Placed():
-                tasks.placed += 1
-            case model.Failed():
-                tasks.placed = max(0, tasks.placed - 1)
-            case model.Finished():
-                tasks.succeeded += 1
-                tasks.run_s += event.duration_s
-                if tasks.task_class.stage is model.Stage.PROBE:
-                    self._probed(record, event)
+        if isinstance(event, model.Finished):
+            tasks.succeeded += 1
+            tasks.run_s += event.duration_s
+            if tasks.task_class.stage is model.Stage.PROBE:
+                self._probed(record, event)
+        else:
+            tasks.placed = max(0, tasks.placed + (1 if isinstance(event, model.Placed) else -1))
 
     def _probed(self, record: JobRecord, event: model.Finished) -> None:
         original = record if record.job.probe_of is None else self._jobs.get(record.job.probe_of)
@@ -340,10 +330,7 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
         }
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump: jobs take up their virtual state when they are submitted again.
-
-        A ValueError says that it is not a dump of this policy.
-        """
+        """Continue from a dump, jobs once they are submitted again; a ValueError says that it is no dump."""
         restored = {model.JobId(job): Restored.load(dumped) for job, dumped in state.get("jobs", {}).items()}
         self._calm_until_s = -math.inf
         self.predictor.load(state.get("predictor", {}))
@@ -361,10 +348,7 @@ _SCALES = [2.0 ** (128 * (group - Group.LATE)) for group in Group]
 
 
 class AgeingReserve(Reserve, Hooks):
-    """Reserve a node for an aged job that fits nowhere, one at a time.
-
-    Stages `apart` have nodes that another policy reserves.
-    """
+    """Reserve a node for an aged job that fits nowhere, one at a time. Another policy reserves for stages `apart`."""
 
     def __init__(self, order: SizeBased, apart: Collection[model.Stage] = ()) -> None:
         self.order = order

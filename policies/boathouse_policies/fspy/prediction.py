@@ -46,9 +46,9 @@ class Sample:
 
 
 def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: np.random.Generator) -> Sample:
-    """Run Algorithm 1; raise ValueError if there is no split, or none may be read.
+    """Run Algorithm 1 with a split for each map task; raise ValueError if there is none, or none may be read.
 
-    The original job has one split for each map task. `most_splits` is sampledSplitsUpperBound.
+    `most_splits` is sampledSplitsUpperBound.
     """
     mappers = len(split_bytes)
     if mappers < 1 or most_splits < 1:
@@ -65,8 +65,7 @@ def sample(split_bytes: Sequence[int], *, reducers: int, most_splits: int, rng: 
 class Counter(enum.StrEnum):
     """What a probing job's one task reports, by Hadoop's names where Hadoop has one; amounts in `Features`' order."""
 
-    SAMPLED_FRACTION = "Sampled fraction"
-    """f_p: bytes really read over all bytes of the input."""
+    SAMPLED_FRACTION = "Sampled fraction"  # f_p: bytes really read over all bytes of the input
     MAP_INPUT_BYTES = "Bytes Read"
     MAP_FUNCTION_S = "Map function seconds"
     MAP_OUTPUT_BYTES = "Map output bytes"
@@ -104,15 +103,11 @@ class Features(NamedTuple):
         return np.array([1.0, *own, *_with_log(self.reduce_input_records)])
 
 
-AMOUNTS = tuple(Counter)[1:]
-"""The counters of `Features.amounts`, in that order."""
+AMOUNTS = tuple(Counter)[1:]  # the counters of `Features.amounts`, in that order
 
 
 def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Features | None:
-    """Compute eq. 8: the original job's features from its probing job's counters, each over f_p.
-
-    None where the counters do not say what fraction was read, or that it was none: the probe tells nothing.
-    """
+    """Compute eq. 8: a job's features from its probing job's counters, over f_p; None where that is not known or 0."""
     fraction = counters.get(Counter.SAMPLED_FRACTION, 0.0)
     if not 0 < fraction <= 1:
         return None
@@ -123,13 +118,10 @@ def scaled(counters: Mapping[str, float], *, maps: int, reduces: int) -> Feature
 class Source(enum.StrEnum):
     """What a job's predicted size is from."""
 
-    STATED = "Stated"
-    """Run times that somebody states for its classes."""
+    STATED = "Stated"  # run times that somebody states for its classes
     PROBE = "Probe"
-    PROGRAM = "Program"
-    """A probe of an earlier job of the program."""
-    HISTORY = "History"
-    """The mean of earlier uber jobs, or of the program's earlier runs on Spark."""
+    PROGRAM = "Program"  # a probe of an earlier job of the program
+    HISTORY = "History"  # the mean of earlier uber jobs, or of the program's earlier runs on Spark
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,10 +171,7 @@ class LinearModel:
         return {"seen": self.seen, "squares": upper.tolist(), "products": self._products.tolist()}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump; one of another number of columns is ignored.
-
-        A ValueError says that its numbers are no sums of squares.
-        """
+        """Continue from a dump, unless it is of other columns; a ValueError says that it is no sums of squares."""
         products = np.array(state.get("products", ()), np.float64)
         upper = np.array(state.get("squares", ()), np.float64)
         rows, columns = np.triu_indices(len(self._products))
@@ -257,8 +246,6 @@ class Predictor:
         self.contest = Contest(kept, 2)
         self.uber, self.apps = Sums(kept + 1, 2), Sums(kept + 1, 2)  # one more for all, a group of its own
 
-    # Normal jobs
-
     def learn(self, features: Features, times: TotalTimes, kind: str = "") -> None:
         """Learn from a job that ended: its probed features and its actual times, and which model knew them best."""
         if kind and self._config.best_model and features.map_input_bytes > 0:
@@ -299,8 +286,6 @@ class Predictor:
         reduce_s = max(self.reduces.predict(row), features.reduce_function_s) if features.reduces else 0.0
         return TotalTimes(map_s=map_s, reduce_s=reduce_s)
 
-    # Programs
-
     def remember(self, kind: str, features: Features) -> None:
         """Keep what a probe of a program measured."""
         if kind and features.map_input_bytes > 0:
@@ -310,8 +295,6 @@ class Predictor:
         """Return the features of a job of a program that was probed before, by its input; None if it was not."""
         amounts = self.kinds.scaled(kind, input_bytes, as_used=True)
         return None if amounts is None else Features(maps, reduces, *amounts)
-
-    # Uber jobs
 
     def learn_uber(self, kind: str, task_s: float) -> None:
         """Learn from an uber task that succeeded."""
@@ -323,17 +306,12 @@ class Predictor:
         known_s = self.uber.mean(kind)
         return self.uber.mean(_ALL) if known_s is None else known_s
 
-    # State
-
     def dump(self) -> dict[str, Any]:
         """Return its state as JSON values."""
         return {name: getattr(self, name).dump() for name in _PARTS}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a dump; entries that no dump holds are left out.
-
-        A ValueError says that the dump of a model is none.
-        """
+        """Continue from a dump, which may lack entries; a ValueError says that the dump of a model is none."""
         for name in _PARTS:
             getattr(self, name).load(state.get(name, {}))
 

@@ -44,8 +44,7 @@ from boathouse_policies.fspy import jobs
 from boathouse_policies.fspy.config import Config
 from boathouse_policies.fspy.jobs import Amount, Shape
 
-MOST_ENDED = 256
-"""Jobs of a world that are over and have not finished virtually (arbitrary)."""
+MOST_ENDED = 256  # jobs of a world that are over and have not finished virtually (arbitrary)
 _MEMORY = 1
 _ROUNDING = 1e-9
 
@@ -115,8 +114,6 @@ class World:
         self.queue: list[VirtualJob] = []  # the pending virtual jobs, in the virtual queue's order
         self.members = 0  # how many of the jobs are in this world
         self._next_end_s = math.inf
-
-    # Changes
 
     def advance(self, now_s: float) -> None:
         """Let time pass: the virtual completions until now, each with VSC and VRA. Earlier times change nothing."""
@@ -218,8 +215,7 @@ def _place(job: VirtualJob) -> tuple[float, float, str]:
     return job.bound[_MEMORY] / job.weight, job.submitted_s, job.id
 
 
-MOST_ENDED_WORLDS = 2048
-"""Jobs of all worlds that are over and have not finished virtually (arbitrary)."""
+MOST_ENDED_WORLDS = 2048  # jobs of all worlds that are over and have not finished virtually (arbitrary)
 Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
 
 

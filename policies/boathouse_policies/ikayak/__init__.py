@@ -49,11 +49,7 @@ class Parts:
 
 
 def build(score: Score = LEAST_LOADED, config: Config = _PAPER, order: JobOrder | None = None) -> Profile:
-    """Build the profile `ikayak`, with a state of its own.
-
-    iKayak says nothing of the order of jobs, which is dominant-share fairness if none is given, and of other tasks'
-    nodes, which the score ranks.
-    """
+    """Build the profile `ikayak`, with a state of its own; order (default: fair) and score are for what it leaves."""
     running = RunningTasks()
     found = Parts(running, config)
     scores = dict[Stage, Score](dict.fromkeys(SPARK, found.most_free) if config.placement else {})

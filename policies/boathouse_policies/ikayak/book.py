@@ -54,7 +54,7 @@ class JobBook:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Reducer:
-    """What is learned of a reducer that runs."""
+    """A reducer that runs."""
 
     task: RunningTask
     job: JobBook
@@ -88,8 +88,6 @@ class Book(Observer, Follower):
         self._running = running
         running.follow(self)
 
-    # Follower
-
     def placed(self, task: RunningTask) -> None:
         """Count a map by where it reads, and estimate when a map or reducer ends."""
         self._expect(task, task.placed_s)
@@ -121,14 +119,16 @@ class Book(Observer, Follower):
     def _expect(self, task: RunningTask, start_s: float) -> None:
         job = self.jobs.get(task.job)
         task_class = None if job is None else job.classes.get(task.task_class)
-        if job is None or task_class is None:
+        if job is None or task_class is None or task_class.stage not in (_MAP, _REDUCE):
             return
+        end_s = start_s + self.bank.length_s(job.key, task_class)
         if task_class.stage is _MAP:
-            self._map_ends_s[task.task] = start_s + self.bank.length_s(job.key, task_class)
-        elif task_class.stage is _REDUCE:
-            reducer = self.reducers.get(task.task) or Reducer(task, job)
-            self.reducers[task.task] = job.reducers[task.task] = reducer
-            reducer.end_s = start_s + self.bank.length_s(job.key, task_class)
+            self._map_ends_s[task.task] = end_s
+        else:
+            reducer = self.reducers[task.task] = job.reducers[task.task] = self.reducers.get(
+                task.task, Reducer(task, job)
+            )
+            reducer.end_s = end_s
 
     def ended(self, task: RunningTask, event: model.Finished | model.Failed) -> None:
         """Learn from a map or reducer that succeeded, and forget it."""
@@ -144,8 +144,6 @@ class Book(Observer, Follower):
         elif reducer is not None and reducer.history is not None:
             self.bank.learn(job.key, reducer.history, event.now_s)
             self.bank.ended(job.key, _REDUCE, event.duration_s)
-
-    # Observer
 
     def observe(self, event: model.Event) -> None:
         """Keep account of what `RunningTasks` does not tell of."""
@@ -200,14 +198,10 @@ class Book(Observer, Follower):
         if isinstance(local, int) and isinstance(remote, int) and min(local, remote) >= 0:
             self.local, self.remote = local, remote
 
-    # Maps
-
     def local_share(self) -> float:
         """Return μ."""
         total = self.local + self.remote
         return max(self._least_share, self.local / total) if total else 1.0
-
-    # Vectors
 
     def lacking(self) -> list[Reducer]:
         """Return the reducers that run and lack map output, in the order in which they were placed."""

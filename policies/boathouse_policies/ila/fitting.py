@@ -86,14 +86,20 @@ class Samples:
 
 
 def fit(samples: Samples, *, before: Exponential | None = None, start: Exponential | None = None) -> Exponential | None:
-    """Fit a model; None where the samples are too few, or all the same. Samples of both kinds make it good for both.
+    """Fit a model to samples of both kinds; None where they are too few, or all the same.
 
-    The variables of a model `before` are kept, which is quick; with None they are selected. Such a fit begins from the
-    parameters of `start` too, and the better of the two is taken.
+    The variables of a model `before` are kept, which is quick (with None they are selected), and the better fit is
+    taken of those from its parameters and from those of `start`.
     """
     if not samples.are_enough:
         return None
-    return exponential(samples) if before is None else _refitted(samples, before, start)
+    if before is None:
+        return exponential(samples)
+    variables = ((term, row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma).tolist())
+    chosen = tuple(term * profiling.ALL + row for term, row in variables)
+    fits = [(joint, joint.fit(chosen)) for joint in (_Joint(samples, of) for of in (before, start) if of is not None)]
+    joint, best = min(fits, key=lambda fit: fit[1].cost)
+    return joint.model(best)
 
 
 def standardised(rows: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
@@ -168,24 +174,11 @@ def _combined(samples: Samples, cpu: Term, io: Term) -> Exponential:
     return Exponential(cpu=cpu, io=io, constant=constant)
 
 
-def _refitted(samples: Samples, before: Exponential, start: Exponential | None) -> Exponential:
-    """Fit both terms together with the variables of the model before."""
-    chosen = tuple(
-        term * profiling.ALL + int(row) for term, of in enumerate(before.terms) for row in np.flatnonzero(of.gamma)
-    )
-    fits = [(joint, joint.fit(chosen)) for joint in (_Joint(samples, of) for of in (before, start) if of is not None)]
-    joint, best = min(fits, key=lambda fit: fit[1].cost)
-    return joint.model(best)
-
-
 _FIRST_STEPS, _STEPS = 60, 20  # of Gauss-Newton over both terms, from far away and from near a minimum
 
 
 class _Joint:
-    """Gauss-Newton over both terms at once, from the parameters of a model.
-
-    A variable is its term (0 or 1) times 11 plus its row.
-    """
+    """Gauss-Newton over both terms at once, from a model; a variable is its term (0 or 1) times 11 plus its row."""
 
     def __init__(self, samples: Samples, start: Exponential) -> None:
         self._samples = samples
@@ -207,7 +200,6 @@ class _Joint:
         ]
 
     def fit(self, chosen: tuple[int, ...], steps: int = _STEPS) -> "Choice":
-        """Fit with some variables."""
         y, weight, rows = self._samples.slowdown, self._samples.weight, self._rows(chosen)
         terms = [[scale, *gamma[of].tolist()] for (scale, gamma), of in zip(self._start, rows, strict=True)]
         curve = exponentials([self._z[:, of] for of in rows], weight, ridge=_RIDGE_SLOPES)
@@ -216,12 +208,11 @@ class _Joint:
         return Choice.of_fit(chosen, found, sse, len(y))
 
     def model(self, choice: "Choice") -> Exponential:
-        """Return the model that a fit found."""
         rows = self._rows(choice.chosen)
         cpu, io, constant = np.split(choice.parameters, [1 + len(rows[0]), -1])
-        gammas = (expanded(of, term[1:]) / self._scale for of, term in zip(rows, (cpu, io), strict=True))
         terms = [
-            _term(math.exp(t[0]), gamma, self._mean, self._samples) for t, gamma in zip((cpu, io), gammas, strict=True)
+            _term(math.exp(of[0]), expanded(chosen, of[1:]) / self._scale, self._mean, self._samples)
+            for of, chosen in zip((cpu, io), rows, strict=True)
         ]
         return Exponential(cpu=terms[0], io=terms[1], constant=float(constant[0]))
 
@@ -270,10 +261,7 @@ def prune(best: Choice, fit: Callable[[tuple[int, ...]], Choice], keep: tuple[in
 
 
 def solve(curve: Curve, start: FloatVector, y: FloatVector, *, steps: int = 25) -> tuple[FloatVector, float]:
-    """Minimize the sum of squared errors of a curve from `start`, shape [p], to what was observed, shape [n].
-
-    Return the parameters after at most so many steps, and the sum, never more than at the start.
-    """
+    """Return parameters, shape [p], of least squared errors to y, shape [n], and their sum, at most that of `start`."""
     best, damping = start.copy(), 1e-2
     predicted, slopes = curve(best)
     left = y - predicted
@@ -332,10 +320,7 @@ def exponentials(inputs: Sequence[FloatVector], weight: FloatVector, *, ridge: f
 
 
 def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
-    """Return the start with one exponential: the line through the logarithms of what is above a floor.
-
-    Standardised variables have the shape [n, v], what was observed [n].
-    """
+    """Return the start with one exponential: the line through the logarithms of y, shape [n], above a floor."""
     floor = float(y.min()) - 0.1 * max(float(y.max() - y.min()), 1e-3)
     line = np.linalg.lstsq(np.column_stack([np.ones(len(y)), z]), np.log(y - floor), rcond=None)[0]
     return np.concatenate([line, [floor]])
@@ -344,8 +329,7 @@ def first_guess(z: FloatVector, y: FloatVector) -> FloatVector:
 _NO_ROWS = np.empty((0, 0))
 _FAINT = 1e-3  # a term that is 0 could not grow
 
-BEYOND = 0.7
-"""How far beyond the largest exponent seen a prediction may go: twice the largest slowdown of a term."""
+BEYOND = 0.7  # how far beyond the largest exponent seen a prediction may go: twice the largest slowdown of a term
 
 _FEWEST = 24
 _FLAT = 1e-3

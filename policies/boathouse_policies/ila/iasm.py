@@ -248,14 +248,13 @@ class Slowdowns:
         return has_room, taker is not None
 
     def _still_takes(self, node: int, pending: PendingClass, task: Judged) -> bool:
-        """Return whether a node that had room for a class and accepted it still has and does."""
         has_room = self._state.is_offered(node) and fits_in(pending.shape, self._state.free_on(node))
         return has_room and self.accepts(task, node)
 
     def place(self, node: int, task: Judged, *, is_judged: bool) -> tuple[float, float] | None:
-        """Record a placed task: its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
+        """Record a placed task; return its predicted slowdown and the largest accepted one, None if it is not judged.
 
-        Return the predicted slowdown, and the largest that was accepted there; None for a task that was not judged.
+        Its host has one more neighbour, and another threshold if Algorithm 1 has accepted it.
         """
         host, thresholds, accepted = self._hosts.places[node], self.thresholds, None
         self._before.append(thresholds.reached.item(host))

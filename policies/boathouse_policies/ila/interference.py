@@ -176,7 +176,6 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return {"interferenceError": [self._error()], "interferenceThreshold": limits.tolist()}
 
     def _error(self) -> float:
-        """Return the error of the median namespace."""
         errors = [learner.error for learner in self.learners]
         return statistics.median_low(errors) if errors else self.learners.first.error
 
@@ -263,10 +262,8 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
         return None
 
     def _alone_s(self, known: ClassProfile, stated_s: float | None, event: model.Finished) -> float:
-        """Return how long a task would have run without neighbours, within what is possible.
-
-        A reducer waits for maps: what it uses on average is by its real run time.
-        """
+        """Return how long a task would have run without neighbours, within what is possible."""
+        # A reducer waits for maps: what it uses on average is by its real run time.
         alone_s = (known.is_map and (stated_s or known.alone_s)) or event.duration_s
         most = self.config.largest_slowdown
         computes_s = min(event.counters.get("cpu_s", 0.0) / known.most_cpus, event.duration_s)
@@ -285,10 +282,7 @@ class Interference(Filter, Score, Hooks, Observer, Figures):
 
 
 class Retry(Reserve):
-    """A Reserve that keeps no node: what interference refused everywhere is retried after a while.
-
-    No event tells that a host has had idle slots for long enough.
-    """
+    """Retries what was refused everywhere: no event tells that a host has had idle slots for long enough."""
 
     def __init__(self, interference: Interference) -> None:
         self._interference = interference

@@ -43,7 +43,6 @@ class Learner:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Forget what was observed, and the model with it."""
         self.model, self.additive = self._first
         self.error = self._config.first_error  # mean of |S - predicted| / S, where it was not fitted to S (5.4)
         self._is_fitted = False
@@ -111,10 +110,7 @@ class Learner:
         return {**models, "error": round(self.error, 4), "fitted": self._is_fitted}
 
     def load(self, state: Mapping[str, Any]) -> None:
-        """Restore the learner from `dump`.
-
-        A model of another form, as earlier versions could have, is not taken over, nor one with an error beyond reason.
-        """
+        """Restore the learner from `dump`, but no model of an earlier version's form or with an error beyond reason."""
         model, error = state.get("model"), float(state.get("error", self._config.first_error))
         if model is not None and model.get("family") == FAMILY and 0 <= error <= self._config.worst_error:
             self.model, self._is_fitted = Exponential.load(model), bool(state.get("fitted", False))

@@ -30,8 +30,7 @@ from collections.abc import Mapping
 from boathouse_policies import model
 from boathouse_policies.koala.config import Config, Policy, Reading
 
-UNBOUNDED = 1 << 30
-"""More nodes than any cluster has."""
+UNBOUNDED = 1 << 30  # more nodes than any cluster has
 
 
 class Kind(enum.StrEnum):

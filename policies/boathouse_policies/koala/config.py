@@ -5,8 +5,7 @@ import enum
 
 from boathouse_policies.model.values import check_ranges
 
-_EXACT = 1 + 1e-9
-"""Thresholds that are equal as percentages are equal."""
+_EXACT = 1 + 1e-9  # thresholds that are equal as percentages are equal
 
 
 class Policy(enum.StrEnum):

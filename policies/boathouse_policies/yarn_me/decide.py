@@ -61,10 +61,7 @@ LookingAhead: TypeAlias = Callable[[Outlook, ClusterView, Mapping[model.NodeName
 
 
 class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
-    """Filter, score, sizer, controller and hooks in one: they share the outlook and the timeline.
-
-    The regular score ranks nodes with room for the ideal size. The disk budgets are an observer, after the outlook.
-    """
+    """All of them share the outlook and the timeline. The regular score ranks nodes with room for the ideal size."""
 
     by_node = True
 
@@ -75,8 +72,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         self._made_s, self._changes, self._job_changes = -math.inf, -1, 0
         self._taken: dict[int, float] = {}  # disk bandwidth that this cycle gave out, by node
 
-    # Controller
-
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide nothing, but look ahead anew if the timeline is too old."""
         config, outlook = self._config, self.outlook
@@ -86,8 +81,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             self._made_s, self._changes, self._job_changes = view.now_s, outlook.changes, outlook.job_changes
             self._timeline = self._look_ahead(outlook, view, queue.reserved)
         return ()
-
-    # Filter
 
     def concerns(self, pending: PendingClass) -> bool:
         """Return whether a class is known to run with less memory."""
@@ -139,8 +132,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         end_s = state.view.now_s + seconds
         return self.outlook.last_end_s(job) >= end_s or self._timeline.reaches(job, end_s)
 
-    # Disk
-
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Forget what earlier cycles gave out."""
         self._taken.clear()
@@ -180,8 +171,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         taken = self.outlook.disk_bytes_per_s(name) + self._taken.get(node, 0.0)
         return estimates.disk_bytes_per_s(memory) + taken <= self.disks.budget(job.namespace, name)
 
-    # Figures
-
     def of_placed(self, assignment: Assignment, state: CycleState) -> Sequence[Figure]:
         """Return what less memory costs a task that got less."""
         estimates, memory = assignment.pending.task_class.estimates, assignment.resources.memory_bytes
@@ -192,8 +181,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
         name = state.view.layout.names[assignment.node]
         budget = self.disks.budget(assignment.pending.job.namespace, name)
         return (*figures, ("diskShare", rate / budget)) if 0 < budget < math.inf else figures
-
-    # Score
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Rank nodes with room for the ideal first, by the regular score; then the others, the fastest first."""
@@ -215,8 +202,6 @@ class Elasticity(Controller, Filter, Score, Sizer, Hooks, Figures):
             return self._regular.score_on(pending, state, node) + _ABOVE
         _, seconds = estimates.levels.on(free)
         return -seconds if seconds < math.inf else 0.0
-
-    # Sizer
 
     def least(self, task_class: model.TaskClass) -> model.Resources:
         """Return the smallest elastic size."""

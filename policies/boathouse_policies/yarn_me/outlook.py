@@ -91,8 +91,6 @@ class Outlook(Observer, Follower):
         self._freed_s = {name: known for name, known in self._freed_s.items() if name in nodes}
         self._disk = {name: used for name, used in self._disk.items() if name in nodes}
 
-    # Jobs
-
     def observe(self, event: model.Event) -> None:
         """Keep account of jobs."""
         self.changes += 1
@@ -111,8 +109,6 @@ class Outlook(Observer, Follower):
     def _forget(self, job: model.JobId) -> None:
         for task_class in self.jobs.pop(job).classes if job in self.jobs else ():
             del self.classes[task_class.id], self.left[task_class.id]
-
-    # Tasks
 
     def placed(self, task: RunningTask) -> None:
         """Estimate the end of a task as if it started now."""

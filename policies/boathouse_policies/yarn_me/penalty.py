@@ -22,11 +22,9 @@ import numpy.typing as npt
 
 from boathouse_policies import model
 
-BUFFER_SHARE = 0.70
-"""Part of a Hadoop reducer's memory that holds map output (2: "70% by default in Hadoop")."""
+BUFFER_SHARE = 0.70  # part of a Hadoop reducer's memory that holds map output (2: "70% by default in Hadoop")
 
-Bytes: TypeAlias = npt.NDArray[np.float64]
-"""Amounts of memory in bytes, any shape."""
+Bytes: TypeAlias = npt.NDArray[np.float64]  # amounts of memory in bytes, any shape
 
 
 class RunTime(Protocol):
@@ -82,10 +80,7 @@ class Reducer:
         return self.ideal_s + self.spilled_bytes(memory_bytes) / self.disk_bytes_per_s
 
     def steps(self, memory_bytes: Bytes) -> list[Bytes]:
-        """Return where the buffer holds the input an n-th time exactly, for the four largest such amounts.
-
-        With ⌈I/B⌉ fixed, spills grow with B: so each tooth is least at its left edge, B = I/n.
-        """
+        """Return the largest I/n: with ⌈I/B⌉ fixed, spills grow with B, so each tooth is least at its left edge."""
         most = self.input_bytes / self.buffer_share
         first = np.maximum(np.ceil(most / self._shared_bytes(memory_bytes) * _SLACK), 1.0)
         return [most / (first + more) + self.fixed_bytes for more in range(_TEETH)]
@@ -187,10 +182,7 @@ class Elastic:
         return int(self.run_time.spilled_bytes(np.array(min(resources.memory_bytes, self.ideal_bytes))))
 
     def disk_bytes_per_s(self, memory_bytes: int) -> float:
-        """Return the disk bandwidth that an elastic task takes on average; 0 for a regular one.
-
-        Spills are written and read: 2·spilled/T(notId).
-        """
+        """Return an elastic task's mean disk bandwidth, 2·spilled/T(notId), written and read; 0 for a regular one."""
         return self.run(memory_bytes)[1] if memory_bytes < self.ideal_bytes else 0.0
 
     def run(self, memory_bytes: int) -> tuple[float, float]:

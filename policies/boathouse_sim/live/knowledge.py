@@ -66,22 +66,12 @@ def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord
     )
 
 
-def of_inner(pod: Pod, activity: Activity, index: int, *, began_ms: int, now_ms: int) -> TaskRecord:
-    """Record a task inside an executor."""
-    return TaskRecord(
-        job=pod.run.spec.id,
-        kind="task",
-        index=index,
-        node=pod.node,
-        distance=None if activity.distance is None else int(activity.distance),
-        placed_ms=began_ms,
-        started_ms=began_ms,
-        ended_ms=now_ms,
-        alone_ms=activity.work_ms,
-        calm_ms=activity.work_ms * sum(activity.stretch),
-        memory_mb=pod.resources.memory_bytes // MB,
-        cpu_milli=pod.asked.cpu_milli,
-    )
+def of_inner(executor: TaskRecord, activity: Activity, index: int, began_ms: int) -> TaskRecord:
+    """Record a task inside an executor, by what the record of that is at its end."""
+    distance, work_ms = activity.distance, activity.work_ms
+    times = {"placed_ms": began_ms, "started_ms": began_ms, "suspended_ms": 0}
+    known = {"kind": "task", "index": index, "distance": None if distance is None else int(distance)}
+    return dataclasses.replace(executor, **known, **times, alone_ms=work_ms, calm_ms=work_ms * sum(activity.stretch))
 
 
 class _Known(NamedTuple):

@@ -125,8 +125,6 @@ class MapReduceCourse(Course):
             offers.append((self._reduce, [task for task in reduces if (False, task.index) not in second]))
         self._world.wait(self._run, *(offer for offer in offers if offer[1]))
 
-    # Tasks
-
     @override
     def placed(self, pod: Pod) -> None:
         self._running[pod.id] = pod
@@ -227,8 +225,6 @@ class MapReduceCourse(Course):
             return
         left_ms = self._world.rates.left_ms
         self._world.lose(max(copying, key=lambda pod: (left_ms(pod.activities[0]), pod.task.index)), "gave way to maps")
-
-    # Reports
 
     @override
     def report(self, pod: Pod) -> Report | None:

@@ -77,8 +77,7 @@ class RemoteRead(NamedTuple):
 
 LOCAL_READ = RemoteRead()
 
-NOTHING = 1e-6
-"""Milliseconds of work that count as none: what rounding leaves."""
+NOTHING = 1e-6  # milliseconds of work that count as none: what rounding leaves
 
 
 @dataclasses.dataclass(slots=True, eq=False)

@@ -63,8 +63,6 @@ class SharedRates(Rates):
         self._far_load = np.zeros((0, KINDS))  # of that host
         self._far = 0  # how many read from another host
 
-    # Activities
-
     @override
     def start(self, activity: Activity) -> None:
         if not self._empty:
@@ -137,8 +135,6 @@ class SharedRates(Rates):
         self._stretch, self._load, self._far_load = (np.pad(a, ((0, more), (0, 0))) for a in tables)
         self._where = np.pad(self._where, ((0, more), (0, 0)))
         self._empty = list(range(size + more - 1, size - 1, -1))
-
-    # Domains
 
     def _changed(self, activity: Activity) -> None:
         self._touch(self._domains[self._host_at[activity.host]])
@@ -245,8 +241,6 @@ class SharedRates(Rates):
                 self.stop(activity)
                 self._complete(activity)
         self._touch(domain)
-
-    # Reading
 
     @override
     def used(self, activity: Activity) -> Four:

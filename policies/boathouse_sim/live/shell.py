@@ -202,8 +202,6 @@ class Live(Shell):
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Node:
-    """A node's heartbeat, and the pods whose end it will report."""
-
     beat: Beat
     ended: list[Pod] = dataclasses.field(default_factory=list)
 

@@ -158,8 +158,6 @@ class Sizes:
         room.cpu_milli += sign * pod.resources.cpu_milli
         room.memory_bytes += sign * pod.resources.memory_bytes
 
-    # Decisions
-
     def suspend(self, decision: model.Suspend) -> None:
         """Stop a task; its CPU is free a little later. What is suspended, about to grow or gone is left alone."""
         world = self._world
@@ -221,8 +219,6 @@ class Sizes:
         else:
             self._grow(pod, decision.resources)
 
-    # Growth
-
     def _grow(self, pod: Pod, size: model.Resources) -> None:
         pod.growing = size
         self._world.ledger.assume_resize(pod.id, size)
@@ -258,8 +254,6 @@ class Sizes:
         cpu = room.cpu_milli - pod.resources.cpu_milli + size.cpu_milli
         memory = room.memory_bytes - pod.resources.memory_bytes + size.memory_bytes
         return cpu <= whole.cpu_milli and memory <= whole.memory_bytes
-
-    # What a pod has
 
     def _have(self, pod: Pod, size: model.Resources) -> None:
         self.take(pod, -1)

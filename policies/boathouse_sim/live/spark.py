@@ -137,14 +137,12 @@ class SparkCourse(Course):
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
-        found = [(self._executor, self._spec.executors)]
-        return found if self._driver is None else [(self._driver, 1), *found]
+        return [*([] if self._driver is None else [(self._driver, 1)]), (self._executor, self._spec.executors)]
 
     @override
     def container(self, task_class: model.TaskClass) -> Container:
-        if self._driver is not None and task_class.id == self._driver.id and self._spec.driver is not None:
-            return self._spec.driver
-        return self._spec.executor
+        driver = self._spec.driver
+        return self._spec.executor if driver is None or task_class.id == self._executor.id else driver
 
     @override
     def begin(self) -> None:
@@ -204,7 +202,6 @@ class SparkCourse(Course):
             self._settle()
 
     def _settle(self) -> None:
-        """Let executors take the places that are reserved for them."""
         if self._minimum is not None and self._driver_is_placed:
             for seat in self._minimum.settle(self._executors_running):
                 self._world.place(seat)
@@ -233,9 +230,8 @@ class SparkCourse(Course):
     def _is_up(self, pod: Pod) -> None:
         if self._running.get(pod.id) is not pod:
             return  # lost before
-        executor = None
         if pod.task_class.id == self._executor.id:
-            self._up[pod.id] = executor = _Executor(pod)
+            self._up[pod.id] = _Executor(pod)
         else:
             self._driver_pod = pod
             self._arm()
@@ -243,7 +239,7 @@ class SparkCourse(Course):
                 self._offer()
         self._begin_stages()
         self._assign()
-        if executor is not None:
+        if (executor := self._up.get(pod.id)) is not None:
             self._watch_idle(executor)
 
     def _arm(self) -> None:
