@@ -76,7 +76,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
             if spec.after is not None:
                 self._followers.setdefault(spec.after, []).append(spec)
             else:
-                self.clock.at(spec.submit_ms or 0, Priority.ARRIVAL, Call(self._arrive, spec))
+                self.clock.after(spec.submit_ms or 0, self._arrive, spec)
 
     @abc.abstractmethod
     def _arrive(self, spec: S) -> None:
@@ -194,7 +194,7 @@ class BaseWorld(abc.ABC, Generic[S, R]):
         if self.profile.observers:
             self.notify(model.Ended(now_s=self.clock.now_s, job=run.job.id, succeeded=True))
         for spec in self._followers.get(run.spec.id, ()):
-            self.clock.at(self.clock.now_ms, Priority.ARRIVAL, Call(self._arrive, spec))
+            self.clock.after(0, self._arrive, spec)
 
     def notify(self, event: model.Event) -> None:
         """Notify the observers."""

@@ -1,10 +1,11 @@
 """The heap of events: what happens at which millisecond, in an order that does not depend on chance."""
 
 import enum
+import functools
 import heapq
 import itertools
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 Happening: TypeAlias = Callable[[], None]
 
@@ -54,6 +55,11 @@ class Clock:
                 return
             self._background += 1
         heapq.heappush(self._heap, (time_ms, priority, next(self._made), happening, background))
+
+    def after(self, delay_ms: int, callback: Callable[..., None], *of: Any, background: bool = False) -> None:
+        """Make an event that calls with these arguments after a delay, as `at` with the priority of arrivals."""
+        happening = functools.partial(callback, *of)
+        self.at(self.now_ms + delay_ms, Priority.ARRIVAL, happening, background=background)
 
     def progress(self) -> None:
         """Say that a background event changed more than the time: background events go on."""

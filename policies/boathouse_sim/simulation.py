@@ -35,7 +35,7 @@ class Instant(Shell):
     """All that happens at one millisecond, then cycles until nothing more can be placed."""
 
     world: World
-    to_ms = staticmethod(round)
+    to_ms: Callable[[float], int] = staticmethod(round)
 
     def __init__(
         self, workload: Workload, profile: framework.Profile, *, errors: Errors | None = None, seed: int = 0
@@ -78,7 +78,7 @@ class Instant(Shell):
         run, clock = task.run, self.world.clock
         assert run.spec.master is not None
         run.container, task.started_ms = task, clock.now_ms
-        clock.at(clock.now_ms + run.spec.master.duration_ms, Priority.ARRIVAL, Call(self._master_up, run))
+        clock.after(run.spec.master.duration_ms, self._master_up, run)
 
     def _master_up(self, run: JobRun) -> None:
         self.world.renewed = True

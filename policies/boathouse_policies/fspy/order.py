@@ -175,8 +175,10 @@ class SizeBased(JobOrder, Observer, Hooks, Figures):
     def expected(self, job: model.JobId) -> float:
         """Return a job's virtual size as last known, infinite where unknown: its rank in a look ahead."""
         virtual = self.worlds.jobs.get(job)
-        if virtual is None or (assumed := self._assumed(virtual)) is not None:
-            return math.inf if virtual is None else assumed
+        if virtual is None:
+            return math.inf
+        if (assumed := self._assumed(virtual)) is not None:
+            return assumed
         return self._work_left(virtual) if self._is_overrun(virtual, virtual.world.now_s) else virtual.size_left()
 
     def _assumed(self, virtual: VirtualJob) -> float | None:

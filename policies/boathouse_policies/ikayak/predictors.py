@@ -87,8 +87,11 @@ class Fuzzy:
         rows, count, forgetting = self.rows(samples), len(samples), self._config.forgetting
         root = np.sqrt(forgetting ** ((count - 1 - np.arange(count)) / count) / count)
         earlier = math.sqrt(self._config.discount) * root[1:]
-        rows = np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]])  # Χ, shape [M, J·6]
-        labels = np.concatenate([labels * root, labels[:-1] * earlier])  # Y, shape [M]
+        rows = np.concatenate([rows * root[:, None], rows[:-1] * earlier[:, None]])
+        self.learn(rows, np.concatenate([labels * root, labels[:-1] * earlier]), forgetting)
+
+    def learn(self, rows: FloatVector, labels: FloatVector, forgetting: float) -> None:
+        """Update K, φ and P of the module's docstring, for any number of rows: Χ, shape [M, J·6], and Y, shape [M]."""
         # P's inverse is λ_f of the old one plus ΧᵀΧ, so parts of Χ may follow each other. A small system is solved by
         # one thread; a large one wakes all of the linear algebra library's, which cost 40 times their work.
         for first in range(0, len(rows), _AT_ONCE):

@@ -68,10 +68,17 @@ def of_pod(pod: Pod, reading: Reading, *, now_ms: int, lost: bool) -> TaskRecord
 
 def of_inner(executor: TaskRecord, activity: Activity, index: int, began_ms: int) -> TaskRecord:
     """Record a task inside an executor, by what the record of that is at its end."""
-    distance, work_ms = activity.distance, activity.work_ms
-    times = {"placed_ms": began_ms, "started_ms": began_ms, "suspended_ms": 0}
-    known = {"kind": "task", "index": index, "distance": None if distance is None else int(distance)}
-    return dataclasses.replace(executor, **known, **times, alone_ms=work_ms, calm_ms=work_ms * sum(activity.stretch))
+    return dataclasses.replace(
+        executor,
+        kind="task",
+        index=index,
+        distance=None if activity.distance is None else int(activity.distance),
+        placed_ms=began_ms,
+        started_ms=began_ms,
+        alone_ms=activity.work_ms,
+        calm_ms=activity.work_ms * sum(activity.stretch),
+        suspended_ms=0,
+    )
 
 
 class _Known(NamedTuple):

@@ -15,8 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import MB, Call, tasks_of
-from boathouse_sim.clock import Priority
+from boathouse_sim.base_world import MB, tasks_of
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, LiveRun, Pod, Report
 from boathouse_sim.live.rates import Gate
@@ -211,8 +210,7 @@ class MapReduceCourse(Course):
     def _check_later(self) -> None:
         if self._stuck():
             self._checks += 1
-            at_ms = self._world.clock.now_ms + self._world.conditions.preempt_ms
-            self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._check, self._checks))
+            self._world.clock.after(self._world.conditions.preempt_ms, self._check, self._checks)
 
     def _stuck(self) -> bool:
         is_over = len(self._output) == self._spec.maps or not self._running

@@ -21,8 +21,8 @@ import numpy as np
 from typing_extensions import override
 
 from boathouse_policies import framework, model
-from boathouse_sim.base_world import Call, Shell
-from boathouse_sim.clock import Beat, Happening, Priority, next_beat_ms
+from boathouse_sim.base_world import Shell
+from boathouse_sim.clock import Beat, Happening, next_beat_ms
 from boathouse_sim.conditions import Outages
 from boathouse_sim.live.application import course_of
 from boathouse_sim.live.course import Pod
@@ -46,7 +46,7 @@ class Failing:
             if name not in self._nodes:
                 raise WorkloadError(f"an outage names the node {outage.node!r}, which the cluster has not")
             away_ms = None if outage.to_s is None else round((outage.to_s - outage.from_s) * 1000)
-            world.clock.at(round(outage.from_s * 1000), Priority.ARRIVAL, Call(self._fail, name, away_ms))
+            world.clock.after(round(outage.from_s * 1000), self._fail, name, away_ms)
         if outages.mean_time_to_failure_s:
             world.clock.patience_ms += round(_LONGEST * outages.mean_time_to_recovery_s * 1000)
             for node in world.nodes:
@@ -55,8 +55,7 @@ class Failing:
     def _fail_later(self, name: model.NodeName) -> None:
         after_ms = round(self._random.exponential(self._outages.mean_time_to_failure_s) * 1000)
         away_ms = max(1, round(self._random.exponential(self._outages.mean_time_to_recovery_s) * 1000))
-        clock = self._world.clock
-        clock.at(clock.now_ms + after_ms, Priority.ARRIVAL, Call(self._fail, name, away_ms), background=True)
+        self._world.clock.after(after_ms, self._fail, name, away_ms, background=True)
 
     def _fail(self, name: model.NodeName, away_ms: int | None) -> None:
         world = self._world
@@ -74,8 +73,7 @@ class Failing:
         world.notify(model.NodeChanged(now_s=world.clock.now_s, name=name, node=None))
         if away_ms is not None:
             # Nodes that fail at random do so for ever: that they recover does not keep the simulation going.
-            at_ms, at_random = world.clock.now_ms + away_ms, self._outages.mean_time_to_failure_s > 0
-            world.clock.at(at_ms, Priority.ARRIVAL, Call(self._recover, name), background=at_random)
+            world.clock.after(away_ms, self._recover, name, background=self._outages.mean_time_to_failure_s > 0)
 
     def _recover(self, name: model.NodeName) -> None:
         world, node = self._world, self._nodes[name]
@@ -107,9 +105,7 @@ class Reports:
             self._every(world.conditions.tick_ms, self._tick)
 
     def _every(self, period_ms: int, callback: Happening) -> None:
-        clock = self._world.clock
-        again = Call(self._again, period_ms, callback)
-        clock.at(clock.now_ms + period_ms, Priority.ARRIVAL, again, background=True)
+        self._world.clock.after(period_ms, self._again, period_ms, callback, background=True)
 
     def _again(self, period_ms: int, callback: Happening) -> None:
         if not self._world.over:

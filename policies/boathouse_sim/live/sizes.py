@@ -18,8 +18,7 @@ import numpy as np
 
 from boathouse_policies import framework, model
 from boathouse_policies.model import Distance
-from boathouse_sim.base_world import AnyWorld, Call
-from boathouse_sim.clock import Priority
+from boathouse_sim.base_world import AnyWorld
 from boathouse_sim.conditions import Conditions
 from boathouse_sim.live.course import Pod
 from boathouse_sim.live.rates import LOCAL_READ, Four, Rates, RemoteRead
@@ -170,11 +169,9 @@ class Sizes:
         world.tally.suspensions += 1
         self._pause(pod, paused=True)
         world.notify(model.Suspended(**world.about(pod), resources=decision.resources, until_s=until_s))
-        shrink = Call(self._shrunk, pod, decision.resources, since_ms)
-        world.clock.at(since_ms + self._conditions.suspend_ms, Priority.ARRIVAL, shrink)
+        world.clock.after(self._conditions.suspend_ms, self._shrunk, pod, decision.resources, since_ms)
         if until_s is not None:
-            until_ms = max(round(until_s * 1000), since_ms)
-            world.clock.at(until_ms, Priority.ARRIVAL, Call(self._time_is_up, pod, since_ms))
+            world.clock.after(max(round(until_s * 1000) - since_ms, 0), self._time_is_up, pod, since_ms)
 
     def _shrunk(self, pod: Pod, size: model.Resources, since_ms: int) -> None:
         if pod.growing is None and self._is_suspended(pod, since_ms):
@@ -236,8 +233,7 @@ class Sizes:
                 self._resized(pod, size)
             elif self._conditions.resume_ms:
                 pod.resuming = True
-                goes_on = Call(self._go_on, pod, pod.suspended_at_ms)
-                self._world.clock.at(self._world.clock.now_ms + self._conditions.resume_ms, Priority.ARRIVAL, goes_on)
+                self._world.clock.after(self._conditions.resume_ms, self._go_on, pod, pod.suspended_at_ms)
             else:
                 self._go_on(pod, pod.suspended_at_ms)
 

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from typing_extensions import override
 
 from boathouse_policies import model
-from boathouse_sim.base_world import Call, tasks_of
-from boathouse_sim.clock import Priority
+from boathouse_sim.base_world import tasks_of
 from boathouse_sim.live import sizes
 from boathouse_sim.live.application import Application
 from boathouse_sim.live.course import Course, LiveRun, Pod
@@ -222,10 +221,9 @@ class SparkCourse(Course):
 
     @override
     def started(self, pod: Pod) -> None:
-        clock = self._world.clock
-        clock.at(clock.now_ms + self._spec.startup_ms, Priority.ARRIVAL, Call(self._is_up, pod))
+        self._world.clock.after(self._spec.startup_ms, self._is_up, pod)
         if self._minimum is not None and pod.task_class.id != self._executor.id:
-            clock.at(clock.now_ms + self._spec.request_ms, Priority.ARRIVAL, Call(self._request, pod))
+            self._world.clock.after(self._spec.request_ms, self._request, pod)
 
     def _is_up(self, pod: Pod) -> None:
         if self._running.get(pod.id) is not pod:
@@ -243,8 +241,7 @@ class SparkCourse(Course):
             self._watch_idle(executor)
 
     def _arm(self) -> None:
-        clock = self._world.clock
-        clock.at(clock.now_ms + REGISTERED_WAIT_MS, Priority.ARRIVAL, self._waited)
+        self._world.clock.after(REGISTERED_WAIT_MS, self._waited)
 
     def _waited(self) -> None:
         self._may_begin = True
@@ -316,7 +313,7 @@ class SparkCourse(Course):
         until_ms = self._world.clock.now_ms + wait_ms
         if wait_ms and until_ms > self._patient_until_ms:
             self._patient_until_ms = until_ms
-            self._world.clock.at(self._patient_until_ms, Priority.ARRIVAL, Call(self._waited_for_blocks, self._stage))
+            self._world.clock.after(wait_ms, self._waited_for_blocks, self._stage)
 
     def _waited_for_blocks(self, stage: int) -> None:
         if stage == self._stage and not self._over:
@@ -379,8 +376,8 @@ class SparkCourse(Course):
         if dynamic is None or executor.busy:
             return
         executor.idle_since += 1
-        at_ms = self._world.clock.now_ms + round(dynamic.idle_s * 1000)
-        self._world.clock.at(at_ms, Priority.ARRIVAL, Call(self._idle, executor, executor.idle_since, dynamic.least))
+        idle_ms = round(dynamic.idle_s * 1000)
+        self._world.clock.after(idle_ms, self._idle, executor, executor.idle_since, dynamic.least)
 
     def _idle(self, executor: _Executor, since: int, least: int) -> None:
         task = executor.pod.id
