@@ -20,8 +20,8 @@ import time
 from typing import TYPE_CHECKING
 
 import numpy as np
-from core import QUEUE, Core
 
+from benchmarks.core import QUEUE, Core
 from boathouse_policies import model, profiles
 from boathouse_sim import conditions, topology
 
@@ -60,7 +60,7 @@ class World:
             (
                 model.Node(
                     name=model.NodeName(one.name),
-                    allocatable=model.Resources(cpu_milli=one.cores * 1000, memory_bytes=one.mem_mb * MIB),
+                    allocatable=model.Resources(cpu_milli=round(one.cores * 1000), memory_bytes=one.mem_mb * MIB),
                     server=one.server,
                     rack=one.rack,
                 )
