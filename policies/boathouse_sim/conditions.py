@@ -106,9 +106,7 @@ class Conditions:
     """With `LEARNED`: the learner gets each program's run times times a factor between 1 over this and this, drawn
     log-uniformly for each program; 1 for as they were."""
     spills_load_disks: bool = False  # whether what tasks with less memory spill loads the disk of their host
-    reads_load_sources: bool = (
-        False  # whether reading another host's block loads its disks and network and waits for them
-    )
+    reads_load_sources: bool = False  # whether reading another host's block loads its disks and network, and waits
 
 
 PLAIN = Conditions()

@@ -8,7 +8,6 @@ class Config:
     """How YARN-ME behaves. Sizes' step and floor (100 MB, 10 %) are the estimates': see `penalty.Elastic`."""
 
     elastic: bool = True  # give tasks less memory than their ideal
-    passing: bool = True  # let others use a reserved node where they end before the reserved task could start (3.3)
     disk_bytes_per_s: float | None = None
     """Rate of a node's disk for spills until one was measured; None for no disk budget until then, as in DSS."""
     disk_share: float = 0.5  # part of it that elastic tasks may take together (the paper names no value; ours)
