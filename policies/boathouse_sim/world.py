@@ -68,7 +68,8 @@ class World(BaseWorld[JobSpec, JobRun]):
         self._ended = ended
         self.waiting = 0  # tasks in the room
         self._truth = Truth(errors or Errors(), np.random.default_rng(seed))
-        self._needs_probe = probing.asked_by(profile)
+        # How the profile says that a job needs a probe; None for a profile that predicts nothing
+        self._needs_probe: Callable[[model.JobId], bool] | None = getattr(profile.order, "needs_probe", None)
         self._ends: dict[int, list[Running]] = {}  # one event for all that ends at one time
 
     @property

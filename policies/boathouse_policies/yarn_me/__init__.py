@@ -24,8 +24,6 @@ from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.reserve import Passing
 from boathouse_policies.yarn_me.timeline import Timeline
 
-__all__ = ["Config", "Disks", "Elasticity", "Outlook", "Passing", "Timeline", "build"]
-
 _PAPER = Config()
 
 

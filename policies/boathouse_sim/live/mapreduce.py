@@ -167,16 +167,14 @@ class MapReduceCourse(Course):
         return [pod for pod in self._running.values() if not self._is_map(pod) and pod.segment == 0 and pod.activities]
 
     def _update_copies(self) -> None:
+        rates = self._world.rates
         for pod in self._copying():
-            self._world.rates.update(pod.activities[0])
-            if self.gate.open:
-                self._note_wait(pod)
-
-    def _note_wait(self, pod: Pod) -> None:
-        """Note how long a reducer had nothing to copy: the time that its copy so far would not have taken."""
-        copy, pod.opened_ms = pod.activities[0], self._world.clock.now_ms
-        busy_ms = (copy.work_ms - self._world.rates.left_ms(copy)) * sum(copy.stretch)
-        pod.waited_ms = max(0, pod.opened_ms - pod.started_ms - round(busy_ms))
+            copy = pod.activities[0]
+            rates.update(copy)
+            if self.gate.open:  # a reducer had nothing to copy for the time that its copy so far would not have taken
+                busy_ms = (copy.work_ms - rates.left_ms(copy)) * sum(copy.stretch)
+                pod.opened_ms = self._world.clock.now_ms
+                pod.waited_ms = max(0, pod.opened_ms - pod.started_ms - round(busy_ms))
 
     # What goes wrong
 

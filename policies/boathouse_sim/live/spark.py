@@ -124,15 +124,12 @@ class SparkCourse(Course):
         self._up: dict[model.TaskId, _Executor] = {}
         self._driver_pod: Pod | None = None
         self._running: dict[model.TaskId, Pod] = {}
-        self._wanted = spec.executors
+        self._wanted, self._stage = spec.executors, -1
         self._released: set[int] = set()
-        self._stage = -1
         self._stage_files = [world.file(run, stage.tasks, stage.replicas) for stage in spec.stages]
         self._waiting: dict[int, None] = {}
-        self._left = 0
-        self._may_begin = False
-        self._patient_until_ms = 0
-        self._over = self._has_started = False
+        self._left = self._patient_until_ms = 0
+        self._may_begin = self._over = self._has_started = False
 
     @override
     def classes(self) -> Sequence[tuple[model.TaskClass, int]]:
@@ -282,18 +279,14 @@ class SparkCourse(Course):
 
     def _assign(self) -> None:
         """Give waiting tasks to free slots, executors in order of their names, round after round."""
-        free = True
-        while free and self._waiting and self._driver_is_up:
+        free = self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
+        while free and self._waiting:
             free = False
             for executor in [self._up[name] for name in sorted(self._up)]:
                 index = self._closest(executor.pod.node) if len(executor.busy) < self._spec.slots else None
                 if index is not None:
                     self._run_on(executor, index)
                     free = True
-
-    @property
-    def _driver_is_up(self) -> bool:
-        return self._stage >= 0 and (self._driver is None or self._driver_pod is not None)
 
     def _closest(self, node: model.NodeName) -> int | None:
         """Return the next task for a slot on a node; None if none is pending, or delay scheduling skips the node."""
@@ -339,10 +332,10 @@ class SparkCourse(Course):
 
     def _task_over(self, executor: _Executor) -> None:
         self._left -= 1
-        if not self._left:
-            self._next_stage()
-        else:
+        if self._left:
             self._assign()
+        else:
+            self._next_stage()
         if not self._over and not executor.busy:
             self._watch_idle(executor)
 
