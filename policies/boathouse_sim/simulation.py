@@ -365,10 +365,9 @@ def simulate(
     seed: int = 0,
     watch: Callable[[AnyWorld], None] | None = None,
 ) -> Outcome:
-    """Run a simulation to its end: that of `shell`, whose arguments and errors are the same.
+    """Run the simulation of `shell` to its end, and call `watch` after every event: invariants, or progress.
 
-    `watch` is called after every event: invariants in tests, progress on a terminal. A StuckError says that the policy
-    places nothing any more though tasks wait.
+    A StuckError says that the policy places nothing any more though tasks wait.
     """
     started_s = time.process_time()
     driver = shell(workload, name, heartbeat_s=heartbeat_s, errors=errors, seed=seed)

@@ -47,10 +47,9 @@ class Running(Attempt):
 
 
 class World(BaseWorld[JobSpec, JobRun]):
-    """One simulation, from the first submission to the last end.
+    """One simulation. `arrived` is called when a job comes, `ended` with the tasks that end at one time, as started.
 
-    `arrived` is called when a job comes, `ended` with the tasks that end at one time, in the order in which they were
-    started. `errors` says how the truth strays from the estimates, `seed` is of what is drawn for that.
+    `errors` says how the truth strays from the estimates, `seed` is of what is drawn for that.
     """
 
     def __init__(

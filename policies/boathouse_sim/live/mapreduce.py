@@ -25,10 +25,7 @@ from boathouse_sim.work import Container
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class MapReduce(Application):
-    """A job. A map reads, computes and writes.
-
-    The first segment of a reducer copies, in `work_ms` where all of it is there; the others sort, reduce, write.
-    """
+    """A job. The first segment of a reducer copies, in `work_ms` where all is there; the others sort, reduce, write."""
 
     maps: int
     map: Container
