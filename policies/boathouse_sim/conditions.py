@@ -36,13 +36,7 @@ class Contention(Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Saturation:
-    """The default truth.
-
-    * CPU: none until the load is `cpu_flat` of the cores, then (load / (flat · cores)) ** `cpu_power`: time is shared,
-      and switching costs.
-    * Disks: load / capacity, once above 1, where each stream beyond the first costs `seek` of the capacity.
-    * Network and pools: load / capacity, once above 1.
-    """
+    """The default truth; docs/simulator.md has its formulas."""
 
     cpu_flat: float = 0.8  # the paper's 800 % of 10 cores
     cpu_power: float = 1.5  # above 1: worse than sharing alone (ours)

@@ -1,10 +1,8 @@
-"""A MapReduce job: maps read blocks, reducers copy map output as it appears, sort it and reduce.
+"""A MapReduce job: maps read blocks, reducers copy map output as it appears, sort it and reduce (docs/simulator.md).
 
-* Reducers are offered once `slow_start` of the maps have ended (mapreduce.job.reduce.slowstart.completedmaps), after
-  the maps. They hold their room while they wait for maps, and no copy ends before the last map has.
-* Where maps wait, none runs and reducers of the job hold room, a reducer is preempted after `Conditions.preempt_ms`, as
-  Hadoop's master pre-empts reducers: else the two could wait for each other for ever.
-* A node that goes takes the map output on it along. What reducers still have to copy is made again.
+Reducers are offered once `slow_start` of the maps have ended (mapreduce.job.reduce.slowstart.completedmaps). One is
+preempted after `Conditions.preempt_ms` where maps wait, none runs and reducers of the job hold room, as Hadoop's master
+does: else the two could wait for each other for ever. What reducers still have to copy from a lost node is made again.
 """
 
 import collections

@@ -3,11 +3,9 @@
 * Executors are asked for once the driver runs; or together with it, where `min_executors` must start with it (a gang).
 * The first stage waits for `registered` of the executors (spark.scheduler.minRegisteredResourcesRatio), or half a
   minute (maxRegisteredResourcesWaitingTime). A stage starts when the one before has ended.
-* An executor runs one task for each `task_cores` of its CPUs: one whose block is on its node, else the next; with
-  delay scheduling the next only once no such task has started anywhere for `locality_wait_s`.
 * An executor that is lost is asked for again, and its tasks run elsewhere; what it shuffled is kept by the node's
   shuffle service.
-* With dynamic allocation executors are asked for as tasks wait, and let go when idle.
+* Its tasks, delay scheduling and dynamic allocation are described in docs/simulator.md.
 """
 
 import dataclasses
