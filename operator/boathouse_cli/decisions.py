@@ -1,21 +1,16 @@
 """Explain what the policies decided about a job or pod, from its status, conditions and annotations. Pure."""
 
-from __future__ import annotations
-
 import json
 import statistics
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
+from boathouse.cluster import wire
 from boathouse.resources import names, quantity
 from boathouse.suspension import stages as records
 from boathouse_cli import model
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from boathouse.cluster import wire
 
 Row = tuple[str, str]
 

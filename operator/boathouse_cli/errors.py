@@ -11,8 +11,6 @@
 | 130 | ended by Ctrl-C |
 """
 
-from __future__ import annotations
-
 import enum
 
 

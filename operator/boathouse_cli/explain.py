@@ -3,11 +3,10 @@
 Of an MRCluster, first what is wrong with it, then why it has the size that it has.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, TypeAlias
 
 import msgspec
 
@@ -20,11 +19,7 @@ from boathouse.resources.sparkapp.names import ConditionType as SparkCondition
 from boathouse.resources.sparkapp.names import Reason as SparkReason
 from boathouse_cli import decisions, model, mrclusters
 from boathouse_cli.mrclusters import STATIC, MRCluster
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from boathouse_cli.usage import Queue
+from boathouse_cli.usage import Queue
 
 Row: TypeAlias = tuple[str, str]
 """A subject, and details."""

@@ -3,18 +3,18 @@
 Returns decoded JSON.
 """
 
-from __future__ import annotations
-
 import contextlib
 import http
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import quote
 
 import msgspec
 
 from boathouse.cluster import blocking, catalogue, config, errors
 from boathouse.resources import names
+from boathouse_cli import model
 from boathouse_cli.errors import (
     AlreadyExistsError,
     CommandError,
@@ -24,11 +24,6 @@ from boathouse_cli.errors import (
     StartingError,
     UnknownKindError,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from boathouse_cli import model
 
 PAGE = 500
 """Objects of a page of a list."""
@@ -56,7 +51,7 @@ class Gateway:
         """Namespace of names that are given without one."""
 
     @classmethod
-    def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> Gateway:
+    def connect(cls, *, kubeconfig: str | None, context: str | None, namespace: str | None) -> "Gateway":
         """Read the kubeconfig, without a request to the cluster."""
         try:
             found = config.of_user(Path(kubeconfig) if kubeconfig else None, context)

@@ -1,10 +1,9 @@
 """The kinds of jobs that the commands know: how each is named, read, and what of its pods is whose."""
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster import names as mrcluster_names
@@ -12,11 +11,7 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.sparkapp import names as sparkapp_names
 from boathouse_cli import model, mrclusters, mrjobs, options, sparkapps, timeline
 from boathouse_cli.errors import CommandError, UnknownKindError, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import Gateway
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,6 @@
 Times are seconds since the epoch (UTC); None is "not yet".
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 from collections.abc import Mapping

@@ -1,18 +1,14 @@
 """MRClusters as the commands need them. Pure."""
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources.mrcluster.names import ConditionType
 from boathouse_cli import model, options
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STATIC: Final = "Static"
 _CONCERNS: Final = (

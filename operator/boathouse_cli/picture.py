@@ -3,22 +3,17 @@
 `layout` turns a timeline into coordinates (pixels of the SVG's own view box); the templates only draw them.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import datetime as dt
 import textwrap
 from collections import Counter
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 import jinja2
 
+from boathouse_cli import timeline
 from boathouse_cli.timeline import Activity
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from boathouse_cli import timeline
 
 COLOURS: Final[Mapping[Activity, str]] = {
     Activity.WAITING: "#dcdcdc",

@@ -1,10 +1,10 @@
 """What the commands print that only read the cluster."""
 
-from __future__ import annotations
-
 import dataclasses
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final, TypeVar
 
 from rich import console
 from rich import live as rich_live
@@ -15,13 +15,7 @@ from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
 from boathouse_cli.explain import explain_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
-    from boathouse_cli.gateway import Gateway
-
+from boathouse_cli.gateway import Gateway
 
 T = TypeVar("T")
 ACTIVE: Final = "active"

@@ -6,11 +6,11 @@ program; never commands, arguments or other labels. What cannot be read raises o
 Times are seconds since the epoch (UTC).
 """
 
-from __future__ import annotations
-
+import datetime as dt
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
 
 import msgspec
 
@@ -20,10 +20,6 @@ from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling.pods import requests
 from boathouse.services.mrjob import signals
 from boathouse_cli import kinds, model, mrjobs
-
-if TYPE_CHECKING:
-    import datetime as dt
-    from collections.abc import Mapping
 
 FORMAT: Final = "boathouse-recording/1"
 ZONE: Final = "topology.kubernetes.io/zone"

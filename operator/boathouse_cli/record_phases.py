@@ -5,17 +5,13 @@
 * A task runs from its placement to its end, so a pod's start is in it; the times of a repeated task's attempts add up.
 """
 
-from __future__ import annotations
-
 import math
 import statistics
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Mapping, Sequence
+from typing import Final, TypeAlias
 
 from boathouse_cli import kinds, record_lines
 from boathouse_sim.workload import Penalty, Phase
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 RESOLUTION_S: Final = 1.0
 """Kubernetes truncates times to whole seconds."""

@@ -3,8 +3,6 @@
 Each kind has a list and a watch, which go on after all that breaks a watch: expiry, a lost connection, errors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dataclasses
 import functools
@@ -13,8 +11,9 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeAlias
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final, NoReturn, TypeAlias
 
 from rich import console
 
@@ -22,13 +21,8 @@ from boathouse.resources import quantity
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
 from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
+from boathouse_cli.gateway import Gateway
 from boathouse_cli.record_keeping import NODES, PODS
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from boathouse_cli.gateway import Gateway
 
 BROKEN = (ValueError, KeyError, TypeError, AttributeError)
 """What the client raises for an answer that is none of an API server."""
@@ -140,7 +134,7 @@ class _Session:
         self.recorder.mark()
         self.say(f"{self.recorder.summary} so far")
 
-    def _readable(self) -> Iterator[_Watch]:
+    def _readable(self) -> "Iterator[_Watch]":
         """Yield a watch for what the user may read, its first page read."""
         unknown = 0
         for plural in (NODES, *(kind.plural for kind in kinds.JOBS), PODS):

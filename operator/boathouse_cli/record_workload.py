@@ -6,8 +6,6 @@
   than half of the recording are left out.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import hashlib
@@ -16,7 +14,9 @@ import json
 import math
 import secrets
 import statistics
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 import msgspec
 from rich import console
@@ -29,10 +29,6 @@ from boathouse_sim import neutral
 from boathouse_sim.conditions import Conditions, RunTimes
 from boathouse_sim.topology import Cluster, Machine
 from boathouse_sim.workload import JobSpec, Phase, Workload, WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from pathlib import Path
 
 LEAST_PRESENCE: Final = 0.5
 CLOCKS_S: Final = 300.0

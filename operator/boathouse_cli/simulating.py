@@ -1,12 +1,11 @@
 """Run the simulations of `boathouse simulate`, and print their results."""
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import sys
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 from rich import box, console, progress, table
@@ -14,14 +13,8 @@ from rich import box, console, progress, table
 from boathouse_cli import options
 from boathouse_cli.errors import UsageError
 from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
-from boathouse_sim.workload import WorkloadError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-
-    from boathouse_sim.results import Outcome
-    from boathouse_sim.workload import Workload
+from boathouse_sim.results import Outcome
+from boathouse_sim.workload import Workload, WorkloadError
 
 
 def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:

@@ -11,19 +11,14 @@ An MRCluster has its nodes as bars, and how many there were. Nodes whose pods ar
 last changes of the size.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import enum
 import itertools
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from boathouse_cli import model, mrclusters, sparkapps
 from boathouse_task.contract import TaskType
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
 
 RESOLUTION_S: Final = 1.0
 """Kubernetes truncates times to whole seconds: an event may be this much later than its time."""

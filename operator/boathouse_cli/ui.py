@@ -1,23 +1,17 @@
 """`boathouse ui`: a web UI in the cluster, by a port of this machine: Spark's of a driver, or Hadoop's of a cluster."""
 
-from __future__ import annotations
-
 import dataclasses
 import re
 import shutil
 import socket
 import subprocess
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
-from boathouse_cli import kinds, mrclusters, printing_logs, sparkapps
+from boathouse_cli import kinds, model, mrclusters, printing_logs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_cli import model
-    from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import Gateway
 
 _FORWARDING: Final = re.compile(r"Forwarding from 127\.0\.0\.1:(?P<port>\d+) ->")
 

@@ -5,22 +5,16 @@ hold resources (Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4)
 the queues that have unfinished jobs.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 import msgspec
 
 from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.scheduling.pods import requests
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from boathouse_cli import model
-
+from boathouse_cli import model
 
 RESOURCES: Final = ("cpu", "memory")
 

@@ -1,10 +1,8 @@
 """Follow a job until it ends, drawing its progress."""
 
-from __future__ import annotations
-
 import math
 import time
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import typer
 from rich import console as rich_console
@@ -14,9 +12,7 @@ from rich import text as rich_text
 
 from boathouse_cli import explain, kinds, model, tables
 from boathouse_cli.errors import CommandError, ExitCode
-
-if TYPE_CHECKING:
-    from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import Gateway
 
 
 def draw(job: model.Job, *, now_s: float) -> table.Table:

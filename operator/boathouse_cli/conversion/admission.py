@@ -4,24 +4,18 @@ The schema of a new object's CRD and the CEL rules in it are read without a clus
 server as far as users read them. Rules on changes have no meaning for a new object.
 """
 
-from __future__ import annotations
-
 import functools
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 import cel
 
 from boathouse.resources import quantity
 from boathouse.resources.base import RULES
+from boathouse.resources.crd import CustomResource
 from boathouse.resources.sparkapp.fields import FIELDS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from boathouse.resources.crd import CustomResource
-
 
 Problem = tuple[str, str]
 """The path of a field, and what is wrong with it."""

@@ -4,20 +4,13 @@ That operator submits `sparkConf` as it is, so its properties are converted as t
 have besides is in templates, and how an application is run in `applicationTolerations`.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final
 
 from boathouse_cli.conversion import pod_fields, pod_specs, properties
-from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Unconvertible
-from boathouse_cli.conversion.fields import put_version
+from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, Draft, Unconvertible
+from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.properties import Properties, program
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_cli.conversion.draft import Draft
-    from boathouse_cli.conversion.fields import Fields
 
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"

@@ -1,23 +1,16 @@
 """Command lines of `spark-submit` as SparkApps, and the words of a shell's script."""
 
-from __future__ import annotations
-
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 import javaproperties
 
 from boathouse_cli.conversion import pod_fields, programs
-from boathouse_cli.conversion.draft import CARRIED_PATH, CARRIED_VOLUME, Converted, Draft, Unconvertible
+from boathouse_cli.conversion.draft import CARRIED_PATH, CARRIED_VOLUME, Carried, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.properties import Properties, program
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from boathouse_cli.conversion.draft import Carried
-
 
 _EXPANSION: Final = r"\$\((?:[^)]*\)|[^\n]*)|`(?:[^`]*`|[^\n]*)|\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[^}\n]*\}?|[0-9@*#?$!-])"
 """What a shell replaces, which may have operators and blanks."""

@@ -5,23 +5,18 @@ in a ConfigMap, and keys and passwords, which are taken out: more people can rea
 have them.
 """
 
-from __future__ import annotations
-
 import base64
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final
 
 from boathouse.resources import names
+from boathouse.resources.crd import CustomResource
 from boathouse.resources.sparkapp.status import SPARKAPP
 from boathouse_cli.conversion import admission
 from boathouse_cli.errors import UsageError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from boathouse.resources.crd import CustomResource
 
 CARRIED_PATH: Final = "/mnt/submitted"
 """Where driver and executors have the files."""
@@ -112,42 +107,6 @@ def hidden(text: str) -> str:
 def is_secret(name: str) -> bool:
     """Return whether a property or variable of this name has a key or a password."""
     return _SECRET_NAME.search(name) is not None
-
-
-def remove_credentials(draft: Draft) -> None:
-    """Remove users and passwords from all URLs of the object, and note them and what else has a key in the clear."""
-    draft.spec = _without_users(draft, draft.spec, "spec")
-    for path, name, value in _named(draft.spec, "spec"):
-        if is_secret(name) and value:
-            draft.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
-
-
-def _without_users(draft: Draft, value: Any, path: str) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_users(draft, part, f"{path}.{key}") for key, part in value.items()}
-    if isinstance(value, list):
-        return [_without_users(draft, part, f"{path}[{number}]") for number, part in enumerate(value)]
-    if not isinstance(value, str):
-        return value
-    found = _USER.sub(r"\g<scheme>", value)
-    if found != value:
-        draft.note(path, f"the user and the key in {hidden(value)} are left out: put them into a Secret")
-    elif hidden(value) != value:
-        draft.note(path, "has a signature that all who read the object can read: name the file without it")
-    return found
-
-
-def _named(value: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield variables and properties with their paths, names and values."""
-    if not isinstance(value, dict):
-        return
-    for variable in value.get("env") or ():
-        yield f"{path}.env.{variable['name']}", variable["name"], variable.get("value") or ""
-    for field in ("sparkConf", "hadoopConf", "conf", "settings"):
-        for key, text in (value.get(field) or {}).items():
-            yield f'{path}.{field}["{key}"]', key, text
-    for part in ("driver", "executor", "hadoop"):
-        yield from _named(value.get(part), f"{path}.{part}")
 
 
 DRIVER: Final = "driver"
@@ -269,3 +228,39 @@ class Draft:
     def skip(self) -> Converted:
         """Return that it is no application."""
         return Converted(manifest=None, notes=tuple(self.notes))
+
+
+def remove_credentials(draft: Draft) -> None:
+    """Remove users and passwords from all URLs of the object, and note them and what else has a key in the clear."""
+    draft.spec = _without_users(draft, draft.spec, "spec")
+    for path, name, value in _named(draft.spec, "spec"):
+        if is_secret(name) and value:
+            draft.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
+
+
+def _without_users(draft: Draft, value: Any, path: str) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_users(draft, part, f"{path}.{key}") for key, part in value.items()}
+    if isinstance(value, list):
+        return [_without_users(draft, part, f"{path}[{number}]") for number, part in enumerate(value)]
+    if not isinstance(value, str):
+        return value
+    found = _USER.sub(r"\g<scheme>", value)
+    if found != value:
+        draft.note(path, f"the user and the key in {hidden(value)} are left out: put them into a Secret")
+    elif hidden(value) != value:
+        draft.note(path, "has a signature that all who read the object can read: name the file without it")
+    return found
+
+
+def _named(value: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield variables and properties with their paths, names and values."""
+    if not isinstance(value, dict):
+        return
+    for variable in value.get("env") or ():
+        yield f"{path}.env.{variable['name']}", variable["name"], variable.get("value") or ""
+    for field in ("sparkConf", "hadoopConf", "conf", "settings"):
+        for key, text in (value.get(field) or {}).items():
+            yield f'{path}.{field}["{key}"]', key, text
+    for part in ("driver", "executor", "hadoop"):
+        yield from _named(value.get(part), f"{path}.{part}")

@@ -3,14 +3,10 @@
 What is left of the fields has no counterpart.
 """
 
-from __future__ import annotations
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
-from typing import TYPE_CHECKING, Any, Final
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    from boathouse_cli.conversion.draft import Draft
+from boathouse_cli.conversion.draft import Draft
 
 _TRUE_BY_DEFAULT: Final = ("automountServiceAccountToken", "enableServiceLinks", "terminationGracePeriodSeconds")
 """Fields of pods in which false or 0 says something."""
@@ -80,7 +76,7 @@ class Fields:
             self._left[key] = others
         return [_mapping(item) for item in items if isinstance(item, dict)]
 
-    def inner(self, key: str) -> Fields:
+    def inner(self, key: str) -> "Fields":
         """Return a field that is a mapping, to be taken in turn; another value is not taken."""
         return Fields(self._mapping(key), self.path(key))
 

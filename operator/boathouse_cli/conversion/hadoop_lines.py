@@ -1,25 +1,18 @@
 """Command lines of Hadoop as MRJobs: of Hadoop Streaming, or of another jar, which runs on an MRCluster. Pure."""
 
-from __future__ import annotations
-
 import posixpath
 import re
 import shlex
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from boathouse.resources.base import is_hadoop_setting
 from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.pod_environment import literal
 from boathouse_cli.conversion import hadoop_options, programs
-from boathouse_cli.conversion.draft import Converted, Draft, Unconvertible, is_secret
+from boathouse_cli.conversion.draft import Carried, Converted, Draft, Unconvertible, is_secret
+from boathouse_cli.conversion.hadoop_options import Line
 from boathouse_cli.conversion.pod_fields import put_queue
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_cli.conversion.draft import Carried
-    from boathouse_cli.conversion.hadoop_options import Line
-
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
 _CLASS: Final = re.compile(r"(?<!\\)\[[^\]]*\]")

@@ -5,18 +5,14 @@ recordings of both. Generic options are read after those of streaming too, where
 are fields of an MRJob are known with the names that they had before Hadoop 2.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import posixpath
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
 
 from boathouse_cli.conversion.draft import Draft, Unconvertible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
 
 QUEUE: Final = "mapreduce.job.queuename"
 

@@ -4,9 +4,8 @@ That operator runs `spark-submit` with a property for most fields; the propertie
 line are. The other fields describe pods.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
 
 from boathouse import bounded_yaml
 from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
@@ -14,9 +13,6 @@ from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, D
 from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties, drop_metadata
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 GROUP: Final = "sparkoperator.k8s.io"
 API_VERSION: Final = f"{GROUP}/v1beta2"

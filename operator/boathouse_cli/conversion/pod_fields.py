@@ -1,21 +1,15 @@
 """Fields of pods, of either origin, as fields of a SparkApp, and where the files of an application are in its pods."""
 
-from __future__ import annotations
-
 import dataclasses
 import posixpath
 import re
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from boathouse.resources.sparkapp.names import ACCOUNT, ACCOUNT_PATTERN
 from boathouse.resources.sparkapp.program import SCHEMES, TAKEN_FOLDERS
 from boathouse.resources.sparkapp.spec import RESERVED_VARIABLES
-from boathouse_cli.conversion.draft import CARRIED_PATH, EXECUTOR, ROLES, Unconvertible
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_cli.conversion.draft import Draft
+from boathouse_cli.conversion.draft import CARRIED_PATH, EXECUTOR, ROLES, Draft, Unconvertible
 
 _URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
 _SCHEME: Final = re.compile(r"(?P<scheme>[A-Za-z][-+.A-Za-z0-9]*):(?P<rest>.*)", re.DOTALL)

@@ -1,18 +1,12 @@
 """What a SparkApplication says of its pods, in flat fields or in a template, as fields of a SparkApp."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from boathouse.resources import names
-from boathouse_cli.conversion.draft import EXECUTOR, ROLES
+from boathouse_cli.conversion.draft import EXECUTOR, ROLES, Draft
 from boathouse_cli.conversion.fields import Fields
 from boathouse_cli.conversion.pod_fields import Mount, put_account, put_metadata, put_variables
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_cli.conversion.draft import Draft
 
 _RESTRICTED: Final[Mapping[str, Any]] = {
     "allowPrivilegeEscalation": False,

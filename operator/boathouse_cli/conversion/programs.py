@@ -1,16 +1,12 @@
 """Names of the programs whose command lines are converted; imports nothing, so that commands start fast."""
 
-from __future__ import annotations
-
 import fnmatch
 import posixpath
 import re
-from typing import TYPE_CHECKING, Final
+from collections.abc import Sequence
+from typing import Final
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_cli.conversion.draft import Draft
+from boathouse_cli.conversion.draft import Draft
 
 SPARK_SUBMIT: Final = "spark-submit"
 _SPARK_SUBMIT: Final = r"spark[23]?-submit(2?\.cmd|\.sh)?"

@@ -1,10 +1,9 @@
 """Spark's properties as a SparkApp: fields where there are any, else `sparkConf` and `hadoopConf`."""
 
-from __future__ import annotations
-
 import re
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pydantic
 
@@ -14,10 +13,6 @@ from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
 from boathouse_cli.conversion import pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
 
 MAX_ITEMS: Final = 64
 _NAME: Final = "[-A-Za-z0-9_.]+"
