@@ -76,9 +76,9 @@ def delete(
     from boathouse_cli import kinds
 
     targets = list(map(kinds.object_target, objects))
-    clusters = [name for kind, name in targets if kind is kinds.MRCLUSTER]
-    if clusters and not yes:
-        raise UsageError(f"mrcluster/{clusters[0]} may have files in its HDFS: pass --yes")
+    for kind, name in targets:
+        if kind is kinds.MRCLUSTER and not yes:
+            raise UsageError(f"mrcluster/{name} may have files in its HDFS: pass --yes")
     gateway = options.gateway(kubeconfig, context, namespace)
     for kind, name in targets:
         gateway.delete(kind.plural, name)
@@ -86,9 +86,7 @@ def delete(
 
 
 def retry(
-    job: Annotated[
-        str, typer.Argument(metavar="KIND/NAME", help=f"The job: {options.JOB_SYNTAX}.", autocompletion=options.jobs)
-    ],
+    job: options.JobArgument,
     namespace: options.Namespace = None,
     context: options.Context = None,
     kubeconfig: options.Kubeconfig = None,
@@ -99,8 +97,6 @@ def retry(
     wait: options.Wait = False,
 ) -> None:
     """Run a failed job again, as a new object with its spec. The failed one stays."""
-    from rich import console
-
     from boathouse_cli import kinds, submit, watching
 
     kind, failed_name = kinds.job_target(job)
@@ -121,7 +117,7 @@ def retry(
         print(f"keep {failed.title} until {made.title} has ended, because it owns its files: {error}", file=sys.stderr)
     submit.print_next(made.title, made.namespace, is_followed=wait, has_ui=kind is kinds.SPARKAPP)
     if wait:
-        watching.until_end(gateway, kind, made.name, console.Console())
+        watching.until_end(gateway, kind, made.name)
 
 
 def again(raw: "model.Raw", kind: "kinds.Kind", name: str | None) -> dict[str, Any]:
@@ -191,10 +187,9 @@ def _created(gateway: "Gateway", plural: str, manifest: dict[str, Any]) -> str:
 
 
 def _check(binding: Any, name: str, namespace: str) -> None:
-    """Check a binding that was there."""
-    account = ("ServiceAccount", name, namespace)
     subjects = binding.get("subjects") or ()
-    is_ours = account in [(of.get("kind"), of.get("name"), of.get("namespace", namespace)) for of in subjects]
+    accounts = [(of.get("kind"), of.get("name"), of.get("namespace", namespace)) for of in subjects]
+    is_ours = ("ServiceAccount", name, namespace) in accounts
     role = binding["roleRef"]
     if not is_ours or (role["kind"], role["name"]) != ("ClusterRole", CLUSTER_ROLE):
         raise CommandError(

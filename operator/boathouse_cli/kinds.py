@@ -18,9 +18,7 @@ from boathouse_cli.gateway import Gateway
 class Kind:
     """A kind of jobs: its names for users, in manifests and in URLs, and how to read its objects.
 
-    Attributes:
-        selector: Of the pods of a job, and perhaps of others.
-        own_pods: Those of the pods that are the job's.
+    The selector is of the pods of a job, and perhaps of others; `own_pods` are those of them that are the job's.
     """
 
     name: str
@@ -62,8 +60,6 @@ MRCLUSTER: Final = Kind(
 KINDS: Final = (MRJOB, SPARKAPP, MRCLUSTER)
 JOBS: Final = (MRJOB, SPARKAPP)
 """Kinds whose objects end by themselves."""
-DEFAULT: Final = MRJOB
-"""Of a name without a kind."""
 _POD: Final = ("pod", "pods", "po")
 
 
@@ -71,7 +67,7 @@ def target(text: str) -> tuple[Kind | None, str]:
     """Split KIND/NAME; the kind is None for a pod."""
     written, slash, name = text.partition("/")
     if not slash:
-        return DEFAULT, written
+        return MRJOB, written
     if name and written in _POD:
         return None, name
     kind = next((kind for kind in KINDS if written == kind.name or written in kind.aliases), None)
@@ -103,8 +99,7 @@ def job(gateway: Gateway, kind: Kind, name: str) -> model.Job:
 
 def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = KINDS) -> list[model.Raw]:
     """Return the jobs of the kinds as JSON; none of a kind that the cluster does not have."""
-    found: list[model.Raw] = []
-    missing: list[UnknownKindError] = []
+    found, missing = list[model.Raw](), list[UnknownKindError]()
     for kind in among:
         try:
             found += gateway.objects(kind.plural, all_namespaces=all_namespaces)
@@ -117,13 +112,7 @@ def raw_jobs(gateway: Gateway, *, all_namespaces: bool, among: Sequence[Kind] = 
 
 def read(raw: model.Raw) -> model.Job:
     """Read a job of any kind."""
-    title = raw.get("kind")
-    return next((kind for kind in KINDS if kind.title == title), DEFAULT).read(raw)
-
-
-def clusters(gateway: Gateway, *, all_namespaces: bool) -> list[mrclusters.MRCluster]:
-    """Return the Hadoop clusters."""
-    return [mrclusters.read(raw) for raw in gateway.objects(MRCLUSTER.plural, all_namespaces=all_namespaces)]
+    return next((kind for kind in KINDS if kind.title == raw.get("kind")), MRJOB).read(raw)
 
 
 def pods(gateway: Gateway, kind: Kind, of: model.Job) -> list[model.TaskPod]:

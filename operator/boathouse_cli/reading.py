@@ -14,7 +14,6 @@ from boathouse_cli import explain as explaining
 from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
-from boathouse_cli.explain import explain_cluster
 from boathouse_cli.gateway import Gateway
 
 T = TypeVar("T")
@@ -116,10 +115,10 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
         queue, pods = queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
         if isinstance(job, mrclusters.MRCluster):
             try:
-                others = kinds.clusters(gateway, all_namespaces=True)
+                others = gateway.objects(kind.plural, all_namespaces=True)
             except CommandError:  # the user may not read other namespaces
-                others = kinds.clusters(gateway, all_namespaces=False)
-            answer = explain_cluster(job, pods, queue, others, now_s=time.time())
+                others = gateway.objects(kind.plural)
+            answer = explaining.explain_cluster(job, pods, queue, map(mrclusters.read, others), now_s=time.time())
         else:
             answer = explaining.explain_job(job, pods, queue, now_s=time.time())
     if output is not options.Format.TABLE:

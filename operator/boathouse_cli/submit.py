@@ -5,8 +5,6 @@ of this machine in a ConfigMap that the object owns, so they go with it. The con
 the models of the custom resource take longer to load than most commands to run.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 import secrets
@@ -46,7 +44,7 @@ def convert(
     What has no counterpart is listed on standard error, with its path and what to do. The exit code is 3 if an
     application could not be converted.
     """
-    from boathouse_cli.conversion import command_lines, manifests, programs
+    from boathouse_cli.conversion import command_lines, manifests
 
     try:
         text = sys.stdin.read() if file == "-" else read_text(file)
@@ -55,7 +53,7 @@ def convert(
     except UnicodeDecodeError as error:
         raise UsageError(f"{file} is not text in UTF-8") from error
     try:
-        if programs.SPARK_LINE.search(text) and not _KIND.search(text):
+        if command_lines.SPARK_LINE.search(text) and not _KIND.search(text):
             found = list(command_lines.convert_text(text, read=read_text))
         else:
             found = list(manifests.convert_text(text))
@@ -78,8 +76,8 @@ def read_text(path: str) -> str:
 
 
 def create_with_files(
-    gateway: Gateway, plural: str, manifest: dict[str, Any], carried: Carried, name: str
-) -> model.Raw:
+    gateway: "Gateway", plural: str, manifest: dict[str, Any], carried: "Carried", name: str
+) -> "model.Raw":
     """Create an object that begins when the ConfigMap of its files is there, which it owns.
 
     If this process ends halfway, a suspended object is left, and no ConfigMap that nobody owns. If the cluster
@@ -100,18 +98,17 @@ def create_with_files(
     return made
 
 
-def share_files(gateway: Gateway, former: model.Raw, made: model.Raw) -> None:
+def share_files(gateway: "Gateway", former: "model.Raw", made: "model.Raw") -> None:
     """Let an object own the ConfigMaps of a former one, with whose files it runs, as well."""
-    volumes, files = former["spec"].get("volumes") or (), former["spec"].get("files") or ()
-    mounted = [volume.get("configMapName") for volume in volumes]
-    fetched = [(file.get("configMapKeyRef") or {}).get("name") for file in files]
+    mounted = [volume.get("configMapName") for volume in former["spec"].get("volumes") or ()]
+    fetched = [(file.get("configMapKeyRef") or {}).get("name") for file in former["spec"].get("files") or ()]
     for name in filter(None, dict.fromkeys(mounted + fetched)):
         owners = gateway.get("configmaps", name)["metadata"].get("ownerReferences") or []
         if any(owner["uid"] == former["metadata"]["uid"] for owner in owners):
             gateway.patch("configmaps", name, {"metadata": {"ownerReferences": [*owners, _owner(made)]}})
 
 
-def _owner(raw: model.Raw) -> dict[str, str]:
+def _owner(raw: "model.Raw") -> dict[str, str]:
     metadata = raw["metadata"]
     return {"apiVersion": raw["apiVersion"], "kind": raw["kind"], "name": metadata["name"], "uid": metadata["uid"]}
 
@@ -150,8 +147,6 @@ def submit(  # noqa: PLR0917  each is an option of the command
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
-    from rich import console
-
     from boathouse_cli import kinds, watching
     from boathouse_cli.conversion.draft import Carried
 
@@ -171,12 +166,12 @@ def submit(  # noqa: PLR0917  each is an option of the command
     if follow:
         watching.follow_driver(gateway, made.name)
     elif wait:
-        watching.until_end(gateway, kind, made.name, console.Console())
+        watching.until_end(gateway, kind, made.name)
 
 
 def _converted(
-    words: list[str], cluster: str | None, carried: Carried, *, strict: bool, follow: bool
-) -> tuple[kinds.Kind, dict[str, Any]]:
+    words: list[str], cluster: str | None, carried: "Carried", *, strict: bool, follow: bool
+) -> tuple["kinds.Kind", dict[str, Any]]:
     from boathouse_cli import kinds
     from boathouse_cli.conversion import command_lines, hadoop_lines
 

@@ -14,6 +14,10 @@ from boathouse_cli import explain, kinds, model, tables
 from boathouse_cli.errors import CommandError, ExitCode
 from boathouse_cli.gateway import Gateway
 
+POLL_S: Final = 1.0
+LINE_EVERY_S: Final = 10.0
+"""Interval of lines where the output is not a terminal; a change of phase prints a line at once."""
+
 
 def draw(job: model.Job, *, now_s: float) -> table.Table:
     """Return the phase, a progress bar for each stage, and why the job is pending."""
@@ -35,11 +39,6 @@ def line(job: model.Job, *, now_s: float) -> str:
 
 def _age(job: model.Job, now_s: float) -> str:
     return model.duration((job.completed_s or now_s) - job.created_s)
-
-
-POLL_S: Final = 1.0
-LINE_EVERY_S: Final = 10.0
-"""Interval of lines where the output is not a terminal; a change of phase prints a line at once."""
 
 
 def follow(
@@ -93,15 +92,14 @@ def follow_driver(gateway: Gateway, name: str) -> None:
         time.sleep(POLL_S)
 
 
-def until_end(
-    gateway: Gateway, kind: kinds.Kind, name: str, screen: rich_console.Console, *, timeout_s: float | None = None
-) -> None:
+def until_end(gateway: Gateway, kind: kinds.Kind, name: str, *, timeout_s: float | None = None) -> None:
     """Follow a job until it ends, and say how; the exit code says whether it failed."""
+    screen = rich_console.Console()
     _conclude(follow(gateway, kind, name, screen, timeout_s=timeout_s), screen)
 
 
 def _conclude(ended: model.Job, screen: rich_console.Console) -> None:
-    answer = explain.explain_job(ended, [], None, now_s=time.time())
-    screen.print(answer.headline, highlight=False, markup=False, soft_wrap=True)
+    headline = explain.explain_job(ended, [], None, now_s=time.time()).headline
+    screen.print(headline, highlight=False, markup=False, soft_wrap=True)
     if ended.phase != "Succeeded":
         raise typer.Exit(ExitCode.JOB_FAILED)

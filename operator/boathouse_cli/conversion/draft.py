@@ -67,15 +67,13 @@ class Carried:
 
     def manifest(self, name: str) -> dict[str, Any]:
         """Return the ConfigMap."""
-        text: dict[str, str] = {}
-        binary: dict[str, str] = {}
+        data: dict[str, dict[str, str]] = {"data": {}, "binaryData": {}}
         for key, content in self.files.items():
             try:
-                text[key] = content.decode()
+                data["data"][key] = content.decode()
             except UnicodeDecodeError:
-                binary[key] = base64.b64encode(content).decode()
+                data["binaryData"][key] = base64.b64encode(content).decode()
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": self.config_map_name(name)}}
-        data = {"data": text, "binaryData": binary}
         return manifest | {"immutable": True} | {field: values for field, values in data.items() if values}
 
 
@@ -126,7 +124,7 @@ class Note:
 
     @property
     def text(self) -> str:
-        """Return the note in a line."""
+        """The note in a line."""
         return f"{self.source}: {self.path}: {self.advice}"
 
 
@@ -224,10 +222,6 @@ class Draft:
         if why is not None:
             self.note(why.path, why.advice)
         return Converted(manifest=None, notes=tuple(self.notes), has_failed=True)
-
-    def skip(self) -> Converted:
-        """Return that it is no application."""
-        return Converted(manifest=None, notes=tuple(self.notes))
 
 
 def remove_credentials(draft: Draft) -> None:

@@ -1,5 +1,6 @@
 """Command lines of Hadoop as MRJobs: of Hadoop Streaming, or of another jar, which runs on an MRCluster. Pure."""
 
+import fnmatch
 import posixpath
 import re
 import shlex
@@ -9,7 +10,7 @@ from typing import Any, Final
 from boathouse.resources.base import is_hadoop_setting
 from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.pod_environment import literal
-from boathouse_cli.conversion import hadoop_options, programs
+from boathouse_cli.conversion import command_lines, hadoop_options
 from boathouse_cli.conversion.draft import Carried, Converted, Draft, Unconvertible, is_secret
 from boathouse_cli.conversion.hadoop_options import Line
 from boathouse_cli.conversion.pod_fields import put_queue
@@ -300,14 +301,21 @@ def object_name(text: str) -> str:
 
 
 _URL: Final = re.compile(r"(s3|local|hdfs)://")
+_STREAMING_JARS: Final = (
+    "hadoop-streaming.jar",
+    "hadoop-streaming-3.4.2.jar",
+    "hadoop-3.4.2-streaming.jar",
+    "hadoop-0.20-mapreduce/contrib/streaming/hadoop-streaming-mr1.jar",
+)
+"""How distributions call it."""
 _IGNORED: Final = ("--debug", "--daemon")
 _WITH_VALUE: Final = ("--config", "--loglevel", "--buildpaths", "--hostnames", "--hosts", "--workers")
 
 
 def is_line(words: Sequence[str]) -> bool:
     """Return whether a command line runs a program of Hadoop."""
-    at = programs.find(words)
-    return at is not None and programs.is_hadoop(words[at])
+    at = command_lines.find(words)
+    return at is not None and command_lines.is_hadoop(words[at])
 
 
 def convert(words: Sequence[str], cluster: str | None, carried: Carried | None = None) -> Converted:
@@ -315,9 +323,9 @@ def convert(words: Sequence[str], cluster: str | None, carried: Carried | None =
 
     All words after another jar are arguments, as for `hadoop jar`: the first one is the class if the jar names none.
     """
-    at = programs.find(words) or 0
+    at = command_lines.find(words) or 0
     draft = Draft(" ".join(words[at : at + 2]), MRJOB, carried)
-    programs.note_before(draft, words[:at])
+    command_lines.note_before(draft, words[:at])
     try:
         words = _without_options(draft, words[at + 1 :])
         options = _streaming_options(words)
@@ -339,10 +347,19 @@ def _without_options(draft: Draft, words: Sequence[str]) -> Sequence[str]:
     return words
 
 
+def _is_streaming_jar(word: str) -> bool:
+    """Return whether it is the jar of Hadoop Streaming, with a version before or after, or as a glob."""
+    jar = posixpath.basename(word)
+    return re.fullmatch(r"hadoop.*streaming.*\.jar", jar) is not None or (
+        re.search(r"[*?\[]", jar) is not None
+        and any(fnmatch.fnmatchcase(posixpath.basename(known), jar) for known in _STREAMING_JARS)
+    )
+
+
 def _streaming_options(words: Sequence[str]) -> Sequence[str] | None:
     """Return the words after the program, if it is Hadoop Streaming."""
     match words:
-        case ["jar", jar, *options] if programs.is_streaming_jar(jar):
+        case ["jar", jar, *options] if _is_streaming_jar(jar):
             return options
         case ["streaming", *options]:
             return options

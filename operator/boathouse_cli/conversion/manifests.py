@@ -117,10 +117,10 @@ def convert(manifest: Any, number: int = 1) -> Converted:
     is_apache = kind == apache_manifests.KIND and version.startswith(f"{apache_manifests.GROUP}/")
     if not is_apache and (kind not in {KIND, SCHEDULED} or not version.startswith(f"{GROUP}/")):
         draft.note("kind", f"{version} {kind} is no {KIND}: left out; apply it as it is, if the application needs it")
-        return draft.skip()
+        return Converted(manifest=None, notes=tuple(draft.notes))
     if not is_apache and version != API_VERSION:
-        wrong = f"{version} is not {API_VERSION}: have the cluster convert it first"
-        return draft.refuse(Unconvertible("apiVersion", wrong))
+        draft.note("apiVersion", f"{version} is not {API_VERSION}: have the cluster convert it first")
+        return draft.refuse()
     try:
         _metadata(draft, name, metadata)
         spec = given.inner("spec")
