@@ -13,10 +13,9 @@ from boathouse.resources.pod_environment import literal
 from boathouse_cli.conversion import command_lines, hadoop_options
 from boathouse_cli.conversion.draft import Carried, Converted, Draft, Unconvertible, is_secret
 from boathouse_cli.conversion.hadoop_options import Line
-from boathouse_cli.conversion.pod_fields import put_queue
+from boathouse_cli.conversion.pod_fields import dashed, put_queue
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
-_CLASS: Final = re.compile(r"(?<!\\)\[[^\]]*\]")
 
 
 def without_escapes(option: str, path: str) -> str:
@@ -32,19 +31,18 @@ def without_escapes(option: str, path: str) -> str:
             raise Unconvertible(option, f"{path}: an MRJob cannot escape {char}: write ? instead, or rename the files")
         return f"[{char}]" if char in "*?[" else char
 
-    if any("\\" in match for match in _CLASS.findall(path)):
+    if any("\\" in match for match in re.findall(r"(?<!\\)\[[^\]]*\]", path)):
         raise Unconvertible(option, f"{path}: an MRJob has no escapes in brackets: write the characters without them")
     return _ESCAPED.sub(said, path)
 
 
 SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
 _NAME: Final = "streaming"
-_BYTES: Final = "commands read and write lines: encode binary values, such as base64"
-_XML: Final = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
 _KEY_ONLY: Final = "keyonlytext"
 _NOT_TEXT: Final = frozenset({"rawbytes", "typedbytes", _KEY_ONLY})
 _JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
 _NONE: Final = "NONE"
+_BY_FIELDS: Final = "KeyFieldBasedPartitioner"
 _OF_REDUCES: Final = frozenset({
     "comparator.options", "reduceInputFieldSeparator", "reduceOutputFieldSeparator", "numReduceOutputKeyFields",
 })  # fmt: skip
@@ -108,19 +106,20 @@ class _Job:
         if found == "CombineTextInputFormat":  # streaming knows no default of it, but for TextInputFormat alone
             self._left.setdefault("stream.map.input.ignoreKey", "false")
         if self._line.first("inputreader") is not None:
-            raise Unconvertible("-inputreader", _XML)
+            advice = "records of XML have no counterpart: cut the input with textinputformat.record.delimiter"
+            raise Unconvertible("-inputreader", advice)
         _class("-outputformat", self._line.first("outputformat"), ("TextOutputFormat",))
         chosen = self._left.pop(hadoop_options.PARTITIONER_CLASS, None)
-        partitioner = _class("-partitioner", self._line.first("partitioner") or chosen, hadoop_options.PARTITIONERS)
-        if partitioner:
+        chosen = self._line.first("partitioner") or chosen
+        if partitioner := _class("-partitioner", chosen, ("HashPartitioner", _BY_FIELDS)):
             self._draft.put("partitioner.type", partitioner)
         fields = self._left.pop(hadoop_options.PARTITION_FIELDS, None)
-        if partitioner != "KeyFieldBasedPartitioner":
+        if partitioner != _BY_FIELDS:
             self._left.pop(hadoop_options.PARTITION_OPTIONS, None)
         elif fields is not None:  # Hadoop prefers it
             self._left[hadoop_options.PARTITION_OPTIONS] = f"-k1,{fields}"
         comparator = self._left.pop(hadoop_options.COMPARATOR_CLASS, None)
-        if _class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, (hadoop_options.COMPARATOR,)) is None:
+        if _class(f"-D {hadoop_options.COMPARATOR_CLASS}", comparator, ("KeyFieldBasedComparator",)) is None:
             self._left.pop("mapreduce.partition.keycomparator.options", None)
 
     def _output(self) -> None:
@@ -133,7 +132,8 @@ class _Job:
             if kind == _KEY_ONLY and key == last:
                 draft.put("keyOnlyOutput", True)
             elif kind in _NOT_TEXT and (has_reduces or key.startswith("stream.map")):
-                raise Unconvertible(f"-D {key}" if of_all is None else "-io", _BYTES)
+                advice = "commands read and write lines: encode binary values, such as base64"
+                raise Unconvertible(f"-D {key}" if of_all is None else "-io", advice)
         compresses = self._left.pop(hadoop_options.COMPRESS, "false").lower() == "true"
         codec = self._left.pop(hadoop_options.CODEC, "DefaultCodec")
         if compresses and (found := hadoop_options.CODECS.get(hadoop_options.short(codec))):
@@ -144,7 +144,7 @@ class _Job:
             )
         if "lazyOutput" in self._line.options:
             draft.put("lazyOutput", True)
-        if self._cluster is None and self._left.pop(hadoop_options.UBER, "false").lower() == "true":
+        if self._cluster is None and self._left.pop("mapreduce.job.ubertask.enable", "false").lower() == "true":
             draft.put("uber", {})
 
     def _fields(self) -> None:
@@ -164,9 +164,8 @@ class _Job:
     def _has_effect(self, field: str) -> bool:
         """Return whether the field may be set: Hadoop ignores what is for another format, or for missing reduces."""
         spec = self._draft.spec
-        input_format = spec.get("inputFormat", "TextInputFormat")
         if field in _OF_FORMATS:
-            return input_format in _OF_FORMATS[field]
+            return spec.get("inputFormat", "TextInputFormat") in _OF_FORMATS[field]
         if field == "outputSeparator":
             return "keyOnlyOutput" not in spec
         stage = "reducer" if field in _OF_REDUCES else field.partition(".")[0]
@@ -174,11 +173,11 @@ class _Job:
 
     def _data(self) -> None:
         inputs, output = self._line.every("input"), self._line.first("output")
-        for option, is_missing in (("input", not inputs), ("output", output is None)):
-            if is_missing:
-                raise Unconvertible(f"-{option}", f"is missing: name the {option}")
+        if not inputs or output is None:
+            missing = "output" if inputs else "input"
+            raise Unconvertible(f"-{missing}", f"is missing: name the {missing}")
         self._draft.put("input", [self._data_url(option, item) for option, item in inputs])
-        self._draft.put("output", self._data_url("output", output or ""))
+        self._draft.put("output", self._data_url("output", output))
 
     def _data_url(self, option: str, text: str) -> str:
         url = text if option == "output" or self._cluster is not None else without_escapes(f"-{option}", text)
@@ -257,7 +256,7 @@ class _Job:
             del self._left[key]
             self._draft.put("storage.s3.secretRef.name", SECRET)
             self._draft.note(f"-D {key}", f"is left out: put it into the Secret {SECRET}")
-        if (endpoint := self._left.pop(hadoop_options.ENDPOINT, None)) is not None:
+        if (endpoint := self._left.pop("fs.s3a.endpoint", None)) is not None:
             self._draft.put("storage.s3.endpointURL", endpoint if "://" in endpoint else f"https://{endpoint}")
         if self._cluster is not None:
             if wrong := next((key for key, value in self._left.items() if not is_hadoop_setting(key, value)), None):
@@ -279,12 +278,11 @@ def _command(option: str, text: str) -> list[str]:
     if _JAVA.fullmatch(text) or text == "aggregate":
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
-        words = hadoop_options.split_command(text)
+        if words := hadoop_options.split_command(text):
+            return words
     except ValueError as error:
         raise Unconvertible(option, f"{error}: close the quotes") from error
-    if not words:
-        raise Unconvertible(option, "is empty: name a command")
-    return words
+    raise Unconvertible(option, "is empty: name a command")
 
 
 def _urls(spec: dict[str, Any]) -> Iterator[str]:
@@ -296,11 +294,10 @@ def _urls(spec: dict[str, Any]) -> Iterator[str]:
 
 def object_name(text: str) -> str:
     """Return a name for a job: that of Hadoop may have spaces, dots and capitals, and begin with a digit."""
-    name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:40].strip("-")
+    name = dashed(text, 40)
     return name if name[:1].isalpha() else f"job-{name}".strip("-")
 
 
-_URL: Final = re.compile(r"(s3|local|hdfs)://")
 _STREAMING_JARS: Final = (
     "hadoop-streaming.jar",
     "hadoop-streaming-3.4.2.jar",
@@ -382,7 +379,7 @@ def _of_jar(draft: Draft, words: Sequence[str], cluster: str | None) -> Converte
 
 
 def _url(jar: str) -> str:
-    if _URL.match(jar):
+    if re.match("(s3|local|hdfs)://", jar):
         return jar
     if jar.startswith("/"):
         return f"local://{jar}"
