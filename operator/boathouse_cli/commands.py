@@ -372,8 +372,7 @@ def show_timeline(
         raise UsageError(f"{output} ends neither in .html nor in .svg: choose one of these")
     from boathouse_cli import kinds, reading
 
-    targets = list(map(kinds.object_target, jobs))
-    reading.timeline(options.gateway(kubeconfig, context, namespace), targets, output)
+    reading.timeline(options.gateway(kubeconfig, context, namespace), list(map(kinds.object_target, jobs)), output)
 
 
 @app.command("queues")

@@ -253,8 +253,7 @@ def _started_s(pod: wire.PodView, main: wire.ContainerStatus | None) -> float | 
     if main is None:
         return None
     state = main.state.running or main.state.terminated
-    started = state.started_at if state else None
-    return _epoch_s((main.restart_count and pod.status.start_time) or started)
+    return _epoch_s((main.restart_count and pod.status.start_time) or (state.started_at if state else None))
 
 
 def _task_name(labels: Mapping[str, str]) -> str | None:

@@ -257,8 +257,7 @@ def _whole(value: Any, most: int) -> int:
 
 def _number(text: str, most: int = _MOST_TASKS) -> int:
     """Return the number in a label or annotation; 0 for other text."""
-    is_number = text.isascii() and text.isdigit() and len(text) <= len(str(most))
-    return min(int(text), most) if is_number else 0
+    return min(int(text), most) if text.isascii() and text.isdigit() and len(text) <= len(str(most)) else 0
 
 
 def _amount(value: float) -> float:

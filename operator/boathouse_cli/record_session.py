@@ -245,8 +245,7 @@ class _Watch:
                 self._say(f"{problem}; trying again")
             self._problem = problem or self._problem
             # A server that ends each watch at once is no reason for a busy loop either.
-            is_well = not problem and time.monotonic() - began_s > _SHORT_S
-            failures = 0 if is_well else failures + 1
+            failures = 0 if not problem and time.monotonic() - began_s > _SHORT_S else failures + 1
             if failures:
                 self._session.stop.wait(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1])
 

@@ -22,7 +22,6 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     first = next(iter(found.values()))
     has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
     # How long applications that start whole waited, and the CPU that was kept for them and free
-    of_gangs = ("GANGS WAIT", "KEPT IDLE") if has_gangs else ()
     heads = (
         "MEAN",
         "MEDIAN",
@@ -33,7 +32,7 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
         "ELASTIC",
         "LOCAL",
         "SUSPENDED",
-        *of_gangs,
+        *(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()),
         "EVENTS/S",
     )
     drawn = table.Table(

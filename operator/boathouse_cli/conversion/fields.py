@@ -101,9 +101,7 @@ def _mapping(value: object) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    return str(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 VERSIONS: Final = ("3.5", "4.0", "4.1", "4.2", "4.3")

@@ -1,6 +1,6 @@
 """What a SparkApplication says of its pods, in flat fields or in a template, as fields of a SparkApp."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from boathouse.resources import names
@@ -78,8 +78,7 @@ class PodSpecs:
             put_metadata(self._draft, role, metadata.path(what), what, metadata.texts(what))
         spec = template.inner("spec")
         containers = spec.mappings("containers")
-        ours = f"spark-kubernetes-{role}"
-        main = next((candidate for candidate in containers if candidate.get("name") == ours), [*containers, {}][0])
+        main = _named(f"spark-kubernetes-{role}", containers) or (containers[0] if containers else {})
         if len(containers) > 1:
             self._draft.note(spec.path("containers"), "only Spark's container is run: the others have no counterpart")
         container = Fields({**main, "name": None}, spec.path("containers[0]"))
@@ -110,14 +109,13 @@ class PodSpecs:
     def _mount(self, role: str, path: str, given: Mapping[str, Any]) -> None:
         name = str(given.get("name"))
         mount = Fields({**given, "name": None}, f"{path}.{name}")
-        volume = next((candidate for candidate in self._volumes if candidate.get("name") == name), {})
         self.mounts.append(
             Mount(
                 role=role,
                 path=f"{path}.{name}",
                 name=name,
                 mount_path=(mount.text("mountPath") or "").rstrip("/"),
-                source={kind: fields for kind, fields in volume.items() if kind != "name"},
+                source={kind: part for kind, part in _named(name, self._volumes).items() if kind != "name"},
                 sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
                 is_read_only=bool(mount.take("readOnly")),
             )
@@ -194,3 +192,7 @@ class PodSpecs:
                 elif "/" in name:
                     self._draft.merge(f"{role}.extendedResources", {name: amount})
         resources.note_left(self._draft)
+
+
+def _named(name: str, candidates: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
+    return next((candidate for candidate in candidates if candidate.get("name") == name), {})
