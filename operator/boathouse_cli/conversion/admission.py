@@ -110,7 +110,8 @@ def _with_defaults(schema: Mapping[str, Any], value: Any) -> Any:
 
 def _of_schema(schema: Mapping[str, Any], value: Any, path: str) -> Iterator[Problem]:
     wanted = _TYPES.get(schema.get("type", ""), (int, str) if schema.get("x-kubernetes-int-or-string") else ())
-    if not isinstance(value, wanted) or (isinstance(value, bool) and wanted != (bool,)):
+    has_type = isinstance(value, wanted) and (wanted == (bool,) or not isinstance(value, bool))
+    if not has_type:
         yield path, f"must be of type {schema.get('type', 'integer or string')}: {_shown(value)}"
         return
     for key, holds, message in _BOUNDS:

@@ -35,7 +35,7 @@ def test_levels_last_until_the_next_change():
 
 
 def test_the_picture_has_a_bar_for_each_node_and_the_size_as_stacked_areas():
-    drawn = picture.layout(cluster_line(cli.host_pod("master"), cli.host_pod("c0", node="node-1"), sizes=SIZES))
+    drawn = picture.Picture(cluster_line(cli.host_pod("master"), cli.host_pod("c0", node="node-1"), sizes=SIZES))
     assert [group.name for group in drawn.groups] == ["cluster", "nodes (at most 8)", "node-0", "node-1"]
     areas = [(rect.colour, rect.height) for rect in drawn.rects if "core and" in rect.title]
     assert areas == [(picture.CORE_COLOUR, 24), (picture.CORE_COLOUR, 24), (picture.TRANSIENT_COLOUR, 40)]
