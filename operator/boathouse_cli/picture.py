@@ -6,7 +6,6 @@
 import dataclasses
 import datetime as dt
 import textwrap
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -121,7 +120,7 @@ class Picture:
 
     def __init__(self, *lines: timeline.Timeline) -> None:
         self._lines = lines
-        self._start_s = min(line.start_s for line in lines)
+        self._start_s = min(line.job.created_s for line in lines)
         duration_s = max(line.end_s for line in lines) - self._start_s
         self.title = "; ".join(
             f"{line.job.title}: {line.job.phase or 'Pending'} after {line.duration_s:.1f} s" for line in lines
@@ -226,12 +225,12 @@ class Picture:
 
 def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
     """Return the seconds of each activity, along the critical paths and over all attempts."""
-    wall: Counter[Activity] = sum((Counter(line.wall_seconds()) for line in lines), Counter())
-    task: Counter[Activity] = sum((Counter(line.task_seconds()) for line in lines), Counter())
+    wall_s = timeline.seconds_by_activity(segment for line in lines for segment in line.critical_path)
+    task_s = timeline.seconds_by_activity(segment for line in lines for bar in line.bars for segment in bar.segments)
     return tuple(
-        Share(activity=activity.value, colour=COLOURS[activity], wall_s=wall[activity], task_s=task[activity])
-        for activity in Activity
-        if activity in wall or activity in task
+        Share(activity=activity.value, colour=colour, wall_s=wall_s[activity], task_s=task_s[activity])
+        for activity, colour in COLOURS.items()
+        if wall_s[activity] or task_s[activity]
     )
 
 

@@ -5,6 +5,7 @@ hold resources (Ghodsi et al., Dominant Resource Fairness, NSDI 2011, section 4)
 the queues that have unfinished jobs.
 """
 
+import collections
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
@@ -52,9 +53,9 @@ def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
         pods=len(pods),
         own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
         used_cpu_milli=requests.milli(used["cpu"]),
-        cpu_milli=requests.milli(requests.nano(view.status.allocatable.get("cpu", "0"))),
+        cpu_milli=requests.cpu_milli(view.status.allocatable.get("cpu", "0")),
         used_memory_bytes=requests.ones(used["memory"]),
-        memory_bytes=requests.ones(requests.nano(view.status.allocatable.get("memory", "0"))),
+        memory_bytes=requests.size_bytes(view.status.allocatable.get("memory", "0")),
     )
 
 
@@ -91,7 +92,7 @@ class Queue:
 
 def of_queues(
     configured: Mapping[str, Configured],
-    jobs: Sequence[model.Job],
+    jobs: Iterable[model.Job],
     pods: Iterable[model.Raw],
     nodes: Iterable[model.Raw],
 ) -> tuple[Queue, ...]:
@@ -101,19 +102,30 @@ def of_queues(
     node do not count, but cordoned nodes do.
     """
     allocatable = [raw.get("status", {}).get("allocatable", {}) for raw in nodes]
-    capacity = {
-        resource: sum(requests.nano(node[resource]) for node in allocatable if resource in node)
-        for resource in RESOURCES
-    }
-    used = _used(pods)
-    open_jobs = [job for job in jobs if not job.finished]
-    active_weight = sum(configured[name].weight for name in {job.queue for job in open_jobs} if name in configured)
-    return tuple(
-        _queue(
-            name, configured.get(name), [job for job in open_jobs if job.queue == name], used, capacity, active_weight
-        )
-        for name in sorted({*configured, *used, *(job.queue for job in open_jobs if job.queue)})
+    capacity = _total(
+        {resource: requests.nano(node[resource]) for resource in RESOURCES if resource in node} for node in allocatable
     )
+    used, open_jobs = _used(pods), collections.Counter(job.queue for job in jobs if not job.finished)
+    active_weight = sum(settings.weight for name, settings in configured.items() if open_jobs[name])
+    found = []
+    for name in sorted({*configured, *used, *filter(None, open_jobs)}):
+        settings, held = configured.get(name), used.get(name, [])
+        total = _total(held)
+        shares = (total[resource] / capacity[resource] for resource in RESOURCES if capacity[resource])
+        found.append(
+            Queue(
+                name=name,
+                weight=settings.weight if settings else None,
+                limits=settings.limits if settings else {},
+                jobs=open_jobs[name],
+                pods=len(held),
+                cpu_milli=requests.milli(total["cpu"]),
+                memory_bytes=requests.ones(total["memory"]),
+                share=max(shares, default=0.0),
+                fair_share=settings.weight / active_weight if settings and open_jobs[name] and active_weight else None,
+            )
+        )
+    return tuple(found)
 
 
 def configured(config: model.Raw) -> dict[str, Configured]:
@@ -122,30 +134,6 @@ def configured(config: model.Raw) -> dict[str, Configured]:
         queue["name"]: Configured(weight=float(queue.get("weight", 1.0)), limits=queue.get("limits") or {})
         for queue in config.get("queues") or ()
     }
-
-
-def _queue(
-    name: str,
-    configured: Configured | None,
-    jobs: Sequence[model.Job],
-    used: Mapping[str, list[requests.Amounts]],
-    capacity: requests.Amounts,
-    active_weight: float,
-) -> Queue:
-    held = used.get(name, [])
-    total = _total(held)
-    share = max((total[resource] / capacity[resource] for resource in RESOURCES if capacity.get(resource)), default=0.0)
-    return Queue(
-        name=name,
-        weight=configured.weight if configured else None,
-        limits=configured.limits if configured else {},
-        jobs=len(jobs),
-        pods=len(held),
-        cpu_milli=requests.milli(total["cpu"]),
-        memory_bytes=requests.ones(total["memory"]),
-        share=share,
-        fair_share=configured.weight / active_weight if configured and jobs and active_weight else None,
-    )
 
 
 def _used(pods: Iterable[model.Raw]) -> dict[str, list[requests.Amounts]]:

@@ -15,11 +15,11 @@ def cluster_line(*pods, now_s=100, **status):
 
 
 def test_the_life_of_a_cluster_is_pending_starting_and_running():
-    assert cluster_line().wall_seconds() == {Activity.WAITING: 1, Activity.STARTING: 20, Activity.RUNNING: 79}
+    assert cli.wall_seconds(cluster_line()) == {Activity.WAITING: 1, Activity.STARTING: 20, Activity.RUNNING: 79}
 
 
 def test_a_cluster_that_never_got_ready_starts_until_now():
-    assert cluster_line(readyTime=None, now_s=30).wall_seconds() == {Activity.WAITING: 1, Activity.STARTING: 29}
+    assert cli.wall_seconds(cluster_line(readyTime=None, now_s=30)) == {Activity.WAITING: 1, Activity.STARTING: 29}
 
 
 def test_a_cluster_that_expired_ends_then():
