@@ -9,8 +9,6 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-import jinja2
-
 from boathouse_cli import model, timeline
 from boathouse_cli.timeline import Activity
 
@@ -104,12 +102,20 @@ class Share:
 
 def to_svg(*lines: timeline.Timeline) -> str:
     """Return a self-contained SVG document with the timelines of one or more jobs."""
-    return _environment().get_template("timeline.svg.j2").render(p=Picture(*lines), legend=True)
+    return _rendered("timeline.svg.j2", lines, has_legend=True)
 
 
 def to_html(*lines: timeline.Timeline) -> str:
     """Return a self-contained HTML page with the picture and a table of seconds by phase."""
-    return _environment().get_template("timeline.html.j2").render(p=Picture(*lines), legend=False)
+    return _rendered("timeline.html.j2", lines, has_legend=False)
+
+
+def _rendered(template: str, lines: Sequence[timeline.Timeline], *, has_legend: bool) -> str:
+    import jinja2  # only a picture needs it
+
+    loader = jinja2.PackageLoader("boathouse_cli")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    return environment.get_template(template).render(p=Picture(*lines), legend=has_legend)
 
 
 class Picture:
@@ -231,13 +237,4 @@ def shares(*lines: timeline.Timeline) -> tuple[Share, ...]:
         Share(activity=activity.value, colour=colour, wall_s=wall_s[activity], task_s=task_s[activity])
         for activity, colour in COLOURS.items()
         if wall_s[activity] or task_s[activity]
-    )
-
-
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("boathouse_cli"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
     )
