@@ -97,7 +97,7 @@ def retry(
     wait: options.Wait = False,
 ) -> None:
     """Run a failed job again, as a new object with its spec. The failed one stays."""
-    from boathouse_cli import kinds, submit, watching
+    from boathouse_cli import kinds, reading, submit
 
     kind, failed_name = kinds.job_target(job)
     gateway = options.gateway(kubeconfig, context, namespace)
@@ -117,7 +117,7 @@ def retry(
         print(f"keep {failed.title} until {made.title} has ended, because it owns its files: {error}", file=sys.stderr)
     submit.print_next(made.title, made.namespace, is_followed=wait, has_ui=kind is kinds.SPARKAPP)
     if wait:
-        watching.until_end(gateway, kind, made.name)
+        reading.until_end(gateway, kind, made.name)
 
 
 def again(raw: "model.Raw", kind: "kinds.Kind", name: str | None) -> dict[str, Any]:

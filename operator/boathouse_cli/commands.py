@@ -295,10 +295,10 @@ def watch(
     ] = None,
 ) -> None:
     """Show a job's progress until it ends. The exit code is 0 if it succeeded and 1 if it failed."""
-    from boathouse_cli import kinds, watching
+    from boathouse_cli import kinds, reading
 
     kind, name = kinds.job_target(job)
-    watching.until_end(options.gateway(kubeconfig, context, namespace), kind, name, timeout_s=timeout)
+    reading.until_end(options.gateway(kubeconfig, context, namespace), kind, name, timeout_s=timeout)
 
 
 @app.command()

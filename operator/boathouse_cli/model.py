@@ -93,15 +93,7 @@ class Stage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """An object of any kind that runs in a queue.
-
-    Attributes:
-        progress: How far it is, in a few words, as `activity` says what of it runs now.
-        concern: What it lacks, if its kind has conditions of its own for that.
-        outcome: What its success left, in a sentence.
-        stages: What is drawn while it runs.
-        details: What is explained beside, as (what, text).
-    """
+    """An object of any kind that runs in a queue."""
 
     kind: str
     name: str
@@ -113,13 +105,13 @@ class Job:
     started_s: float | None
     completed_s: float | None
     conditions: Mapping[str, wire.Condition]
-    progress: str = ""
-    activity: str = ""
+    progress: str = ""  # how far it is, in a few words
+    activity: str = ""  # what of it runs now
     is_busy: bool = False
-    concern: wire.Condition | None = None
-    outcome: str = ""
-    stages: tuple[Stage, ...] = ()
-    details: tuple[tuple[str, str], ...] = ()
+    concern: wire.Condition | None = None  # what it lacks, if its kind has conditions of its own for that
+    outcome: str = ""  # what its success left, in a sentence
+    stages: tuple[Stage, ...] = ()  # what is drawn while it runs
+    details: tuple[tuple[str, str], ...] = ()  # what is explained beside, as (what, text)
 
     @property
     def title(self) -> str:

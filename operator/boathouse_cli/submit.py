@@ -147,7 +147,7 @@ def submit(  # noqa: PLR0917  each is an option of the command
     What has no counterpart is listed on standard error. --master and --deploy-mode are not needed. Each submission gets
     a name of its own unless --name is given.
     """
-    from boathouse_cli import kinds, watching
+    from boathouse_cli import kinds, reading
     from boathouse_cli.conversion.draft import Carried
 
     carried = Carried(lambda path: Path(path).expanduser().read_bytes(), secrets.token_hex(4))
@@ -164,9 +164,9 @@ def submit(  # noqa: PLR0917  each is an option of the command
     made = kind.read(create_with_files(gateway, kind.plural, manifest, carried, base))
     print_next(made.title, made.namespace, is_followed=wait or follow, has_ui=kind is kinds.SPARKAPP)
     if follow:
-        watching.follow_driver(gateway, made.name)
+        reading.follow_driver(gateway, made.name)
     elif wait:
-        watching.until_end(gateway, kind, made.name)
+        reading.until_end(gateway, kind, made.name)
 
 
 def _converted(
