@@ -1,7 +1,4 @@
-"""Commands that change objects: `suspend`, `resume`, `delete` and `retry`, and `enable-spark`.
-
-`enable-spark` lets the drivers of SparkApps create executors in a namespace.
-"""
+"""Commands that change objects, and `enable-spark`, which lets drivers create executors in a namespace."""
 
 import copy
 import re

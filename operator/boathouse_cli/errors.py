@@ -27,10 +27,7 @@ class ExitCode(enum.IntEnum):
 
 
 class CommandError(Exception):
-    """A failed command; its message is printed as one line and says what to do.
-
-    What checks the user's words or reads the cluster may raise it.
-    """
+    """A failed command; its message is printed as one line and says what to do."""
 
     def __init__(self, message: str, code: ExitCode = ExitCode.CLUSTER) -> None:
         super().__init__(message)

@@ -1,7 +1,4 @@
-"""Explain the state of a job, a pod or an MRCluster: a headline, then details. Pure.
-
-Of an MRCluster, first what is wrong with it, then why it has the size that it has.
-"""
+"""Explain the state of a job, a pod or an MRCluster: a headline, then details. Pure."""
 
 import collections
 import dataclasses

@@ -1,7 +1,4 @@
-"""Read and change objects of the cluster with kubectl's settings: kubeconfig, contexts, plugins.
-
-Returns decoded JSON.
-"""
+"""Read and change objects of the cluster, as decoded JSON, with kubectl's settings: kubeconfig, contexts, plugins."""
 
 import contextlib
 import http
@@ -121,12 +118,9 @@ class Gateway:
             query["continue"] = token
 
     def changes(self, plural: str, revision: str, *, all_namespaces: bool) -> Iterator[tuple[str, model.Raw]]:
-        """Yield changes of the objects of a kind after a revision, for some minutes: their type and the object.
+        """Yield changes and bookmarks of the objects of a kind for some minutes: their type and the object.
 
-        Bookmarks are yielded too.
-
-        Raises:
-            ExpiredError: The revision is too old.
+        Raises ExpiredError if the revision, after which they begin, is too old.
         """
         path, where = self._listed(plural, all_namespaces=all_namespaces)
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_S)}

@@ -143,10 +143,7 @@ class Job:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TaskPod:
-    """One attempt of a task, a driver or an executor: its pod, and its result once it has ended.
-
-    It is placed when it is bound, which is later than its creation for a pod that had no node at first.
-    """
+    """One attempt of a task, a driver or an executor: its pod, and its result once it has ended."""
 
     name: str
     task: str
@@ -156,7 +153,7 @@ class TaskPod:
     node: str | None
     phase: str
     created_s: float
-    placed_s: float
+    placed_s: float  # when it was bound; its creation, if it has no node
     started_s: float | None
     finished_s: float | None
     container: str = ""

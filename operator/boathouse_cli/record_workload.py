@@ -111,12 +111,9 @@ class _Seen:
 
 
 def build(lines: Iterable[record_lines.Line], name: str, *, salt: bytes | None = None) -> Built:
-    """Return the workload of a recording.
+    """Return the workload of a recording; with a salt, hashes stand in place of all names.
 
-    With a salt, hashes stand in place of all names.
-
-    Raises:
-        NothingRecordedError: There is no job in it that came and ended while the recording ran.
+    Raises NothingRecordedError if no job in it came and ended while the recording ran.
     """
     seen = _Seen()
     for line in lines:

@@ -69,15 +69,12 @@ class _Status(model.Status, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SparkApp(model.Job):
-    """A SparkApp.
+    """A SparkApp."""
 
-    Without an attempt its number is 0, and unknown texts are empty. The last log is of the last driver that failed.
-    """
-
-    attempt: int
+    attempt: int  # 0 without one
     driver: Driver
     attempts: tuple[Attempt, ...]
-    last_log: str
+    last_log: str  # of the last driver that failed
 
 
 def read(raw: model.Raw) -> SparkApp:

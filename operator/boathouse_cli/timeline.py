@@ -1,14 +1,9 @@
 """Compute the timeline of a job, of a Spark application and of an MRCluster: what each attempt did when. Pure.
 
-Of a job, also its critical path. Kubernetes' times have a resolution of one second, the runtime's of a millisecond.
-Where they conflict, the runtime's times are used.
-
-A Spark application has its drivers in sequence and the executors in parallel. Their pods have only the times of
-Kubernetes, which are whole seconds. Spark deletes executors when a driver ends; events
-about them remain for an hour (`sparkapps.gone_executors`). Of a driver whose pod is gone, the status keeps the times.
-
-An MRCluster has its nodes as bars, and how many there were. Nodes whose pods are gone have no bar; the status keeps the
-last changes of the size.
+Kubernetes' times have a resolution of one second, the runtime's of a millisecond. Where they conflict, the runtime's
+times are used. Pods of Spark have only the times of Kubernetes. Spark deletes executors when a driver ends; events
+about them remain for an hour (`sparkapps.gone_executors`). Of a driver whose pod is gone, the status keeps the times,
+and of an MRCluster the last changes of its size.
 """
 
 import dataclasses
@@ -105,17 +100,14 @@ class Level:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Timeline:
-    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end.
-
-    The picture has the name of the path. Of a cluster there are also the levels of its size.
-    """
+    """A job's attempts, and its critical path: segments without gap or overlap from its creation to its end."""
 
     job: model.Job
     end_s: float
     bars: tuple[Bar, ...]
     critical_path: tuple[Segment, ...]
-    path_name: str = "critical path"
-    levels: tuple[Level, ...] = ()
+    path_name: str = "critical path"  # in the picture
+    levels: tuple[Level, ...] = ()  # of the size of a cluster
 
     @property
     def duration_s(self) -> float:

@@ -27,10 +27,7 @@ class WebUi:
 
 
 def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[str]) -> None:
-    """Forward a port to a web UI, by default the same if it is free, and print the address, until the user ends it.
-
-    The options of kubectl name the cluster.
-    """
+    """Forward a port to a web UI, by default the same if it is free, and print the address, until the user ends it."""
     program = shutil.which("kubectl")
     if program is None:
         raise UsageError("kubectl is not on PATH, and forwards the port: install it")

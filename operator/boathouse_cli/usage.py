@@ -74,13 +74,10 @@ class Configured:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Queue:
-    """A queue's current usage, and its configured limits.
-
-    `weight` is None if the operator's configuration lacks the queue or is unreadable.
-    """
+    """A queue's current usage, and its configured limits."""
 
     name: str
-    weight: float | None
+    weight: float | None  # None if the operator's configuration lacks the queue or is unreadable
     limits: Mapping[str, str]
     jobs: int
     pods: int

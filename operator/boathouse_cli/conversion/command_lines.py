@@ -90,10 +90,7 @@ class Word:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """A line of a script, continued by backslashes and quotes, as it was written.
-
-    `operator` is the first one of the shell in it, such as a pipe; None: it is one command.
-    """
+    """A line of a script, continued by backslashes and quotes, and the first operator of the shell in it."""
 
     line: int
     source: str
@@ -223,10 +220,7 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
 def convert(
     words: Sequence[str], *, source: str, read: Callable[[str], str], carried: Carried | None = None
 ) -> Converted:
-    """Convert one command line, with `spark-submit` among the words, or from its first option.
-
-    `read` returns the text of a file that `--properties-file` names.
-    """
+    """Convert one line, with `spark-submit` among its words or from its first option; `read` is for properties files."""
     draft = Draft(source, carried=carried)
     try:
         return _application(draft, words, read)

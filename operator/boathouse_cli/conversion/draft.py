@@ -130,16 +130,12 @@ class Note:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Converted:
-    """What became of one document or line.
-
-    Without a manifest it is no application, or has failed. An object that would fail is one that the operator or Spark
-    would refuse. The last notes say why.
-    """
+    """What became of one document or line; the last notes say why it has failed, or is no application."""
 
     manifest: dict[str, Any] | None
     notes: tuple[Note, ...]
     has_failed: bool = False
-    would_fail: bool = False
+    would_fail: bool = False  # the operator or Spark would refuse the object
 
 
 class Unconvertible(Exception):  # noqa: N818 - it is an answer
@@ -151,10 +147,7 @@ class Unconvertible(Exception):  # noqa: N818 - it is an answer
 
 
 class Draft:
-    """An object of a resource that is being filled in, of a document or line, which notes name as their source.
-
-    Without `carried`, files of this machine have to be where the object says.
-    """
+    """An object that is filled in, of a document or line; without `carried`, no files of this machine go along."""
 
     def __init__(self, source: str, resource: CustomResource = SPARKAPP, carried: Carried | None = None) -> None:
         self.source, self._resource, self.carried = source, resource, carried

@@ -1,7 +1,4 @@
-"""The fields of a manifest that are not converted yet, and the versions of Spark that it may name.
-
-What is left of the fields has no counterpart.
-"""
+"""The fields of a manifest that are not converted yet, and the versions of Spark that it may name."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final

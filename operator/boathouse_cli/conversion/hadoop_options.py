@@ -272,10 +272,8 @@ _PIECE: Final = re.compile(r"""'(?P<single>[^']*)'|"(?P<double>[^"]*)"|(?P<plain
 def split_command(text: str) -> list[str]:
     """Return the words of a command as PipeMapRed splits them: at spaces and quotes, without escapes.
 
-    A quote ends a word, and an empty word does not exist.
-
-    Raises:
-        ValueError: A quote is not closed; Hadoop takes the rest as a word.
+    A quote ends a word, and an empty word does not exist. Raises ValueError for a quote that is not closed, where
+    Hadoop takes the rest as a word.
     """
     pieces = list(_PIECE.finditer(text))
     if any(piece["open"] for piece in pieces):

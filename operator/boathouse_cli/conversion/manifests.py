@@ -89,11 +89,7 @@ _OF_SERVER: Final = (
 
 
 def convert_text(text: str) -> Iterator[Converted]:
-    """Convert each document; a List counts as its items.
-
-    Raises:
-        ValueError: The text is not YAML of objects.
-    """
+    """Convert each document; a List counts as its items. Raises ValueError for a text that is not YAML of objects."""
     try:
         documents = [document for document in bounded_yaml.load_all(text) if document is not None]
     except ValueError as error:
