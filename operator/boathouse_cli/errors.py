@@ -17,7 +17,6 @@ import enum
 class ExitCode(enum.IntEnum):
     """Exit codes of all commands."""
 
-    OK = 0
     JOB_FAILED = 1
     USAGE = 2
     NOT_FOUND = 3

@@ -1,5 +1,6 @@
 """What the commands print that only read the cluster, once or until a job ends."""
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -83,7 +84,7 @@ def draw(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, now
         return tables.jobs(active, namespaces=all_namespaces, now_s=now_s)
 
     def shares() -> console.RenderableType:
-        return tables.queues(queues_of(gateway, operator_namespace))
+        return tables.queues(_queues(gateway, operator_namespace))
 
     parts: list[console.RenderableType] = []
     refused: list[CommandError] = []
@@ -113,8 +114,10 @@ def explain(gateway: Gateway, target: str, operator_namespace: str, output: opti
             now_s=time.time(),
         )
     else:
-        job = kinds.job(gateway, kind, name)
-        queue, pods = queue_of(gateway, job, operator_namespace), kinds.pods(gateway, kind, job)
+        job, queue = kinds.job(gateway, kind, name), None
+        with contextlib.suppress(CommandError):  # the user may not read other namespaces and nodes
+            queue = next((queue for queue in _queues(gateway, operator_namespace) if queue.name == job.queue), None)
+        pods = kinds.pods(gateway, kind, job)
         if isinstance(job, mrclusters.MRCluster):
             try:
                 others = gateway.objects(kind.plural, all_namespaces=True)
@@ -185,7 +188,7 @@ def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print the queues."""
-    _print(queues_of(gateway, operator_namespace), output, tables.queues)
+    _print(_queues(gateway, operator_namespace), output, tables.queues)
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
@@ -207,8 +210,7 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
         screen.print(tables.differences(found, now_s))
 
 
-def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
-    """Return the queues with their usage."""
+def _queues(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     return usage.of_queues(
         usage.configured(gateway.data(operator_namespace, *gateways.CONFIG)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
@@ -218,14 +220,6 @@ def queues_of(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, .
         ],
         gateway.objects("nodes"),
     )
-
-
-def queue_of(gateway: Gateway, job: model.Job, operator_namespace: str) -> usage.Queue | None:
-    """Return the job's queue, or None if the user may not read other namespaces and nodes."""
-    try:
-        return next((queue for queue in queues_of(gateway, operator_namespace) if queue.name == job.queue), None)
-    except CommandError:
-        return None
 
 
 POLL_S: Final = 1.0

@@ -272,29 +272,23 @@ def _split(segment: Segment, executors: Sequence[Bar]) -> Iterator[Segment]:
 def of_cluster(cluster: model.Job, pods: Iterable[model.TaskPod], *, now_s: float) -> Timeline:
     """Return the timeline of a cluster until now, or until it expired."""
     end_s = cluster.completed_s or now_s
+    status = cluster.status if isinstance(cluster, mrclusters.MRCluster) else mrclusters.Status()
+    # It is pending until its first pod, starts until it is ready, and runs.
+    ends_s = ((Activity.WAITING, cluster.started_s), (Activity.STARTING, status.ready_s), (Activity.RUNNING, end_s))
+    path = _joined(cluster.created_s, [(activity, min(end_s, until_s or end_s)) for activity, until_s in ends_s])
     return Timeline(
         job=cluster,
         end_s=end_s,
         bars=_in_order(plain_bar(pod, Activity.RUNNING, now_s=end_s) for pod in pods),
-        critical_path=tuple(segment for segment in _life(cluster, end_s) if segment.duration_s > 0),
+        critical_path=tuple(segment for segment in path if segment.duration_s > 0),
         path_name="cluster",
-        levels=tuple(_levels(cluster, end_s)),
+        levels=tuple(
+            Level(
+                start_s=max(change.at_s, cluster.created_s),
+                end_s=max(change.at_s, later.at_s if later else end_s),
+                core=change.core,
+                transient=change.transient,
+            )
+            for change, later in itertools.zip_longest(status.levels, status.levels[1:])
+        ),
     )
-
-
-def _life(cluster: model.Job, end_s: float) -> tuple[Segment, ...]:
-    """Return what the cluster did: it is pending until its first pod, starts until it is ready, and runs."""
-    ready_s = cluster.status.ready_s if isinstance(cluster, mrclusters.MRCluster) else None
-    ends_s = ((Activity.WAITING, cluster.started_s), (Activity.STARTING, ready_s), (Activity.RUNNING, end_s))
-    return _joined(cluster.created_s, [(activity, min(end_s, until_s or end_s)) for activity, until_s in ends_s])
-
-
-def _levels(cluster: model.Job, end_s: float) -> Iterator[Level]:
-    changes = cluster.status.levels if isinstance(cluster, mrclusters.MRCluster) else ()
-    for change, later in zip(changes, (*changes[1:], None), strict=False):
-        yield Level(
-            start_s=max(change.at_s, cluster.created_s),
-            end_s=max(change.at_s, later.at_s if later else end_s),
-            core=change.core,
-            transient=change.transient,
-        )

@@ -5,7 +5,7 @@ import re
 import shutil
 import socket
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from boathouse.resources.mrcluster.names import LABEL_HOST, Role
@@ -50,7 +50,18 @@ def forward(gateway: Gateway, ui: WebUi, *, port: int | None, kubectl: Sequence[
 def of_driver(gateway: Gateway, name: str) -> WebUi:
     """Return Spark's web UI of a SparkApp."""
     job = kinds.job(gateway, kinds.SPARKAPP, name)
-    driver = _driver(gateway, job)
+    running = [
+        pod
+        for pod in _running(sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job))))
+        if pod["metadata"].get("labels", {}).get(model.SPARK_ROLE) == model.DRIVER
+    ]
+    if not running:
+        ended = "event logs have what the UI showed (docs/sparkapp.md)"
+        advice = ended if job.finished else f"boathouse explain {job.title}"
+        raise CommandError(
+            f"{job.title} has no running driver (phase {job.phase or 'Pending'}): see {advice}", ExitCode.NOT_FOUND
+        )
+    driver = max(running, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
     ports = [port for container in driver["spec"].get("containers") or () for port in container.get("ports") or ()]
     port = next((int(port["containerPort"]) for port in ports if port.get("name") == "spark-ui"), 4040)
     return WebUi(owner=job.title, title="Spark's UI", pod=driver["metadata"]["name"], port=port)
@@ -61,34 +72,19 @@ def of_cluster(gateway: Gateway, name: str, *, hdfs: bool) -> WebUi:
     cluster = mrclusters.read(gateway.get(kinds.MRCLUSTER.plural, name))
     if not hdfs and not cluster.has_compute:
         raise UsageError(f"{cluster.title} has no YARN (spec.compute is false): pass --hdfs")
-    pods = gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}")
-    running = [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
+    running = _running(gateway.pods(f"{kinds.MRCLUSTER.selector(cluster)},{LABEL_HOST}={Role.MASTER}"))
     if not running:
         raise CommandError(
             f"the master of {cluster.title} does not run (phase {cluster.phase or 'Pending'}): "
             f"see `boathouse explain {cluster.title}`",
             ExitCode.NOT_FOUND,
         )
-    port = 9870 if hdfs else printing_logs.RESOURCE_MANAGER_PORT
-    title = "The NameNode" if hdfs else "The ResourceManager"
+    title, port = ("The NameNode", 9870) if hdfs else ("The ResourceManager", printing_logs.RESOURCE_MANAGER_PORT)
     return WebUi(owner=cluster.title, title=title, pod=running[0]["metadata"]["name"], port=port)
 
 
-def _driver(gateway: Gateway, job: model.Job) -> model.Raw:
-    running = [
-        pod
-        for pod in sparkapps.own_pods(job, gateway.pods(sparkapps.selector(job)))
-        if pod["metadata"].get("labels", {}).get("spark-role") == "driver"
-        and (pod.get("status") or {}).get("phase") == "Running"
-    ]
-    if running:
-        return max(running, key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
-    advice = (
-        "event logs have what the UI showed (docs/sparkapp.md)" if job.finished else f"boathouse explain {job.title}"
-    )
-    raise CommandError(
-        f"{job.title} has no running driver (phase {job.phase or 'Pending'}): see {advice}", ExitCode.NOT_FOUND
-    )
+def _running(pods: Iterable[model.Raw]) -> list[model.Raw]:
+    return [pod for pod in pods if (pod.get("status") or {}).get("phase") == "Running"]
 
 
 def _is_free(port: int) -> bool:

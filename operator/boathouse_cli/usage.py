@@ -7,7 +7,7 @@ the queues that have unfinished jobs.
 
 import collections
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -36,27 +36,26 @@ class Node:
 
 def of_nodes(nodes: Iterable[model.Raw], pods: Iterable[model.Raw]) -> tuple[Node, ...]:
     """Return the usage of each node, sorted by name."""
-    held: dict[str, list[wire.PodView]] = {}
-    for raw in pods:
-        pod = msgspec.convert(raw, wire.PodView)
-        if pod.spec.node_name and not pod.is_terminal:
-            held.setdefault(pod.spec.node_name, []).append(pod)
-    found = (_node(raw, held.get(raw["metadata"]["name"], ())) for raw in nodes)
+    pods_on: collections.defaultdict[str, list[wire.PodView]] = collections.defaultdict(list)
+    for pod in (msgspec.convert(raw, wire.PodView) for raw in pods):
+        if not pod.is_terminal:
+            pods_on[pod.spec.node_name].append(pod)
+    found = []
+    for view in (msgspec.convert(raw, wire.NodeView) for raw in nodes):
+        held = pods_on[view.metadata.name]
+        used, offered = _total(map(requests.pod_requests, held)), view.status.allocatable
+        node = Node(
+            name=view.metadata.name,
+            state=f"{'Ready' if view.is_ready else 'NotReady'}{', cordoned' if view.spec.unschedulable else ''}",
+            pods=len(held),
+            own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in held),
+            used_cpu_milli=requests.milli(used["cpu"]),
+            cpu_milli=requests.cpu_milli(offered.get("cpu", "0")),
+            used_memory_bytes=requests.ones(used["memory"]),
+            memory_bytes=requests.size_bytes(offered.get("memory", "0")),
+        )
+        found.append(node)
     return tuple(sorted(found, key=lambda node: node.name))
-
-
-def _node(raw: model.Raw, pods: Sequence[wire.PodView]) -> Node:
-    view, used = msgspec.convert(raw, wire.NodeView), _total(map(requests.pod_requests, pods))
-    return Node(
-        name=view.metadata.name,
-        state=f"{'Ready' if view.is_ready else 'NotReady'}{', cordoned' if view.spec.unschedulable else ''}",
-        pods=len(pods),
-        own_pods=sum(pod.spec.scheduler_name == names.SCHEDULER_NAME for pod in pods),
-        used_cpu_milli=requests.milli(used["cpu"]),
-        cpu_milli=requests.cpu_milli(view.status.allocatable.get("cpu", "0")),
-        used_memory_bytes=requests.ones(used["memory"]),
-        memory_bytes=requests.size_bytes(view.status.allocatable.get("memory", "0")),
-    )
 
 
 def _total(amounts: Iterable[requests.Amounts]) -> requests.Amounts:

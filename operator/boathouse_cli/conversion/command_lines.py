@@ -220,7 +220,7 @@ def convert_text(text: str, *, read: Callable[[str], str]) -> Iterator[Converted
 def convert(
     words: Sequence[str], *, source: str, read: Callable[[str], str], carried: Carried | None = None
 ) -> Converted:
-    """Convert one line, with `spark-submit` among its words or from its first option; `read` is for properties files."""
+    """Convert one line, with `spark-submit` among its words or from its first option; `read` reads properties files."""
     draft = Draft(source, carried=carried)
     try:
         return _application(draft, words, read)

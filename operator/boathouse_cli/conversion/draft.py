@@ -194,7 +194,10 @@ class Draft:
 
     def finish(self) -> Converted:
         """Return the object with what the operator would refuse of it, or what of it the API server would refuse."""
-        remove_credentials(self)
+        self.spec = _without_users(self, self.spec, "spec")
+        for path, name, value in _named(self.spec, "spec"):
+            if is_secret(name) and value:
+                self.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
         fields = admission.spec_schema(self._resource)["properties"]
         manifest = {
             "apiVersion": names.API_VERSION,
@@ -217,15 +220,8 @@ class Draft:
         return Converted(manifest=None, notes=tuple(self.notes), has_failed=True)
 
 
-def remove_credentials(draft: Draft) -> None:
-    """Remove users and passwords from all URLs of the object, and note them and what else has a key in the clear."""
-    draft.spec = _without_users(draft, draft.spec, "spec")
-    for path, name, value in _named(draft.spec, "spec"):
-        if is_secret(name) and value:
-            draft.note(path, "has a key that all who read the object can read: put it into a Secret, and name that")
-
-
 def _without_users(draft: Draft, value: Any, path: str) -> Any:
+    """Return a part of the spec without users and passwords in URLs, and note them."""
     if isinstance(value, dict):
         return {key: _without_users(draft, part, f"{path}.{key}") for key, part in value.items()}
     if isinstance(value, list):

@@ -323,11 +323,13 @@ def convert(words: Sequence[str], cluster: str | None, carried: Carried | None =
     draft = Draft(" ".join(words[at : at + 2]), MRJOB, carried)
     command_lines.note_before(draft, words[:at])
     try:
-        words = _without_options(draft, words[at + 1 :])
-        options = _streaming_options(words)
-        if options is None:
-            return _of_jar(draft, words, cluster)
-        return _Job(draft, hadoop_options.parse(draft, options), cluster).made()
+        match _without_options(draft, words[at + 1 :]):
+            case ["jar", jar, *options] if not _is_streaming_jar(jar):
+                return _of_jar(draft, jar, options, cluster)
+            case ["jar", _, *options] | ["streaming", *options]:
+                return _Job(draft, hadoop_options.parse(draft, options), cluster).made()
+            case _:
+                return draft.refuse(Unconvertible("jar", "only `hadoop jar URL ARGS...` can be submitted"))
     except Unconvertible as why:
         return draft.refuse(why)
 
@@ -352,38 +354,19 @@ def _is_streaming_jar(word: str) -> bool:
     )
 
 
-def _streaming_options(words: Sequence[str]) -> Sequence[str] | None:
-    """Return the words after the program, if it is Hadoop Streaming."""
-    match words:
-        case ["jar", jar, *options] if _is_streaming_jar(jar):
-            return options
-        case ["streaming", *options]:
-            return options
-        case _:
-            return None
-
-
-def _of_jar(draft: Draft, words: Sequence[str], cluster: str | None) -> Converted:
-    if len(words) < 2 or words[0] != "jar":  # noqa: PLR2004 - jar URL
-        raise Unconvertible("jar", "only `hadoop jar URL ARGS...` can be submitted")
-    jar, *arguments = words[1:]
+def _of_jar(draft: Draft, jar: str, arguments: list[str], cluster: str | None) -> Converted:
     if cluster is None:
         raise Unconvertible(jar, "a jar needs a Hadoop cluster: pass --cluster NAME")
+    url = f"local://{jar}" if jar.startswith("/") else jar
+    if not re.match("(s3|local|hdfs)://", url):
+        raise Unconvertible(
+            jar,
+            "it is a file of this machine: put it into S3 or HDFS and name its URL, or name its absolute path in the "
+            "cluster's image",
+        )
     draft.metadata["name"] = object_name(posixpath.basename(jar).removesuffix(".jar"))
     draft.put("clusterRef.name", cluster)
-    draft.put("jar.url", _url(jar))
+    draft.put("jar.url", url)
     if arguments:
         draft.put("jar.arguments", arguments)
     return draft.finish()
-
-
-def _url(jar: str) -> str:
-    if re.match("(s3|local|hdfs)://", jar):
-        return jar
-    if jar.startswith("/"):
-        return f"local://{jar}"
-    raise Unconvertible(
-        jar,
-        "it is a file of this machine: put it into S3 or HDFS and name its URL, or name its absolute path in the "
-        "cluster's image",
-    )

@@ -141,19 +141,15 @@ def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
         raise Unconvertible(mount.path, f"Boathouse mounts an emptyDir for Spark's local files: {advice}")
     if mount.sub_path:
         raise Unconvertible(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
-    if (problem := _problem_of_path(mount.mount_path)) is not None:
-        raise Unconvertible(mount.path, f"{problem}: mount it at another folder, such as /mnt/{mount.name}")
+    path = mount.mount_path
+    is_path = _PATH.fullmatch(path) is not None and "/." not in path
+    if not is_path or any(f"{path}/".startswith(f"/{taken}/") for taken in TAKEN_FOLDERS):
+        problem = "is taken in the pods of a SparkApp" if is_path else "is no path that a SparkApp takes"
+        raise Unconvertible(mount.path, f"{path} {problem}: mount it at another folder, such as /mnt/{mount.name}")
     given = next(iter(mount.source.values()), None)
     is_read_only = mount.is_read_only or (isinstance(given, dict) and given.get("readOnly") in {True, "true"})
-    volume = {"name": mount.name, "mountPath": mount.mount_path} | ({"readOnly": True} if is_read_only else {})
+    volume = {"name": mount.name, "mountPath": path} | ({"readOnly": True} if is_read_only else {})
     return volume | _source(draft, mount)
-
-
-def _problem_of_path(path: str) -> str | None:
-    if _PATH.fullmatch(path) is None or "/." in path:
-        return f"{path} is no path that a SparkApp takes"
-    is_taken = any(path == f"/{taken}" or path.startswith(f"/{taken}/") for taken in TAKEN_FOLDERS)
-    return f"{path} is taken in the pods of a SparkApp" if is_taken else None
 
 
 def _source(draft: Draft, mount: Mount) -> dict[str, Any]:

@@ -99,28 +99,25 @@ class PodSpecs:
             of_template = [source for source in shared if source not in sources]
             self._share("envFrom", role, fields.path("envFrom"), [*of_template, *sources])
         self._security(role, "container", fields.inner("securityContext"))
-        for mount in fields.mappings("volumeMounts"):
-            self._mount(role, fields.path("volumeMounts"), mount)
+        for given in fields.mappings("volumeMounts"):
+            name = str(given.get("name"))
+            mount = Fields({**given, "name": None}, f"{fields.path('volumeMounts')}.{name}")
+            self.mounts.append(
+                Mount(
+                    role=role,
+                    path=f"{fields.path('volumeMounts')}.{name}",
+                    name=name,
+                    mount_path=(mount.text("mountPath") or "").rstrip("/"),
+                    source={kind: part for kind, part in _named(name, self._volumes).items() if kind != "name"},
+                    sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
+                    is_read_only=bool(mount.take("readOnly")),
+                )
+            )
+            mount.note_left(self._draft)
         for config_map in fields.mappings("configMaps"):
             name, mount_path = str(config_map.get("name")), str(config_map.get("path")).rstrip("/")
             path, source = f"{fields.path('configMaps')}.{name}", {"configMap": {"name": config_map.get("name")}}
             self.mounts.append(Mount(role=role, path=path, name=name, mount_path=mount_path, source=source))
-
-    def _mount(self, role: str, path: str, given: Mapping[str, Any]) -> None:
-        name = str(given.get("name"))
-        mount = Fields({**given, "name": None}, f"{path}.{name}")
-        self.mounts.append(
-            Mount(
-                role=role,
-                path=f"{path}.{name}",
-                name=name,
-                mount_path=(mount.text("mountPath") or "").rstrip("/"),
-                source={kind: part for kind, part in _named(name, self._volumes).items() if kind != "name"},
-                sub_path=mount.text("subPath") or mount.text("subPathExpr") or "",
-                is_read_only=bool(mount.take("readOnly")),
-            )
-        )
-        mount.note_left(self._draft)
 
     def _pod(self, role: str, fields: Fields, *, security: str) -> None:
         draft = self._draft
