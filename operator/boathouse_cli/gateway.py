@@ -69,8 +69,7 @@ class Gateway:
 
     def objects(self, plural: str, *, all_namespaces: bool = False, **query: str) -> list[model.Raw]:
         """Return the objects of a kind, of the namespace or of all namespaces."""
-        path, where = self._listed(plural, all_namespaces=all_namespaces)
-        with _explained(plural, where):
+        with self._listed(plural, all_namespaces=all_namespaces) as path:
             return list(_decoded(self._session.request("GET", path, query=query))["items"])
 
     def pods(self, selector: str, *, all_namespaces: bool = False) -> list[model.Raw]:
@@ -106,10 +105,9 @@ class Gateway:
 
     def pages(self, plural: str, *, all_namespaces: bool) -> Iterator[tuple[list[model.Raw], str]]:
         """Yield pods, nodes or jobs of a kind in pages, each with the revision from which they can be watched."""
-        path, where = self._listed(plural, all_namespaces=all_namespaces)
         query = {"limit": str(PAGE)}
         while True:
-            with _explained(plural, where):
+            with self._listed(plural, all_namespaces=all_namespaces) as path:
                 page = _decoded(self._session.request("GET", path, query=query))
             yield list(page.get("items") or ()), page["metadata"]["resourceVersion"]
             token = page["metadata"].get("continue")
@@ -122,13 +120,11 @@ class Gateway:
 
         Raises ExpiredError if the revision, after which they begin, is too old.
         """
-        path, where = self._listed(plural, all_namespaces=all_namespaces)
         query = {"watch": "true", "allowWatchBookmarks": "true", "timeoutSeconds": str(WATCH_S)}
         query["resourceVersion"] = revision
-        with _explained(plural, where):
-            for line in byte_lines(
-                self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
-            ):
+        with self._listed(plural, all_namespaces=all_namespaces) as path:
+            answer = self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
+            for line in byte_lines(answer):
                 event = _decoded(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -156,10 +152,12 @@ class Gateway:
         with _explained(f"pod/{pod}", self.namespace):
             yield from lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query))
 
-    def _listed(self, plural: str, *, all_namespaces: bool) -> tuple[str, str | None]:
-        """Return the path of the objects of a kind, and their namespace."""
+    @contextlib.contextmanager
+    def _listed(self, plural: str, *, all_namespaces: bool) -> Iterator[str]:
+        """Yield the path of the objects of a kind, and explain errors."""
         where = None if all_namespaces or plural in _OF_CLUSTER else self.namespace
-        return _path(plural, where), where
+        with _explained(plural, where):
+            yield _path(plural, where)
 
 
 def _path(plural: str, namespace: str | None, name: str = "") -> str:

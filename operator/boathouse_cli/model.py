@@ -193,15 +193,19 @@ def task_pod(raw: Raw) -> TaskPod:
     """Decode a pod of a job."""
     pod = msgspec.convert(raw, wire.PodView)
     labels, created_s = pod.metadata.labels, epoch_s(raw["metadata"]["creationTimestamp"])
-    container = _main_container(labels)
+    role, task_type = labels.get(SPARK_ROLE, ""), labels.get(names.LABEL_TASK_TYPE, "")
+    is_spark = role in SPARK_ROLES
+    container = f"spark-kubernetes-{role}" if is_spark else _DAEMONS.get(task_type, names.CONTAINER)
+    # The attempt of an executor is that of its driver, which the application's ID ends with.
+    attempt = labels.get(mrjob_names.LABEL_ATTEMPT) or labels.get(SPARK_APPLICATION_ID, "").rpartition("-")[2]
     main = next((status for status in pod.status.container_statuses if status.name == container), None)
     state = main.state if main else wire.ContainerState()
     return TaskPod(
         name=pod.metadata.name,
         task=_task_name(labels) or pod.metadata.name,
-        task_type=labels.get(SPARK_ROLE, "") or labels.get(names.LABEL_TASK_TYPE, ""),
+        task_type=role or task_type,
         container=container,
-        attempt=_attempt(labels),
+        attempt=int(attempt) if attempt.isascii() and attempt.isdigit() else 1,
         queue=labels.get(names.LABEL_QUEUE, ""),
         node=pod.spec.node_name or None,
         phase=pod.status.phase or "Pending",
@@ -230,13 +234,6 @@ def placed_s(pod: wire.PodView) -> float | None:
     return _epoch_s(scheduled.last_transition_time) if scheduled and scheduled.status == "True" else None
 
 
-def _main_container(labels: Mapping[str, str]) -> str:
-    """Return the container by which a pod is judged."""
-    if (role := labels.get(SPARK_ROLE, "")) in SPARK_ROLES:
-        return f"spark-kubernetes-{role}"
-    return _DAEMONS.get(labels.get(names.LABEL_TASK_TYPE, ""), names.CONTAINER)
-
-
 def _started_s(pod: wire.PodView, main: wire.ContainerStatus | None) -> float | None:
     """Return when a container started; of one that was restarted, when its pod did."""
     if main is None:
@@ -261,12 +258,6 @@ def _task_name(labels: Mapping[str, str]) -> str | None:
         return None
     step = labels.get(mrjob_names.LABEL_STEP, "0")
     return name if step == "0" else f"s{step}-{name}"
-
-
-def _attempt(labels: Mapping[str, str]) -> int:
-    """The attempt of a task; of an executor, that of its driver, which the application's ID ends with."""
-    text = labels.get(mrjob_names.LABEL_ATTEMPT) or labels.get(SPARK_APPLICATION_ID, "").rpartition("-")[2]
-    return int(text) if text.isascii() and text.isdigit() else 1
 
 
 def result(state: wire.ContainerState) -> contract.TaskResult | None:
