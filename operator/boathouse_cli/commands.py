@@ -13,7 +13,7 @@ from typing import Annotated, Final
 import typer
 
 from boathouse.resources import names
-from boathouse_cli import changing, options, submit
+from boathouse_cli import changing, options
 from boathouse_cli.errors import UsageError
 
 GROUP: Final = "boathouse.commands"
@@ -431,9 +431,9 @@ def open_ui(
     ui.forward(gateway, found, port=port, kubectl=words)
 
 
-app.command("submit", context_settings={"allow_interspersed_args": False})(submit.submit)
+app.command("submit", context_settings={"allow_interspersed_args": False})(changing.submit)
 for command in (
-    *(submit.convert, changing.enable_spark, changing.suspend, changing.resume, changing.retry, changing.delete),
+    *(changing.convert, changing.enable_spark, changing.suspend, changing.resume, changing.retry, changing.delete),
     *(top, record, simulate),
 ):
     app.command()(command)

@@ -251,11 +251,20 @@ class _Watch:
 
     def _watch_once(self) -> str:
         """Watch until the server ends it; return what went wrong, empty for nothing."""
+        session = self._session
         try:
             if not self._revision:
                 self.open()
-                self.forward_list(self._session.put)
-            self._watch()
+                self.forward_list(session.put)
+            for kind, raw in session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces):
+                if kind in {"ADDED", "MODIFIED", _DELETED}:
+                    session.put(functools.partial(session.recorder.observe, self.plural, raw, is_gone=kind == _DELETED))
+                self._revision = raw["metadata"]["resourceVersion"]
+                if session.stop.is_set():
+                    break
+                if self._problem:
+                    self._say("watched again")
+                    self._problem = ""
         except ExpiredError:
             self._revision = ""
         except CommandError as error:
@@ -264,18 +273,6 @@ class _Watch:
             self._revision = ""
             return f"an answer is not understood: {error!r:.100}"
         return ""
-
-    def _watch(self) -> None:
-        session = self._session
-        for kind, raw in session.gateway.changes(self.plural, self._revision, all_namespaces=self._all_namespaces):
-            if kind in frozenset({"ADDED", "MODIFIED", _DELETED}):
-                session.put(functools.partial(session.recorder.observe, self.plural, raw, is_gone=kind == _DELETED))
-            self._revision = raw["metadata"]["resourceVersion"]
-            if session.stop.is_set():
-                return
-            if self._problem:
-                self._say("watched again")
-                self._problem = ""
 
     def _say(self, what: str) -> None:
         self._session.put(functools.partial(self._session.say, f"{self.plural}: {what}"))

@@ -315,7 +315,9 @@ def _machines(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) ->
     sizes = {name: max(lines, key=lambda line: line.cpu_milli) for name, lines in seen.nodes.items()}
     held, found, ends_s = _held(seen, sizes, taken), [], seen.sessions[-1][1]
     for name, lines in sorted(seen.nodes.items()):
-        usable_s, size = _usable_s(seen, lines, ends_s), sizes[name]
+        spans = itertools.pairwise([*lines, record_lines.Node(at_s=ends_s, name=name)])
+        usable_s = sum(seen.watched_part_s(line.at_s, to.at_s) for line, to in spans if line.usable)
+        size = sizes[name]
         is_present = usable_s >= LEAST_PRESENCE * seen.watched_s if seen.watched_s else lines[-1].usable
         if not is_present:
             continue
@@ -338,12 +340,6 @@ def _held(seen: _Seen, sizes: Mapping[str, record_lines.Node], taken: set[str]) 
             milli_s += seconds * min(pod.cpu_milli, size.cpu_milli)  # a pod that asks for more was never there
             held[pod.node] = milli_s, bytes_s + seconds * min(pod.memory_bytes, size.memory_bytes)
     return held
-
-
-def _usable_s(seen: _Seen, lines: Sequence[record_lines.Node], ends_s: float) -> float:
-    """Return how long a node was usable while somebody looked."""
-    until = [*(line.at_s for line in lines[1:]), ends_s]
-    return sum(seen.watched_part_s(line.at_s, to_s) for line, to_s in zip(lines, until, strict=True) if line.usable)
 
 
 def _guessed(seen: _Seen, taken: set[str], alias: Callable[[str, str], str]) -> list[Machine]:

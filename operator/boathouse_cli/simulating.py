@@ -23,15 +23,7 @@ def outcome_table(title: str, found: Mapping[str, Outcome]) -> table.Table:
     has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
     # How long applications that start whole waited, and the CPU that was kept for them and free
     heads = (
-        "MEAN",
-        "MEDIAN",
-        "P95",
-        "MAKESPAN",
-        "MEMORY",
-        "CPU",
-        "ELASTIC",
-        "LOCAL",
-        "SUSPENDED",
+        *("MEAN", "MEDIAN", "P95", "MAKESPAN", "MEMORY", "CPU", "ELASTIC", "LOCAL", "SUSPENDED"),
         *(("GANGS WAIT", "KEPT IDLE") if has_gangs else ()),
         "EVENTS/S",
     )
@@ -72,10 +64,10 @@ def show(
     """Simulate a workload under each profile, and print the results."""
     names = _names(asked, use_fluid=False)
     with _explained():
-        is_json = _is_json(file)
-        workload = (
-            neutral.read_neutral(file) if is_json else swim.workload(file.stem, _swim(file), swim.SwimModel.load())
-        )
+        if _is_json(file):
+            workload = neutral.read_neutral(file)
+        else:
+            workload = swim.workload(file.stem, _swim(file), swim.SwimModel.load())
         workload = workload if nodes is None else workload.on(nodes)
         outcomes = {name: _run(workload, name, heartbeat_s=heartbeat_s, seed=seed) for name in names}
     _print(workload.name, outcomes, dict(workload.assumptions), as_json=as_json)

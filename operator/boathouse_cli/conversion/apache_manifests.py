@@ -41,7 +41,13 @@ _ADVICE: Final[Mapping[str, str]] = {
 def convert(draft: Draft, spec: Fields) -> None:
     """Fill the draft with a spec."""
     version = spec.inner("runtimeVersions").text("sparkVersion")
-    conf = _conf(draft, spec, version)
+    conf = spec.texts("sparkConf")
+    if version:
+        conf = {key: text.replace("{{SPARK_VERSION}}", version) for key, text in conf.items()}
+    # Name and namespace are those of the metadata, as in that operator.
+    properties.drop_metadata(draft, conf, _where, "remove it")
+    if files := spec.text("files"):
+        conf.setdefault("spark.files", files)
     path, file = _program(draft, spec, conf)
     pods = pod_specs.PodSpecs(draft, [])
     for role in ROLES:
@@ -66,17 +72,6 @@ def convert(draft: Draft, spec: Fields) -> None:
 
 def _where(key: str) -> str:
     return f'spec.sparkConf["{key}"]'
-
-
-def _conf(draft: Draft, spec: Fields, version: str | None) -> dict[str, str]:
-    """Return the properties; name and namespace are those of the metadata, as in that operator."""
-    conf = spec.texts("sparkConf")
-    if version:
-        conf = {key: text.replace("{{SPARK_VERSION}}", version) for key, text in conf.items()}
-    properties.drop_metadata(draft, conf, _where, "remove it")
-    if files := spec.text("files"):
-        conf.setdefault("spark.files", files)
-    return conf
 
 
 def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str]:
