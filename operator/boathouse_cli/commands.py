@@ -372,7 +372,8 @@ def show_timeline(
         raise UsageError(f"{output} ends neither in .html nor in .svg: choose one of these")
     from boathouse_cli import kinds, reading
 
-    reading.timeline(options.gateway(kubeconfig, context, namespace), list(map(kinds.object_target, jobs)), output)
+    targets = list(map(kinds.object_target, jobs))  # before a kubeconfig is needed
+    reading.timeline(options.gateway(kubeconfig, context, namespace), targets, output)
 
 
 @app.command("queues")

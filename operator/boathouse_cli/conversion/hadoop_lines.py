@@ -127,7 +127,8 @@ class _Job:
         last = "stream.reduce.output" if has_reduces else "stream.map.output"
         of_all = self._line.first("io")
         for key in ("stream.map.input", "stream.map.output", "stream.reduce.input", "stream.reduce.output"):
-            kind = (self._left.pop(key, "text") if of_all is None else of_all).lower()
+            given = self._left.pop(key, "text")
+            kind = (given if of_all is None else of_all).lower()
             if kind == _KEY_ONLY and key == last:
                 draft.put("keyOnlyOutput", True)
             elif kind in _NOT_TEXT and (has_reduces or key.startswith("stream.map")):
