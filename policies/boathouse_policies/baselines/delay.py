@@ -11,20 +11,14 @@ task starts a new wait. The profile `delay` knows which nodes share a rack, but 
   was. They differ while no node is free, when the original's stands still.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED, Closest, FairShare
 from boathouse_policies.framework import CycleState, Hooks, Observer, Patience, PendingClass, Profile, Score
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_policies.framework.cycle_state import Assignment
+from boathouse_policies.framework.cycle_state import Assignment
 
 HADOOP_S = (5.0, 0.0, 5.0)
 """Hadoop's defaults, which the ILA paper quotes (4.2): mapred.fairscheduler.locality.delay.node and .rack."""

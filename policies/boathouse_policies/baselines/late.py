@@ -15,11 +15,9 @@ adds up to no less than the 25th percentile of nodes (SlowNodeThreshold).
   shorter, so one report is enough (`least_run_s`).
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,16 +29,12 @@ from boathouse_policies.framework import (
     Follower,
     Observer,
     Profile,
+    QueuedClass,
     RunningTask,
     RunningTasks,
     SchedulingQueue,
     Score,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boathouse_policies.framework import QueuedClass
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,19 +4,15 @@ Nodes are chosen to spread load, to fill one after the other, or by the distance
 order and nothing else, what does not fit lets others pass (backfill).
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import CycleState, JobOrder, Layout, Observer, PendingClass, Profile, Score, Where
 from boathouse_policies.framework.questions import ShapeScore
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
 
 
 class LeastLoaded(ShapeScore):

@@ -13,11 +13,9 @@ order reserved (2.1): what comes free there goes to nobody else, and the executo
 * Jobs are served by their dominant share; the paper names no order.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import hashlib
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -35,9 +33,6 @@ from boathouse_policies.framework import (
     Score,
     Where,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HEARTBEAT_S = 1.0
 """Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""
@@ -62,6 +57,37 @@ class InTurn(Score):
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Return minus the node's turn."""
         return -self.turns(pending, state)[where].astype(np.float64)
+
+
+class OneApplication(Filter, Observer):
+    """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
+
+    def __init__(self) -> None:
+        self._applications: dict[model.JobId, model.Job] = {}
+
+    def observe(self, event: model.Event) -> None:
+        """Learn which applications there are."""
+        if isinstance(event, model.Submitted) and not _SPARK.isdisjoint(
+            task_class.stage for task_class in event.classes
+        ):
+            self._applications[event.job.id] = event.job
+        elif isinstance(event, model.Ended):
+            self._applications.pop(event.job, None)
+
+    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
+        """Return that an application that is not the first may go nowhere."""
+        return None if self.has_turn(pending) else np.zeros(len(state.offered), np.bool_)[where]
+
+    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
+        """Return that all of them are refused."""
+        return [model.Refusal(reason=f"Spark application {self._first(pending)} runs", nodes=int(among.sum()))]
+
+    def has_turn(self, pending: PendingClass) -> bool:
+        """Return whether a class is of the first application, or of none."""
+        return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
+
+    def _first(self, pending: PendingClass) -> model.JobId:
+        return min((job.submitted_s, job.id) for job in (pending.job, *self._applications.values()))[1]
 
 
 class Reservations(ReservedNodes):
@@ -115,37 +141,6 @@ class Reservations(ReservedNodes):
                 spare[layout.index[task.node]] -= 1
         most = 1 if self._order.spread else np.iinfo(np.int64).max
         return np.where(state.reservable(pending), spare.clip(0, most), 0)
-
-
-class OneApplication(Filter, Observer):
-    """Filter: the Spark application submitted first has the cluster's executors to itself until it ends."""
-
-    def __init__(self) -> None:
-        self._applications: dict[model.JobId, model.Job] = {}
-
-    def observe(self, event: model.Event) -> None:
-        """Learn which applications there are."""
-        if isinstance(event, model.Submitted) and not _SPARK.isdisjoint(
-            task_class.stage for task_class in event.classes
-        ):
-            self._applications[event.job.id] = event.job
-        elif isinstance(event, model.Ended):
-            self._applications.pop(event.job, None)
-
-    def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
-        """Return that an application that is not the first may go nowhere."""
-        return None if self.has_turn(pending) else np.zeros(len(state.offered), np.bool_)[where]
-
-    def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:  # noqa: ARG002 - the protocol's
-        """Return that all of them are refused."""
-        return [model.Refusal(reason=f"Spark application {self._first(pending)} runs", nodes=int(among.sum()))]
-
-    def has_turn(self, pending: PendingClass) -> bool:
-        """Return whether a class is of the first application, or of none."""
-        return pending.task_class.stage not in _SPARK or pending.job.id == self._first(pending)
-
-    def _first(self, pending: PendingClass) -> model.JobId:
-        return min((job.submitted_s, job.id) for job in (pending.job, *self._applications.values()))[1]
 
 
 _SPARK = {model.Stage.DRIVER, model.Stage.EXECUTOR}

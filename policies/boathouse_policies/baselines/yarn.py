@@ -16,19 +16,14 @@ memory alone. User limits and the share for masters are left out: a simulated qu
 small.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.baselines import LEAST_LOADED
 from boathouse_policies.framework import CycleState, JobOrder, PendingClass, Profile, Reserve, Score, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
 
 
 class ReservedNodes(Reserve):

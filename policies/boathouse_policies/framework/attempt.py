@@ -1,22 +1,16 @@
 """One turn of the cycle: a task, or a gang's minimum, placed whole or not at all."""
 
-from __future__ import annotations
-
 import collections
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Sequence
 
 from boathouse_policies import model
 from boathouse_policies.framework import diagnosis, draining, gathering
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.queue import KeptPart
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.shapes import Sized
-    from boathouse_policies.framework.turn_order import TurnOrder
+from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.shapes import Sized
+from boathouse_policies.framework.turn_order import TurnOrder
 
 
 class Attempt:

@@ -5,31 +5,25 @@ room for: one comparison for all shapes and all such nodes. So with few nodes, a
 the cycle sees all classes for these nodes at once; a class that no node has room for costs nothing.
 """
 
-from __future__ import annotations
-
 import math
 import operator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.layout import ALL, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.queue import SortedClasses
-    from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.shapes import Shape, ShapeColumns
+from boathouse_policies.framework.queue import SortedClasses
+from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.shapes import Shape, ShapeColumns
 
 
 def candidates(
     sorted_classes: SortedClasses, profile: Profile, state: CycleState, freed: Collection[model.NodeName]
-) -> Candidates:
+) -> "Candidates":
     """Find the nodes that the cycle looks at."""
     if state.view.offered is not None:
         few = state.offered_places() if state.offers <= _FEW else None

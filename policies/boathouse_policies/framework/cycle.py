@@ -5,24 +5,17 @@ only just as much room left, for that room was reserved. So all gangs get their 
 another node.
 """
 
-from __future__ import annotations
-
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from boathouse_policies import model
 from boathouse_policies.framework import diagnosis, gathering
 from boathouse_policies.framework.attempt import Attempt
-from boathouse_policies.framework.cycle_state import CycleState
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
+from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.turn_order import TurnOrder
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.cycle_state import Assignment, PendingClass
-    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
-    from boathouse_policies.framework.scheduling_profile import Profile
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.view import ClusterView
 
 
 class Plan:

@@ -1,24 +1,18 @@
 """The state of a cycle: what is free as it places tasks, and the pending classes as it sees them."""
 
-from __future__ import annotations
-
 import operator
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from boathouse_policies import model
+from boathouse_policies.framework.eligibility import Eligibility
 from boathouse_policies.framework.judges import CycleCounts, Judge
 from boathouse_policies.framework.layout import ALL, Where
 from boathouse_policies.framework.queue import Closeness, LeastSizes, Pick, Picker, QueuedClass, Reservations
+from boathouse_policies.framework.shapes import Shape
 from boathouse_policies.framework.view import ClusterView, Step, combined
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.shapes import Shape, Sized
-
 
 _NO_RESERVATIONS = Reservations({}, {})
 _RECOMPUTED_AT_ONCE = 8  # measured: with an eighth of nodes changed, slices over all cost as little as picking some
@@ -39,7 +33,7 @@ class Sizes(Protocol):
 class Assignment(NamedTuple):
     """A task, its node and its size: what a decision is made of."""
 
-    pending: PendingClass
+    pending: "PendingClass"
     pick: Pick
     node: int
     resources: model.Resources
@@ -77,7 +71,7 @@ class PendingClass:
 
     verdict: model.Verdict
 
-    def __init__(self, queued: QueuedClass, profile: Sizes, state: CycleState) -> None:
+    def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState") -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
         self.state = state
         self.place = -1
@@ -87,10 +81,10 @@ class PendingClass:
         self._picker: Picker | None = None
         self._closeness: Closeness | None = None
         sizing = queued.sizing(profile.sizer, state.view.axis)
-        self.shape: Shape = sizing.shape
-        self.least: model.IntVector = sizing.shape.least
-        self.ideal: Sized = sizing.ideal
-        self.is_rigid: bool = sizing.is_rigid
+        self.shape = sizing.shape
+        self.least = sizing.shape.least
+        self.ideal = sizing.ideal
+        self.is_rigid = sizing.is_rigid
 
     @property
     def picker(self) -> Picker:
@@ -170,7 +164,7 @@ class CycleState:
         self._classes: dict[model.ClassId, int] = {}
         self.ports: dict[int, tuple[model.HostPort, ...]] = {}
         self._placed_on: dict[int, int] = {}
-        self._room: dict[Shape, tuple[int, model.BoolVector]] = {}
+        self._room = dict[Shape, tuple[int, model.BoolVector]]()
         self.pod_counts: CycleCounts | None = None
 
     # Reading

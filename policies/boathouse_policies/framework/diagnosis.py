@@ -1,22 +1,14 @@
 """Why a class is pending, in short and in the words of kube-scheduler, and how long nodes have been reserved."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.questions import Figure, Figures
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-    from boathouse_policies.framework.scheduling_profile import Profile
-
+from boathouse_policies.framework.scheduling_profile import Profile
 
 _HOLDERS = 3
 RESERVED = model.Verdict(code=model.Code.JOB_ORDER, message="the nodes that fit are kept for jobs ahead")

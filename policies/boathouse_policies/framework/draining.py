@@ -13,23 +13,17 @@ where the others will have room soonest (`Attempt`).
 A profile whose reserve reserves nodes for gangs replaces draining: the two would wait for each other's reservations.
 """
 
-from __future__ import annotations
-
 import math
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework import gathering
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
 from boathouse_policies.framework.view import combined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
 
 PATIENCE_S = 30.0
 ASKED_AGAIN_S = 10.0

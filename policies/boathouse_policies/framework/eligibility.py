@@ -1,20 +1,14 @@
 """Which nodes a pod's constraints allow, in the words and the order of kube-scheduler."""
 
-from __future__ import annotations
-
 import collections
 import re
 import weakref
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.layout import Layout
 
 WRONG_NAME = "node(s) didn't match the requested node name"
 UNSCHEDULABLE = "node(s) were unschedulable"

@@ -11,23 +11,18 @@ that exist, and a crash changes nothing.
   (`cycle.restored`).
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple, Self
 
 from boathouse_policies import model
 from boathouse_policies.framework.eligibility import refusal
 from boathouse_policies.framework.gathering import Member, how_many, most_beside
+from boathouse_policies.framework.queue import LeastSizes
 from boathouse_policies.framework.queue.scheduling_queue import DELAYS_S
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from boathouse_policies.framework.queue import LeastSizes
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.view import ClusterView
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

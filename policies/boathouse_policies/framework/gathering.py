@@ -6,25 +6,18 @@
 * Above the fair part of its namespace it may be one gang at a time, for `ABOVE_PART_S` at most.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 import operator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import CycleState
 from boathouse_policies.framework.questions import Hooks
-from boathouse_policies.framework.view import combined
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse_policies.framework.cycle_state import CycleState
-    from boathouse_policies.framework.queue import SchedulingQueue
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.queue import SchedulingQueue
+from boathouse_policies.framework.view import ClusterView, combined
 
 GATHER_S = 600.0
 ABOVE_PART_S = 60.0

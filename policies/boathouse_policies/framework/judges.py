@@ -1,20 +1,16 @@
 """Which nodes a class may use, given the pods that are there and those that the cycle has placed."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.affinity.rules import Rules, Spread, Sum
-    from boathouse_policies.framework.affinity.tallies import Tally
-    from boathouse_policies.framework.layout import Domains, Layout
-    from boathouse_policies.framework.queue import QueuedClass
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies import model
+from boathouse_policies.framework.affinity.rules import Rules, Spread, Sum
+from boathouse_policies.framework.affinity.tallies import Tally
+from boathouse_policies.framework.layout import Domains, Layout
+from boathouse_policies.framework.queue import QueuedClass
+from boathouse_policies.framework.view import ClusterView
 
 NO_KEY = "node(s) didn't match pod topology spread constraints (missing required label)"
 UNEVEN = "node(s) didn't match pod topology spread constraints"

@@ -1,20 +1,16 @@
 """The nodes as columns, and where they are: hosts and racks, and which nodes share one."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import itertools
 import operator
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 Where: TypeAlias = slice | npt.NDArray[np.intp]
 """Some nodes, to select them from a column: everything (`ALL`), one (a slice of one), or an array of places."""

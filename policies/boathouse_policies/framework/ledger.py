@@ -19,14 +19,13 @@ A pod's life in the ledger:
 All pods of all schedulers are counted. One writer: the shell, between two awaits.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import enum
 import operator
 import weakref
-from typing import TYPE_CHECKING, NamedTuple, Self
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -36,9 +35,6 @@ from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined
 from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 
 class State(enum.Enum):
@@ -79,10 +75,7 @@ class Account:
     def resident(self) -> Resident:
         """What pod affinity sees of it."""
         return Resident(
-            namespace=self.namespace,
-            labels=self.labels,
-            anti_affinity=self.anti_affinity,
-            is_ending=self.is_ending,
+            namespace=self.namespace, labels=self.labels, anti_affinity=self.anti_affinity, is_ending=self.is_ending
         )
 
 

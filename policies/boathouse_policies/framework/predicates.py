@@ -1,21 +1,15 @@
 """What a node must satisfy: Kubernetes' predicates as filters, in the order in which kube-scheduler names failures."""
 
-from __future__ import annotations
-
 import collections
 import itertools
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
 from boathouse_policies import model
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
+from boathouse_policies.framework.layout import Where
 from boathouse_policies.framework.questions import Filter
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.layout import Where
 
 
 class Allowed(Filter):

@@ -3,14 +3,10 @@
 In the tables nobody's programs displace everybody else's.
 """
 
-from __future__ import annotations
-
 import collections
 import math
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 V = TypeVar("V")
 

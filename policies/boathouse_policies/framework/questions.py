@@ -6,25 +6,19 @@ functions of their arguments and of what was learnt by `Observer.observe`. What 
 in hooks alone (`Hooks`).
 """
 
-from __future__ import annotations
-
 import abc
 import dataclasses
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
-
-    from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
-    from boathouse_policies.framework.layout import Layout, Where
-    from boathouse_policies.framework.queue import SchedulingQueue
-    from boathouse_policies.framework.shapes import Sized
-    from boathouse_policies.framework.view import ClusterView
-
+from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.layout import Layout, Where
+from boathouse_policies.framework.queue import SchedulingQueue
+from boathouse_policies.framework.shapes import Sized
+from boathouse_policies.framework.view import ClusterView
 
 Figure: TypeAlias = tuple[str, float]
 

@@ -5,23 +5,17 @@ turns ask again for nodes that changed since and still have room. Classes of one
 the same key share a ranking.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
+from boathouse_policies import model
 from boathouse_policies.framework.candidates import NEVER, Candidates, FewNodes, all_fits, indices, still_fits
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.layout import ALL, Where
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import CycleState, PendingClass
-    from boathouse_policies.framework.questions import Filter, Reserve
-    from boathouse_policies.framework.scheduling_profile import Profile
+from boathouse_policies.framework.questions import Filter, Reserve
+from boathouse_policies.framework.scheduling_profile import Profile
 
 
 @dataclasses.dataclass(slots=True, eq=False)

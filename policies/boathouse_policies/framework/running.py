@@ -4,17 +4,13 @@ A policy that keeps more of a running task than is here (an estimated end, a his
 notified of each task, and stores what it learns by task. In a profile's observers `RunningTasks` comes first.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable
+from typing import TypeVar
 
 from boathouse_policies import model
 from boathouse_policies.framework.questions import Observer
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

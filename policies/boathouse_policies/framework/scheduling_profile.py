@@ -1,23 +1,17 @@
 """A profile: the choice for each extension point."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
+from boathouse_policies import model
 from boathouse_policies.framework import questions
+from boathouse_policies.framework.cycle_state import PendingClass
 from boathouse_policies.framework.draining import Draining
 from boathouse_policies.framework.predicates import PREDICATES, DeclaredFeatures, FreePorts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.cycle_state import PendingClass
-    from boathouse_policies.framework.questions import Figures
-    from boathouse_policies.framework.running import RunningTasks
+from boathouse_policies.framework.questions import Figures
+from boathouse_policies.framework.running import RunningTasks
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -1,24 +1,18 @@
 """What of a class decides where it fits: its least size and its constraints. Many classes share few shapes."""
 
-from __future__ import annotations
-
 import math
 import weakref
-from typing import TYPE_CHECKING, Self
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 
 from boathouse_policies import model
+from boathouse_policies.framework.eligibility import Eligibility
+from boathouse_policies.framework.layout import Where
+from boathouse_policies.framework.view import ClusterView
 from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies.framework.eligibility import Eligibility
-    from boathouse_policies.framework.layout import Where
-    from boathouse_policies.framework.view import ClusterView
 
 
 @value(frozen=True, slots=True)

@@ -4,15 +4,14 @@ Fair sharing between queues, then between the namespaces in a queue, then the pr
 order of classes.
 """
 
-from __future__ import annotations
-
 import bisect
 import collections
 import dataclasses
 import math
 import operator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import heappop, heappush, heapreplace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -20,15 +19,11 @@ from boathouse_policies import model
 from boathouse_policies.framework import gathering
 from boathouse_policies.framework.candidates import FewNodes, candidates
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
+from boathouse_policies.framework.judges import CycleCounts
+from boathouse_policies.framework.queue import Band, SchedulingQueue
 from boathouse_policies.framework.ranking import Rankings
+from boathouse_policies.framework.scheduling_profile import Profile
 from boathouse_policies.framework.view import Share, Step, combined
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Sequence
-
-    from boathouse_policies.framework.judges import CycleCounts
-    from boathouse_policies.framework.queue import Band, SchedulingQueue
-    from boathouse_policies.framework.scheduling_profile import Profile
 
 _Heap: TypeAlias = list[tuple[float, int]]
 """Jobs by key: the open jobs of a band."""

@@ -1,29 +1,24 @@
 """What nodes, jobs, queues and the namespaces in them hold: the ledger's sums, and the snapshot that a cycle sees."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import operator
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-
-    from boathouse_policies.framework.affinity.tallies import Tallies
-    from boathouse_policies.framework.eligibility import Eligibilities
-    from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.affinity.tallies import Tallies
+from boathouse_policies.framework.eligibility import Eligibilities
+from boathouse_policies.framework.layout import Layout
 
 K = TypeVar("K")
 
-Share: TypeAlias = "tuple[model.QueueName, model.NamespaceName]"
+Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
 """What a namespace's jobs have of a queue."""
 
-Step: TypeAlias = "Callable[[int, int], int]"
+Step: TypeAlias = Callable[[int, int], int]
 """`operator.add` or `operator.sub`."""
 
 

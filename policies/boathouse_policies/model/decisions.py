@@ -1,15 +1,10 @@
 """What a cycle decides: a closed union of frozen values, which shells `match`. And why it leaves tasks pending."""
 
-from __future__ import annotations
-
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
-from boathouse_policies.model.values import value
+from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId, value
 from boathouse_policies.model.work import Distance, Job, Task, TaskClass
-
-if TYPE_CHECKING:
-    from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId
 
 
 class Code(enum.StrEnum):

@@ -4,20 +4,14 @@ A decision is not a fact. A shell sends an event once it carried the decision ou
 `Resumed`), or `Refused` once it is clear that it will not.
 """
 
-from __future__ import annotations
-
 import dataclasses
-from typing import TYPE_CHECKING, TypeAlias, TypedDict
+from collections.abc import Mapping
+from typing import TypeAlias, TypedDict
 
-from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.model.decisions import Decision
-    from boathouse_policies.model.node import Node
-    from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId
-    from boathouse_policies.model.work import Distance, Job, TaskClass
+from boathouse_policies.model.decisions import Decision
+from boathouse_policies.model.node import Node
+from boathouse_policies.model.values import ClassId, JobId, NodeName, Resources, TaskId, value
+from boathouse_policies.model.work import Distance, Job, TaskClass
 
 
 class About(TypedDict):

@@ -1,15 +1,11 @@
 """Nodes, as far as scheduling reads them, and what a pod demands of a node beside resources."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Collection, Mapping
+from typing import Self, TypeAlias
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from boathouse_policies.model.values import NodeName, Resources
+from boathouse_policies.model.values import NodeName, Resources
 
 UNSCHEDULABLE_TAINT = "node.kubernetes.io/unschedulable"
 NOT_READY_TAINT = "node.kubernetes.io/not-ready"
@@ -88,7 +84,7 @@ class Operator(enum.StrEnum):
     LT = "Lt"
 
 
-LabelMention: TypeAlias = "tuple[str, str | None]"
+LabelMention: TypeAlias = tuple[str, str | None]
 """A label, or with a value that label."""
 
 
@@ -126,7 +122,7 @@ class HostPort:
     host_ip: str = "0.0.0.0"  # noqa: S104  Kubernetes' own default, compared and never bound
     is_shared: bool = False
 
-    def conflicts(self, other: HostPort) -> bool:
+    def conflicts(self, other: Self) -> bool:
         """Return whether two pods with these ports cannot share a node."""
         if (self.port, self.protocol) != (other.port, other.protocol) or (self.is_shared and other.is_shared):
             return False
@@ -232,13 +228,13 @@ class Constraints:
         return frozenset().union(*[expression.mentions for expression in expressions])
 
     @property
-    def of_nodes(self) -> Constraints:
+    def of_nodes(self) -> Self:
         """These constraints without what depends on other pods."""
         if not self.concern_pods:
             return self
         return dataclasses.replace(self, pod_affinity=(), pod_anti_affinity=(), spread=())
 
-    def avoiding(self, nodes: Collection[NodeName]) -> Constraints:
+    def avoiding(self, nodes: Collection[NodeName]) -> Self:
         """Return these constraints without some of the nodes that they allow."""
         elsewhere = Expression(key="metadata.name", operator=Operator.NOT_IN, values=tuple(sorted(nodes)))
         if self.affinity is None:

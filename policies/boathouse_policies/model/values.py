@@ -9,16 +9,12 @@ right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`. T
 least -2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magnitude for up to 4,096 saturated nodes.
 """
 
-from __future__ import annotations
-
 import dataclasses
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NewType, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 TaskId = NewType("TaskId", str)
 """`namespace/pod-name` of the pod that the task has, or will have."""
@@ -36,7 +32,6 @@ NodeName = NewType("NodeName", str)
 
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
     from dataclasses import dataclass as value
 else:
 
@@ -113,7 +108,7 @@ class Resources:
         memory_bytes: int = 0,
         ephemeral_storage_bytes: int = 0,
         extended: Mapping[str, int] | None = None,
-    ) -> Resources:
+    ) -> "Resources":
         """Build from a mapping of extended resources in any order."""
         pairs = tuple(sorted((name, count) for name, count in (extended or {}).items() if count))
         return cls(
@@ -134,7 +129,7 @@ class Resources:
         }
         return named | dict(self.extended)
 
-    def most(self, other: Resources) -> Resources:
+    def most(self, other: "Resources") -> "Resources":
         """Return the larger amount of each resource: how a resize in flight is counted."""
         extended, other_extended = dict(self.extended), dict(other.extended)
         return Resources.of(
@@ -146,7 +141,7 @@ class Resources:
             },
         )
 
-    def covers(self, other: Resources) -> bool:
+    def covers(self, other: "Resources") -> bool:
         """Return whether every amount is at least the other's."""
         return self.most(other) == self
 

@@ -1,29 +1,23 @@
 """Jobs, their classes of equal tasks, the tasks, and the queues that jobs wait in."""
 
-from __future__ import annotations
-
 import dataclasses
 import enum
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Mapping
+from typing import Protocol, Self
 
 from boathouse_policies.model import values
 from boathouse_policies.model.node import UNCONSTRAINED, Constraints
-from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from boathouse_policies.model.values import (
-        ClassId,
-        JobId,
-        NamespaceName,
-        NodeName,
-        PodUid,
-        QueueName,
-        Resources,
-        TaskId,
-    )
-
+from boathouse_policies.model.values import (
+    ClassId,
+    JobId,
+    NamespaceName,
+    NodeName,
+    PodUid,
+    QueueName,
+    Resources,
+    TaskId,
+    value,
+)
 
 _NO_NAMESPACE = values.NamespaceName("")
 
@@ -218,6 +212,6 @@ class Queue:
         )
 
     @classmethod
-    def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Queue:
+    def of(cls, name: QueueName, *, weight: float = 1.0, limits: Mapping[str, int] | None = None) -> Self:
         """Build from a mapping of limits, for example `{"cpu": 4000, "memory": 8 << 30, "pods": 10}`."""
         return cls(name=name, weight=weight, limits=tuple(sorted((limits or {}).items())))

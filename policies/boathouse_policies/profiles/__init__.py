@@ -1,10 +1,8 @@
 """Profiles by name, as the chart's values and the command line give them."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
 from boathouse_policies.baselines import (
@@ -19,12 +17,8 @@ from boathouse_policies.baselines import (
     spark,
     yarn,
 )
+from boathouse_policies.framework import Profile, Score
 from boathouse_policies.profiles import boathouse
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse_policies.framework import Profile, Score
 
 __all__ = ["Switches", "build", "names", "placements"]
 

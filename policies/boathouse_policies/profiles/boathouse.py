@@ -26,12 +26,10 @@ Where two would decide the same:
 6. What FSPY puts first and cannot be placed is passed over: the next in order goes on.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -39,31 +37,31 @@ from boathouse_policies import fspy, ikayak, ila, model, yarn_me
 from boathouse_policies.baselines import LEAST_LOADED, Closest
 from boathouse_policies.framework import (
     PREDICATES,
+    CycleState,
     Filter,
     Hooks,
+    PendingClass,
     Profile,
     ReservationAge,
     Reserve,
     ReservedNode,
     RunningTasks,
+    SchedulingQueue,
     Score,
+    Sized,
     Sizer,
+    Where,
 )
 from boathouse_policies.framework.queue import NO_CLASSES
+from boathouse_policies.fspy import AgeingReserve, SizeBased
 from boathouse_policies.ikayak import SPARK
+from boathouse_policies.ikayak.placement import Executors
+from boathouse_policies.ikayak.shrinking import Shrinking
+from boathouse_policies.ila import Interference, Retry
 from boathouse_policies.profiles.guard import Guard
 from boathouse_policies.profiles.switchback import Switchback
 from boathouse_policies.profiles.worth import Growing, Lending, Prices, Refusing, Smaller
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from boathouse_policies.framework import CycleState, PendingClass, SchedulingQueue, Sized, Where
-    from boathouse_policies.fspy import AgeingReserve, SizeBased
-    from boathouse_policies.ikayak.placement import Executors
-    from boathouse_policies.ikayak.shrinking import Shrinking
-    from boathouse_policies.ila import Interference, Retry
-    from boathouse_policies.yarn_me import Passing
+from boathouse_policies.yarn_me import Passing
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -281,14 +279,14 @@ class Config:
         switchback_s: Length of the blocks of time in which the guard tries what parts are worth; 0 for none.
     """
 
-    fspy: fspy.Config = dataclasses.field(
+    fspy: "fspy.Config" = dataclasses.field(
         default_factory=lambda: fspy.Config(assumed_task_s=10.0, late_first=False, probed_from=0.1, best_model=True)
     )
-    ikayak: ikayak.Config = dataclasses.field(
+    ikayak: "ikayak.Config" = dataclasses.field(
         default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU, best_predictor=True)
     )
-    ila: ila.Config = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
-    yarn_me: yarn_me.Config = dataclasses.field(default_factory=yarn_me.Config)
+    ila: "ila.Config" = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
+    yarn_me: "yarn_me.Config" = dataclasses.field(default_factory=yarn_me.Config)
     switchback_s: float = 0.0
 
 

@@ -16,23 +16,17 @@ namespace loses one which has most. For the whole cluster a part stops where it 
 that it acted in, and at least in `LEAST_NAMESPACES`.
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import enum
 import math
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework import Figures, Observer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from boathouse_policies.framework import Profile
+from boathouse_policies.framework import Figures, Observer, Profile
 
 FALSE_ALARMS: Final = 0.05
 """Probability that a part which is worth its cost is ever switched off for a program."""
@@ -45,11 +39,6 @@ PROGRAMS_KEPT: Final = 512
 longest."""
 _STAKES: Final = np.array([0.1, 0.25, 0.5, 0.75])
 
-Key: TypeAlias = "tuple[Part, str, str]"
-"""A part, a namespace, and a program of it."""
-Measure: TypeAlias = "Callable[[float], tuple[float, float]]"
-"""From the run time of a task to what the alternative would have cost, and what the decision did, in seconds."""
-
 
 class Part(enum.StrEnum):
     """What may be switched off."""
@@ -59,6 +48,12 @@ class Part(enum.StrEnum):
     SUSPENSION = "suspension"
 
 
+Key: TypeAlias = tuple[Part, str, str]
+"""A part, a namespace, and a program of it."""
+Measure: TypeAlias = Callable[[float], tuple[float, float]]
+"""From the run time of a task to what the alternative would have cost, and what the decision did, in seconds."""
+
+
 class Effect(NamedTuple):
     """What decisions saved of the sum of the jobs' completion times, below 0 what they cost, and were to save."""
 
@@ -66,7 +61,7 @@ class Effect(NamedTuple):
     predicted_s: float = 0.0
     realised_s: float = 0.0
 
-    def plus(self, predicted_s: float, realised_s: float) -> Effect:
+    def plus(self, predicted_s: float, realised_s: float) -> "Effect":
         """Return the effect with a decision more."""
         return Effect(self.decisions + 1, self.predicted_s + predicted_s, self.realised_s + realised_s)
 

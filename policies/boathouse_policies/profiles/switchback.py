@@ -22,19 +22,15 @@ Source: switchback experiments, I. Bojinov, D. Simchi-Levi, J. Zhao, "Design and
 Management Science 69 (2023).
 """
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 import hashlib
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
 
 from boathouse_policies import model
 from boathouse_policies.profiles.guard import ALL_PROGRAMS, PROGRAMS_KEPT, Effect, Guard, Off, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 STEEPNESS: Final = 5.0
 """A part that makes jobs take 1.1 times as long has r = -0.44; single jobs of far longer times count little more."""

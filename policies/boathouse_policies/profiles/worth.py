@@ -24,38 +24,34 @@ it does not act.
 The fourth, reservations, are worth what their owner is worth in the order, and more with age (`boathouse.Backfill`).
 """
 
-from __future__ import annotations
-
 import collections
 import dataclasses
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from boathouse_policies import fspy, ikayak, ila, model, yarn_me
-from boathouse_policies.framework import Controller, Hooks
+from boathouse_policies.framework import (
+    ClusterView,
+    Controller,
+    CycleState,
+    Figure,
+    Hooks,
+    PendingClass,
+    SchedulingQueue,
+    Score,
+    Where,
+)
+from boathouse_policies.framework.cycle_state import Assignment
 from boathouse_policies.framework.questions import Patience
+from boathouse_policies.ikayak.book import Book, Reducer
 from boathouse_policies.ikayak.suspension import REASON, Suspension
 from boathouse_policies.profiles.guard import Guard, Part, key_of
+from boathouse_policies.yarn_me.decide import LookingAhead
+from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.framework import (
-        ClusterView,
-        CycleState,
-        Figure,
-        PendingClass,
-        SchedulingQueue,
-        Score,
-        Where,
-    )
-    from boathouse_policies.framework.cycle_state import Assignment
-    from boathouse_policies.ikayak.book import Book, Reducer
-    from boathouse_policies.yarn_me.decide import LookingAhead
-    from boathouse_policies.yarn_me.outlook import Outlook
 
 CAUTION = 1.0
 """z: by how many standard deviations a gain must exceed its cost."""

@@ -14,18 +14,12 @@ not followed further than `REACH` times beyond the sizes that were seen.
 * What a run time differs by is measured as the runs come, each against what was expected of it before.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeGuard, TypeVar
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Self, TypeGuard, TypeVar
 
 from boathouse_policies.framework.programs import Programs
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Self
-
 
 PROGRAMS_KEPT: Final = 256
 """Stages of programs in a table."""

@@ -13,11 +13,10 @@ No task gets less memory than its program's commands used at their peak, nor as 
 with.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 import numpy as np
 
@@ -25,9 +24,6 @@ from boathouse_policies import model
 from boathouse_policies.framework import programs
 from boathouse_policies.run_times import fit
 from boathouse_policies.yarn_me import penalty
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 STEP_BYTES: Final = 16 << 20
 """Granularity of smaller amounts of memory."""

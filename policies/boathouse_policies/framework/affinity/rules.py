@@ -1,18 +1,13 @@
 """The tallies that decide about a class, and those that its pods change."""
 
-from __future__ import annotations
-
 import collections
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 
+from boathouse_policies import model
 from boathouse_policies.framework.affinity import tallies
+from boathouse_policies.framework.affinity.tallies import Resident, Tallies, Tally
 from boathouse_policies.model.values import value
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.affinity.tallies import Resident, Tallies, Tally
 
 
 class Sum(NamedTuple):

@@ -6,26 +6,20 @@ index by namespace and label finds, so selectors of other namespaces cost it not
 entry in a dictionary.
 """
 
-from __future__ import annotations
-
 import collections
 import weakref
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import eligibility
+from boathouse_policies.framework.layout import Layout
 from boathouse_policies.model.values import value
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.layout import Layout
-
-    Labels: TypeAlias = Mapping[str, str]
-
-Mention: TypeAlias = "tuple[str | None, model.LabelMention]"
+Labels: TypeAlias = Mapping[str, str]
+Mention: TypeAlias = tuple[str | None, model.LabelMention]
 """What a selector depends on of pods' labels, after the namespace of the pods; None for those of any namespace."""
 
 K = TypeVar("K", bound="Selection | model.PodTerm")
@@ -268,7 +262,7 @@ class Tallies:
         """Return the tallies of anti-affinity that select a pod."""
         return self._of(self._forbidding, pod)
 
-    def _of(self, index: _Index[Any], pod: Resident) -> Sequence[Tally]:
+    def _of(self, index: "_Index[Any]", pod: Resident) -> Sequence[Tally]:
         """Return the tallies of an index that select a pod: a memo, for most pods have the labels of others."""
         key = (pod.namespace, pod.is_ending, *pod.labels.items())
         found = index.known.get(key)

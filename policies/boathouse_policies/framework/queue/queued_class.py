@@ -1,23 +1,18 @@
 """A class in the scheduling queue: its pending tasks, by how close they are to nodes, and what a sizer says of it."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from collections.abc import Container, Iterable, Iterator, Sequence
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework.affinity.rules import Rules, rules_of
 from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.layout import Layout, Place, Topology
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 from boathouse_policies.model import Distance
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Sequence
-
-    from boathouse_policies.framework.layout import Layout, Place, Topology
 
 
 class TaskPool:
@@ -46,7 +41,7 @@ class TaskPool:
         """Return whether the task has a position, pending or not."""
         return task in self._position
 
-    def same(self, other: TaskPool) -> bool:
+    def same(self, other: Self) -> bool:
         """Return whether both have the same tasks, and the same of them are pending."""
         return self.order == other.order and self._pending == other._pending
 
@@ -232,6 +227,16 @@ class LeastSizes(Protocol):
         """Return the smallest size that may be decided."""
 
 
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sizing:
+    """What a sizer says of a class whatever the node."""
+
+    sizer: LeastSizes
+    shape: Shape
+    ideal: Sized
+    is_rigid: bool
+
+
 @dataclasses.dataclass(slots=True, eq=False)
 class QueuedClass:
     """A class in the scheduling queue: read by the cycle, changed by the queue alone.
@@ -254,11 +259,7 @@ class QueuedClass:
     _closeness: Closeness | None = None
 
     def placement(
-        self,
-        pick: Pick,
-        node: model.NodeName,
-        resources: model.Resources,
-        figures: tuple[tuple[str, float], ...] = (),
+        self, pick: Pick, node: model.NodeName, resources: model.Resources, figures: tuple[tuple[str, float], ...] = ()
     ) -> model.Placement:
         """Return the decision to start a task of it."""
         kind = model.Create if pick.task.pod_uid is None else model.Bind
@@ -304,13 +305,3 @@ class QueuedClass:
             shape = self.shapes.of(axis.vector(least), self.task_class.constraints)
             known = self._sizing = Sizing(sizer, shape, Sized(ideal), least is ideal)
         return known
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Sizing:
-    """What a sizer says of a class whatever the node."""
-
-    sizer: LeastSizes
-    shape: Shape
-    ideal: Sized
-    is_rigid: bool

@@ -6,20 +6,15 @@ policy chooses the node of an attempt by `beside`, and a shell carries out no de
 resume is not guarded: it takes back what the task has requested before.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.queue.queued_class import QueuedClass
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.queue.queued_class import QueuedClass
+from boathouse_policies.framework.view import ClusterView
 
 
 class Reservations(dict[model.NodeName, model.ClassId]):

@@ -21,25 +21,20 @@ A class that depends on where other pods are is also woken when those come or go
 As a safety net, a class is unschedulable for a minute at most. All times come in as arguments.
 """
 
-from __future__ import annotations
-
 import collections
 import heapq
 import itertools
 import math
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from typing import Protocol
 
 from boathouse_policies import model
+from boathouse_policies.framework.ledger import Freed
 from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass, TaskPool
 from boathouse_policies.framework.queue.reservations import KeptPart, KeptRoom, Reservations
 from boathouse_policies.framework.queue.sorted_classes import SortedClasses
 from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses, Wake
 from boathouse_policies.framework.shapes import Shapes
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
-
-    from boathouse_policies.framework.ledger import Freed
 
 
 class LeftPending(Protocol):
@@ -224,7 +219,7 @@ class SchedulingQueue:
         """Return when `tick` has something to do; infinity if never."""
         return min(self._backoffs.next_s(), self._unschedulable.earliest_s)
 
-    def frozen(self) -> SchedulingQueue:
+    def frozen(self) -> "SchedulingQueue":
         """Return a queue with the same pending tasks, all of them active, and without reservations."""
         found = SchedulingQueue(self._axis, self.queues.values())
         for members in map(tuple, (classes.values() for classes in self._jobs.values())):

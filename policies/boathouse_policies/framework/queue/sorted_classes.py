@@ -1,28 +1,22 @@
 """The classes that have pending tasks in the order of their turns, for as long as they are the same."""
 
-from __future__ import annotations
-
 import bisect
 import collections
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Protocol
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
 
+from boathouse_policies import model
+from boathouse_policies.framework.affinity.tallies import Tallies
+from boathouse_policies.framework.layout import Layout
+from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
+from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
 from boathouse_policies.framework.shapes import Shape, ShapeColumns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    import numpy.typing as npt
-
-    from boathouse_policies import model
-    from boathouse_policies.framework.affinity.tallies import Tallies
-    from boathouse_policies.framework.layout import Layout
-    from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
-    from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
-    from boathouse_policies.framework.view import ClusterView
+from boathouse_policies.framework.view import ClusterView
 
 
 class LastingOrder(Protocol):

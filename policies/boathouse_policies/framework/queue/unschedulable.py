@@ -1,21 +1,15 @@
 """The classes of the scheduling queue as columns: which are active, which are unschedulable, and what wakes those."""
 
-from __future__ import annotations
-
 import collections
 import enum
 import itertools
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from boathouse_policies.framework.queue.queued_class import QueuedClass
+from boathouse_policies.framework.queue.queued_class import QueuedClass
 
 
 class Wake(enum.IntFlag):
