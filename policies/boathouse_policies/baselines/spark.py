@@ -34,8 +34,7 @@ from boathouse_policies.framework import (
     Where,
 )
 
-HEARTBEAT_S = 1.0
-"""Between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)."""
+HEARTBEAT_S = 1.0  # between two chances to reserve (yarn.resourcemanager.nodemanagers.heartbeat-interval-ms)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -282,8 +282,7 @@ def indices(at: Mapping[int, int] | None, nodes: Sequence[int]) -> Sequence[int]
     return list(dict.fromkeys([at[node] for node in nodes if node in at]))
 
 
-Candidates: TypeAlias = FewNodes | Table
-"""The nodes on offer that may have room for anything pending."""
+Candidates: TypeAlias = FewNodes | Table  # the nodes on offer that may have room for anything pending
 
 NEVER = -math.inf
 _MEMORY = model.MEMORY

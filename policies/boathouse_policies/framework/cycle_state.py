@@ -71,20 +71,16 @@ class PendingClass:
 
     verdict: model.Verdict
 
-    def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState") -> None:
+    def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState", place: int = -1) -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
-        self.state = state
-        self.place = -1
-        self.left = queued.pool.count
+        self.state, self.place, self.left = state, place, queued.pool.count
         self.moved: list[int] = []
         self._sees_hosts = profile.sees_hosts
         self._picker: Picker | None = None
         self._closeness: Closeness | None = None
         sizing = queued.sizing(profile.sizer, state.view.axis)
-        self.shape = sizing.shape
+        self.shape, self.ideal, self.is_rigid = sizing.shape, sizing.ideal, sizing.is_rigid
         self.least = sizing.shape.least
-        self.ideal = sizing.ideal
-        self.is_rigid = sizing.is_rigid
 
     @property
     def picker(self) -> Picker:
@@ -135,37 +131,32 @@ class CycleState:
         withdrawn: Places of nodes on offer that take no more tasks in this cycle.
         exhausted: Whether nodes were on offer and none of them takes anything more.
         changes: How often a node changed so far.
-        ports: Host ports that this cycle took, by node.
         reserved: The class for which a node is reserved, by place.
         released: Places of nodes that were reserved and are not any more.
         most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
-        pod_counts: The pods that it placed, for constraints on where other pods are; None if nothing has such.
     """
 
     def __init__(self, view: ClusterView, reservations: Reservations = _NO_RESERVATIONS) -> None:
         self.view = view
-        layout = view.layout
         self._free: model.IntMatrix | None = None
-        self._by_node: dict[
-            int, list[int]
-        ] = {}  # what is free on nodes that somebody asked for, and on all that changed
+        # What is free on nodes that somebody asked for, and on all that changed.
+        self._by_node: dict[int, list[int]] = {}
         self._offered: model.BoolVector | None = None
         self.withdrawn: set[int] = set()
-        self.changes = 0
+        self.changes, self.exhausted = 0, False
         self._changed: list[int] = []
-        self._reservations, self.reserved = reservations, reservations.by_place(layout)
+        self._reservations, self.reserved = reservations, reservations.by_place(view.layout)
         self.released: set[int] = set()
-        self.offers = len(layout if view.offered is None else view.offered)
-        self.exhausted = False
+        self.offers = len(view.layout if view.offered is None else view.offered)
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
         self._uncounted: list[tuple[Step, model.JobId, model.ClassId, Sequence[int]]] = []
         self._jobs: dict[model.JobId, model.Amounts] = {}
         self._classes: dict[model.ClassId, int] = {}
-        self.ports: dict[int, tuple[model.HostPort, ...]] = {}
+        self.ports: dict[int, tuple[model.HostPort, ...]] = {}  # that this cycle took
         self._placed_on: dict[int, int] = {}
         self._room = dict[Shape, tuple[int, model.BoolVector]]()
-        self.pod_counts: CycleCounts | None = None
+        self.pod_counts: CycleCounts | None = None  # of the pods that it placed, if any constraint depends on pods
 
     # Reading
 
@@ -180,11 +171,10 @@ class CycleState:
 
     def free_on(self, node: int) -> list[int]:
         """Return what is free on a node, by row: read-only, and updated as tasks are placed."""
-        return self._by_node.get(node) or self._listed(node)
-
-    def _listed(self, node: int) -> list[int]:
-        room: list[int] = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
-        self._by_node[node] = room
+        room = self._by_node.get(node)
+        if room is None:
+            room = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
+            self._by_node[node] = room
         return room
 
     def job_usage(self, job: model.JobId) -> model.Amounts:
@@ -206,10 +196,8 @@ class CycleState:
     def to_recompute(self, count: int) -> Where | None:
         """Return the columns to recompute; None for none, and everything where that is as cheap as some of it."""
         changed = self._changed[count:]
-        if not changed:
-            return None
-        if len(changed) == 1:
-            return slice(changed[0], changed[0] + 1)
+        if len(changed) <= 1:
+            return slice(changed[0], changed[0] + 1) if changed else None
         return ALL if len(changed) > len(self.offered) // _RECOMPUTED_AT_ONCE else np.array(changed, np.intp)
 
     def room(self, pending: PendingClass) -> model.BoolVector:
@@ -238,10 +226,8 @@ class CycleState:
 
     def owners(self) -> set[model.ClassId]:
         """Return the classes for which nodes on offer are reserved, and the others to which those are open."""
-        if self.offers == len(self.view.layout):
-            owners = set(self.reserved.values())
-        else:
-            owners = {self.reserved[node] for node in self.offered_places() if node in self.reserved}
+        nodes = self.reserved if self.offers == len(self.view.layout) else self.offered_places()
+        owners = {self.reserved[node] for node in nodes if node in self.reserved}
         return owners.union(*map(self.open_to, owners))
 
     def open_to(self, owner: model.ClassId) -> Collection[model.ClassId]:
@@ -291,8 +277,7 @@ class CycleState:
         pending, _, node, _, amounts = assignment
         self._change(node, operator.sub, amounts)
         self._uncounted.append((operator.add, pending.job.id, pending.task_class.id, amounts))
-        ports = pending.task_class.constraints.host_ports
-        if ports:
+        if ports := pending.task_class.constraints.host_ports:
             self.ports[node] = self.ports.get(node, ()) + ports
         if self.pod_counts is not None:
             self.pod_counts.place(pending.queued, node, +1)
@@ -325,7 +310,7 @@ class CycleState:
         return self._reservations.since_s(self.view.layout.names[node], owner)
 
     def keep(self, node: int, amounts: Sequence[int]) -> None:
-        """Take room for a task that is not placed, or a second attempt of one that runs, for the rest of the cycle."""
+        """Take room for what is not placed, or a second attempt, for the rest of the cycle."""
         self._change(node, operator.sub, amounts)
 
     def reserve(self, node: int, task_class: model.ClassId) -> None:

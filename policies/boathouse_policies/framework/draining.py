@@ -26,8 +26,7 @@ from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
 from boathouse_policies.framework.view import combined
 
 PATIENCE_S = 30.0
-ASKED_AGAIN_S = 10.0
-"""How long a gang that waits for its turn is not asked about."""
+ASKED_AGAIN_S = 10.0  # how long a gang that waits for its turn is not asked about
 
 
 class Draining:

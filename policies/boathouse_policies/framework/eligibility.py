@@ -109,8 +109,7 @@ def _whole(text: str, spelling: re.Pattern[str]) -> int | None:
     return number if -_TOO_LARGE <= number < _TOO_LARGE else None
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]+")
-"""As Go parses it, for labels of nodes."""
+_WHOLE = re.compile(r"[+-]?[0-9]+")  # as Go parses it, for labels of nodes
 _DECIMAL = re.compile(r"0|-?[1-9][0-9]*")
 """As Kubernetes validates the values of tolerations that compare; those of taints it does not validate."""
 _DIGITS = 19

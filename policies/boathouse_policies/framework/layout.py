@@ -17,8 +17,7 @@ Where: TypeAlias = slice | npt.NDArray[np.intp]
 
 ALL = slice(None)
 
-Place: TypeAlias = tuple[model.Distance, str]
-"""A node, a host or a rack, by its kind and its name."""
+Place: TypeAlias = tuple[model.Distance, str]  # a node, a host or a rack, by its kind and its name
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

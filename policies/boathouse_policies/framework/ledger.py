@@ -25,7 +25,7 @@ import enum
 import operator
 import weakref
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 
@@ -49,18 +49,15 @@ _NO_NAMESPACE = model.NamespaceName("")
 
 @value(frozen=True, slots=True, kw_only=True)
 class Account:
-    """What one pod takes.
+    """What one pod takes: by Kubernetes' request formula, the larger of spec, allocated and actuated during a resize.
 
-    Attributes:
-        resources: By Kubernetes' request formula, the larger of spec, allocated and actuated during a resize.
-        uid: metadata.uid; None for an assumed Create, whose UID is not known yet.
-        is_long_running: Whether nobody expects it to end: it is no task of a job of ours, or one that restarts.
+    `is_long_running` says that nobody expects it to end: it is no task of a job of ours, or one that restarts.
     """
 
     id: model.TaskId
     node: model.NodeName | None
     resources: model.Resources
-    uid: model.PodUid | None = None
+    uid: model.PodUid | None = None  # not known yet of an assumed Create
     job: model.JobId | None = None
     queue: model.QueueName | None = None
     namespace: model.NamespaceName = _NO_NAMESPACE
@@ -116,25 +113,8 @@ class _Entry:
     resizing: model.Resources | None = None
     is_long_running: bool = False
 
-    @classmethod
-    def assumed(cls, placement: model.Placement, amounts: model.Amounts) -> Self:
-        """Return the entry of a decision."""
-        job, task_class = placement.job, placement.task_class
-        counted = task_class.id if task_class.gang_min else None
-        ports = task_class.constraints.host_ports
-        return cls(placement.node, amounts, job.id, (job.queue, job.namespace), counted, ports, placement)
-
-    @classmethod
-    def observed(cls, pod: Account, node: model.NodeName, amounts: model.Amounts) -> Self:
-        """Return the entry of a pod that the watch shows."""
-        share = None if pod.queue is None else (pod.queue, pod.namespace)
-        return cls(
-            node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod, is_long_running=pod.is_long_running
-        )
-
     @property
     def state(self) -> State:
-        """How certain it is."""
         return State.ASSUMED if self.pod is None else State.CONFIRMED
 
     @property
@@ -143,7 +123,7 @@ class _Entry:
         if self.pod is not None:
             return self.pod
         assert self.placement is not None
-        task, job, task_class = self.placement.task, self.placement.job, self.placement.task_class
+        task, job = self.placement.task, self.placement.job
         return Account(
             id=task.id,
             node=self.node,
@@ -152,13 +132,12 @@ class _Entry:
             job=job.id,
             queue=job.queue,
             namespace=job.namespace,
-            task_class=task_class.id,
+            task_class=task.task_class,
             host_ports=self.host_ports,
         )
 
     @property
     def resident(self) -> Resident:
-        """What pod affinity sees of the pod."""
         if self.pod is not None:
             return self.pod.resident
         assert self.placement is not None
@@ -222,11 +201,11 @@ class Ledger:
         assumed = tuple(sorted(task for task, entry in here.items() if entry.state is State.ASSUMED))
         for task in assumed:
             self._drop(task)
-        confirmed = here.keys() - set(assumed)
-        for task in confirmed:
-            self._charge_owner(here[task], here[task].amounts, operator.sub)
-        if confirmed:
-            self._away[name] = confirmed
+            del here[task]
+        for entry in here.values():
+            self._charge_owner(entry, entry.amounts, operator.sub)
+        if here:
+            self._away[name] = set(here)
         del self._nodes[name]
         self._layout_stale = True
         return assumed
@@ -243,10 +222,12 @@ class Ledger:
         Raises:
             ValueError: The task is placed already: a fault of the caller.
         """
-        task = placement.task
+        task, job, task_class = placement.task, placement.job, placement.task_class
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")
-        self._enter(task.id, _Entry.assumed(placement, self._axis.amounts(placement.resources)))
+        amounts, counted = self._axis.amounts(placement.resources), task_class.id if task_class.gang_min else None
+        ports, share = task_class.constraints.host_ports, (job.queue, job.namespace)
+        self._enter(task.id, _Entry(placement.node, amounts, job.id, share, counted, ports, placement))
 
     def observe(self, pod: Account) -> Freed | None:
         """Take over what the watch shows of a pod that is not terminal; return the room that came free by it."""
@@ -275,10 +256,9 @@ class Ledger:
 
     def assume_resize(self, task: model.TaskId, resources: model.Resources) -> None:
         """Count the larger amounts from now on, until the watch shows the size that was asked for."""
-        entry = self._entries.get(task)
-        if entry is not None:
+        if (entry := self._entries.get(task)) is not None:
             entry.resizing = resources
-            self._recount(entry, entry.account.resources.most(resources))
+            self._recount(entry, entry.size)
 
     def forget_resize(self, task: model.TaskId) -> Freed | None:
         """Forget a resize that failed: count the size that the watch reported last."""
@@ -286,7 +266,7 @@ class Ledger:
         if entry is None or entry.resizing is None:
             return None
         entry.resizing = None
-        return self._recount(entry, entry.account.resources)
+        return self._recount(entry, entry.size)
 
     def __contains__(self, task: object) -> bool:
         return task in self._entries
@@ -368,7 +348,10 @@ class Ledger:
     # Columns
 
     def _see(self, pod: Account, node: model.NodeName) -> None:
-        self._enter(pod.id, _Entry.observed(pod, node, self._axis.amounts(pod.resources)))
+        amounts, share = self._axis.amounts(pod.resources), None if pod.queue is None else (pod.queue, pod.namespace)
+        entry = _Entry(node, amounts, pod.job, share, pod.task_class, pod.host_ports, pod=pod)
+        entry.is_long_running = pod.is_long_running
+        self._enter(pod.id, entry)
 
     def _enter(self, task: model.TaskId, entry: _Entry) -> None:
         self._entries[task] = entry
@@ -398,10 +381,8 @@ class Ledger:
         if _charged(known) == _charged(pod):
             former, entry.pod = entry.resident, pod
             if entry.is_long_running is not pod.is_long_running:
-                entry.is_long_running = pod.is_long_running
-                add_to(
-                    self._long_running, entry.node, entry.amounts, operator.add if pod.is_long_running else operator.sub
-                )
+                entry.is_long_running, step = pod.is_long_running, operator.add if pod.is_long_running else operator.sub
+                add_to(self._long_running, entry.node, entry.amounts, step)
             if entry.resident != former:
                 self.tallies.leave(pod.id)
                 self.tallies.enter(pod.id, entry.node, entry.resident)
@@ -473,8 +454,7 @@ class Ledger:
         """Return the requested columns, summed over all pods: a snapshot's columns must be equal."""
         columns = np.zeros((self._axis.width, len(self._layout)), object)
         for entry in self._entries.values():
-            i = self._layout.index.get(entry.node)
-            if i is not None:
+            if (i := self._layout.index.get(entry.node)) is not None:
                 columns[: len(entry.amounts), i] += np.array(entry.amounts, object)
         return np.minimum(columns, 2 * model.LARGEST).astype(np.int64)
 

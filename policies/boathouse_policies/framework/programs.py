@@ -115,8 +115,6 @@ class Contest:
                 self._standings.put(str(program), Standing(int(judged), tuple(map(float, errors))))
 
 
-FEW = 3
-"""Predictions that were judged before another predictor than the first is taken."""
-MOST = 10.0
-"""The largest relative error that counts: one that is wild tells no more than that."""
+FEW = 3  # predictions that were judged before another predictor than the first is taken
+MOST = 10.0  # the largest relative error that counts: one that is wild tells no more than that
 _NEW = 0.1  # arbitrary: the least weight of the newest prediction in the mean

@@ -15,11 +15,9 @@ from boathouse_policies.framework.layout import Layout
 
 K = TypeVar("K")
 
-Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]
-"""What a namespace's jobs have of a queue."""
+Share: TypeAlias = tuple[model.QueueName, model.NamespaceName]  # what a namespace's jobs have of a queue
 
-Step: TypeAlias = Callable[[int, int], int]
-"""`operator.add` or `operator.sub`."""
+Step: TypeAlias = Callable[[int, int], int]  # `operator.add` or `operator.sub`
 
 
 def combined(step: Step, a: Sequence[int], b: Sequence[int]) -> model.Amounts:
@@ -42,9 +40,7 @@ def add_to(totals: dict[K, model.Amounts], key: K, amounts: model.Amounts, step:
 class NodeTotals:
     """What all pods on each node take: plain numbers, for they change one at a time, and columns on request.
 
-    Attributes:
-        plain: The total of each node by row, a tuple that is replaced when it changes.
-        stale: Nodes whose total is another than in the columns.
+    `plain` has a tuple for each node, which is replaced when it changes; for nodes in `stale` the columns have another.
     """
 
     def __init__(self, layout: Layout, plain: dict[model.NodeName, model.Amounts]) -> None:
@@ -82,13 +78,10 @@ class ClusterView:
     Attributes:
         now_s: The only time that a policy knows.
         by_job: What each job holds, by row: as long as the axis was when the job began.
-        by_share: What each namespace's jobs hold of a queue, by row.
         by_class: Placed tasks of each class that starts together with others.
         touched: Jobs that hold something else than in the snapshot before.
-        tallies: Pods that selectors count: the ledger's own, not a copy.
-        long_running: What pods that nobody expects to end take of each node, by row: the ledger's own too.
+        tallies: Pods that selectors count: the ledger's own, as is `long_running`, what takes room for long.
         offered: Places of the nodes that this cycle may use, ascending; None for all.
-        max_per_node: Most tasks that this cycle may place on one node; None for no bound.
     """
 
     now_s: float

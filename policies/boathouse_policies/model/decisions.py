@@ -10,22 +10,15 @@ from boathouse_policies.model.work import Distance, Job, Task, TaskClass
 class Code(enum.StrEnum):
     """Reasons, as the conditions of objects show them. UNSCHEDULABLE says that more nodes would help, as they are."""
 
-    UNSCHEDULABLE = "Unschedulable"
-    """No node has room or may be used now."""
-    NEVER_FITS = "NeverFits"
-    """No node, even an empty one, could hold it: out of the line, so that it blocks nobody."""
+    UNSCHEDULABLE = "Unschedulable"  # no node has room or may be used now
+    NEVER_FITS = "NeverFits"  # no node, even an empty one, could hold it: out of the line, so that it blocks nobody
     QUEUE_LIMIT = "QueueLimit"
     UNKNOWN_QUEUE = "UnknownQueue"
-    QUEUE_NOT_ALLOWED = "QueueNotAllowed"
-    """The queue does not accept the job's namespace or PriorityClass."""
-    JOB_ORDER = "JobOrder"
-    """A job ahead keeps the nodes that would fit."""
-    PATIENCE = "Patience"
-    """It waits for a better node, for a bounded time."""
-    GANG = "Gang"
-    """The minimum that must start together does not fit, or is not there yet."""
-    SIZING = "Sizing"
-    """The sizer refused every node that would fit."""
+    QUEUE_NOT_ALLOWED = "QueueNotAllowed"  # the queue does not accept the job's namespace or PriorityClass
+    JOB_ORDER = "JobOrder"  # a job ahead keeps the nodes that would fit
+    PATIENCE = "Patience"  # it waits for a better node, for a bounded time
+    GANG = "Gang"  # the minimum that must start together does not fit, or is not there yet
+    SIZING = "Sizing"  # the sizer refused every node that would fit
     NOT_OFFERED = "NotOffered"
     """It would fit on a node that this cycle did not offer, or that took its share of this cycle."""
 

@@ -84,8 +84,7 @@ class Operator(enum.StrEnum):
     LT = "Lt"
 
 
-LabelMention: TypeAlias = tuple[str, str | None]
-"""A label, or with a value that label."""
+LabelMention: TypeAlias = tuple[str, str | None]  # a label, or with a value that label
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,8 +128,7 @@ class HostPort:
         return self.host_ip == other.host_ip or not {self.host_ip, other.host_ip}.isdisjoint(_ANY_ADDRESS)
 
 
-DISK = "disk/"
-"""How the protocol of a port 0 that stands for a disk begins."""
+DISK = "disk/"  # how the protocol of a port 0 that stands for a disk begins
 _ANY_ADDRESS = {"", "0.0.0.0"}  # noqa: S104
 
 

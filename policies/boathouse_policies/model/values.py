@@ -16,8 +16,7 @@ from typing import TYPE_CHECKING, Any, NewType, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-TaskId = NewType("TaskId", str)
-"""`namespace/pod-name` of the pod that the task has, or will have."""
+TaskId = NewType("TaskId", str)  # `namespace/pod-name` of the pod that the task has, or will have
 
 PodUid = NewType("PodUid", str)
 JobId = NewType("JobId", str)
@@ -67,14 +66,12 @@ def check_ranges(
 __all__ = ["check_ranges", "value"]
 
 
-IntVector = npt.NDArray[np.int64]
-"""One amount for each resource of an axis, shape [R]; or one for each node, shape [N]."""
+IntVector = npt.NDArray[np.int64]  # one amount for each resource of an axis, shape [R]; or one for each node, shape [N]
 
 Amounts: TypeAlias = tuple[int, ...]
 """The same as plain numbers: for one vector quicker than an array. As long as the axis was when they were made."""
 
-IntMatrix = npt.NDArray[np.int64]
-"""Amounts by resource and node, shape [R, N]: a resource is a contiguous row."""
+IntMatrix = npt.NDArray[np.int64]  # amounts by resource and node, shape [R, N]: a resource is a contiguous row
 
 FloatVector = npt.NDArray[np.float64]
 BoolVector = npt.NDArray[np.bool_]
@@ -82,8 +79,7 @@ BoolVector = npt.NDArray[np.bool_]
 CPU, MEMORY, EPHEMERAL_STORAGE, PODS = range(4)
 """Rows of every axis. Extended resources follow in the order in which they were first seen."""
 
-LARGEST = 1 << 50
-"""The most of a resource that a pod counts for: 1 PiB, or as many millicores or devices."""
+LARGEST = 1 << 50  # the most of a resource that a pod counts for: 1 PiB, or as many millicores or devices
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -224,8 +220,7 @@ class Axis:
         return known
 
 
-OTHER = "other extended resources"
-"""The row that resources share which no node has."""
+OTHER = "other extended resources"  # the row that resources share which no node has
 
 _ROWS_FOR_PODS = 8  # enough for messages that name what no node has; each more makes all columns longer for good
 _AMOUNTS_KEPT = 4096  # arbitrary: sizes that policies decide are many, and amounts are quickly listed again

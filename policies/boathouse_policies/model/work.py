@@ -34,8 +34,7 @@ class Stage(enum.StrEnum):
     PROBE = "probe"
     DRIVER = "driver"
     EXECUTOR = "executor"
-    NODE = "node"
-    """A pod of a dynamic cluster, which runs tasks of its own."""
+    NODE = "node"  # a pod of a dynamic cluster, which runs tasks of its own
     OTHER = "other"
 
 
@@ -119,8 +118,7 @@ class Fixed:
         return None
 
 
-UNKNOWN = Fixed()
-"""Nothing is known: the neutral estimates."""
+UNKNOWN = Fixed()  # nothing is known: the neutral estimates
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -256,8 +256,7 @@ class ByStage(Reserve):
         return self.retry.refused(pending_classes, state) if self.aged.order.nobody_aged else ()
 
 
-_PASSED_FOR_S = 300.0
-"""Age of a reservation from which on nobody passes its owner."""
+_PASSED_FOR_S = 300.0  # age of a reservation from which on nobody passes its owner
 _MAP = model.Stage.MAP  # to look into an enum each time is slow
 
 

@@ -28,8 +28,7 @@ import numpy as np
 from boathouse_policies import model
 from boathouse_policies.framework import Figures, Observer, Profile
 
-FALSE_ALARMS: Final = 0.05
-"""Probability that a part which is worth its cost is ever switched off for a program."""
+FALSE_ALARMS: Final = 0.05  # probability that a part which is worth its cost is ever switched off for a program
 RETRY_S: Final = 1800.0
 """After so long a part that was switched off tries again; after the next time it is twice as long."""
 MOST_TRIALS: Final = 10
@@ -48,8 +47,7 @@ class Part(enum.StrEnum):
     SUSPENSION = "suspension"
 
 
-Key: TypeAlias = tuple[Part, str, str]
-"""A part, a namespace, and a program of it."""
+Key: TypeAlias = tuple[Part, str, str]  # a part, a namespace, and a program of it
 Measure: TypeAlias = Callable[[float], tuple[float, float]]
 """From the run time of a task to what the alternative would have cost, and what the decision did, in seconds."""
 
@@ -67,8 +65,7 @@ class Effect(NamedTuple):
 
 
 _NO_EFFECT: Final = Effect()
-ALL_PROGRAMS: Final = ""
-"""In place of a program, for what blocks of time say of a whole namespace (`switchback`)."""
+ALL_PROGRAMS: Final = ""  # in place of a program, for what blocks of time say of a whole namespace (`switchback`)
 
 
 class Off(NamedTuple):

@@ -36,10 +36,8 @@ STEEPNESS: Final = 5.0
 """A part that makes jobs take 1.1 times as long has r = -0.44; single jobs of far longer times count little more."""
 _RETRY_BLOCKS: Final = 100
 """A part that was switched off tries again after so many blocks; after the next time it is twice as many."""
-_KEPT: Final = 0.9
-"""Weight of the mean so far when a program's next job is added to it."""
-_MOST: Final = math.log(10.0)
-"""Bound of a difference in the seconds that are reported."""
+_KEPT: Final = 0.9  # weight of the mean so far when a program's next job is added to it
+_MOST: Final = math.log(10.0)  # bound of a difference in the seconds that are reported
 
 
 class _Trial(NamedTuple):

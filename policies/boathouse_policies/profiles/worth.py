@@ -53,10 +53,8 @@ from boathouse_policies.yarn_me.decide import LookingAhead
 from boathouse_policies.yarn_me.outlook import Outlook
 from boathouse_policies.yarn_me.penalty import Elastic
 
-CAUTION = 1.0
-"""z: by how many standard deviations a gain must exceed its cost."""
-RENEWED_S = 1.0
-"""Prices are at most so old."""
+CAUTION = 1.0  # z: by how many standard deviations a gain must exceed its cost
+RENEWED_S = 1.0  # prices are at most so old
 LATENCY_S = 1.0
 """From the decision to suspend to the CPU that is free, and from that to resume to the shuffle that runs."""
 EARLY_SHARE = 0.1
@@ -66,8 +64,7 @@ Tried on odd seeds of the board (1, 3, 5): without this rule jobs with long redu
 tasks only, with 0.5 1.05, with 0.25 1.01, with 0.1 1.00; with 0 it cost 4 % where each task has twice the memory, with
 0.1 1 %.
 """
-COPY_SHARE = 1 / 3
-"""Part of a reduce's run time in which it copies map output: as in Hadoop's progress."""
+COPY_SHARE = 1 / 3  # part of a reduce's run time in which it copies map output: as in Hadoop's progress
 
 
 class Worth(NamedTuple):
@@ -93,8 +90,7 @@ class Worth(NamedTuple):
         return ("gainSeconds", self.gain_s), ("costSeconds", self.cost_s)
 
 
-NEUTRAL = Worth(0.0, 0.0)
-"""Of what is not known: the part does not act."""
+NEUTRAL = Worth(0.0, 0.0)  # of what is not known: the part does not act
 
 
 class Prices(Controller):

@@ -21,12 +21,9 @@ from typing import Final, NamedTuple, Self, TypeGuard, TypeVar
 
 from boathouse_policies.framework.programs import Programs
 
-PROGRAMS_KEPT: Final = 256
-"""Stages of programs in a table."""
-NAMESPACE_KEPT: Final = 64
-"""Stages of programs of one namespace in a table."""
-_KEY_SLASHES: Final = 3
-"""Of a key: `NAMESPACE/HASH/STEP/STAGE`."""
+PROGRAMS_KEPT: Final = 256  # stages of programs in a table
+NAMESPACE_KEPT: Final = 64  # stages of programs of one namespace in a table
+_KEY_SLASHES: Final = 3  # of a key: `NAMESPACE/HASH/STEP/STAGE`
 _MAX_KEY_LENGTH: Final = 128
 _Added = TypeVar("_Added", bound="Sums")
 
@@ -83,20 +80,15 @@ def _are_numbers(values: object) -> TypeGuard[list[float]]:
 
 MAX_WEIGHT: Final = 64
 """Older runs count less: from this number on, each new run replaces an equal share of the older ones."""
-REACH: Final = 4.0
-"""How many times beyond the smallest and the largest input seen an estimate follows the line."""
-FEW: Final = 5
-"""Runs before which one may turn out to have been an outlier."""
+REACH: Final = 4.0  # how many times beyond the smallest and the largest input seen an estimate follows the line
+FEW: Final = 5  # runs before which one may turn out to have been an outlier
 LEAST_SECONDS: Final = 1e-6
 MAX_SECONDS: Final = 10 * 365 * 86400.0
 MAX_BYTES: Final = 2.0**63
-_TOO_LONG: Final = 4.0
-"""How many times longer than the next run, of as much input, such a run took."""
+_TOO_LONG: Final = 4.0  # how many times longer than the next run, of as much input, such a run took
 _MOST_DEVIATIONS: Final = 3.0
-_FIRST_DEVIATION: Final = 0.5
-"""Of a run time, as a share, before a second run was seen."""
-_LEAST_DEVIATION: Final = 0.05
-"""The same at all times: no tasks are more alike."""
+_FIRST_DEVIATION: Final = 0.5  # of a run time, as a share, before a second run was seen
+_LEAST_DEVIATION: Final = 0.05  # the same at all times: no tasks are more alike
 
 
 class Estimate(NamedTuple):

@@ -25,26 +25,18 @@ from boathouse_policies.framework import programs
 from boathouse_policies.run_times import fit
 from boathouse_policies.yarn_me import penalty
 
-STEP_BYTES: Final = 16 << 20
-"""Granularity of smaller amounts of memory."""
-BUFFER_SHARE: Final = 0.375
-"""Part of a reduce's memory beyond `FIXED_BYTES` that holds map output: of half of it, 75 %."""
-FIXED_BYTES: Final = 48 << 20
-"""Memory that the task runtime needs for itself."""
+STEP_BYTES: Final = 16 << 20  # granularity of smaller amounts of memory
+BUFFER_SHARE: Final = 0.375  # part of a reduce's memory beyond `FIXED_BYTES` that holds map output: of half of it, 75 %
+FIXED_BYTES: Final = 48 << 20  # memory that the task runtime needs for itself
 COMMAND_SHARE: Final = 2.2
 """Memory of a task beyond `FIXED_BYTES` over that of its command: the buffer has the other half, and 10 % are spare."""
-FLOOR_BYTES: Final = 64 << 20
-"""How much more memory than a killed task had is the least for the program's later tasks."""
+FLOOR_BYTES: Final = 64 << 20  # how much more memory than a killed task had is the least for the program's later tasks
 NAMESPACES_KEPT: Final = 64
 """Namespaces whose rate of spills is kept; the one that measured none for longest is forgotten."""
-LEAST_RUNS: Final = 5
-"""Runs with less memory after which a program's own rate of spills counts."""
-_NEWEST_WEIGHT: Final = 0.1
-"""Weight of the newest figure in a running mean."""
-_LEAST_S: Final = 1e-3
-"""Least time that the spills of a task count for."""
-_LEAST_SHARE: Final = 0.1
-"""Least part of the measured run time that is left when spills at full memory are taken off."""
+LEAST_RUNS: Final = 5  # runs with less memory after which a program's own rate of spills counts
+_NEWEST_WEIGHT: Final = 0.1  # weight of the newest figure in a running mean
+_LEAST_S: Final = 1e-3  # least time that the spills of a task count for
+_LEAST_SHARE: Final = 0.1  # least part of the measured run time that is left when spills at full memory are taken off
 _LEARNED: Final = frozenset({model.Stage.MAP, model.Stage.REDUCE, model.Stage.UBER, model.Stage.EXECUTOR})
 
 

@@ -76,8 +76,7 @@ class Reservations(dict[model.NodeName, model.ClassId]):
         ]
 
 
-KEPT_FOR_GANG = "KeptForGang"
-"""Why a decision is refused: it would take room that is kept for a gang."""
+KEPT_FOR_GANG = "KeptForGang"  # why a decision is refused: it would take room that is kept for a gang
 
 
 class KeptPart(NamedTuple):

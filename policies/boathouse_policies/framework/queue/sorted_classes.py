@@ -193,5 +193,4 @@ def _place(queued: QueuedClass) -> tuple[model.QueueName, model.NamespaceName, i
     return (queued.job.queue, queued.job.namespace, -queued.job.priority, *queued.rank)
 
 
-NO_CLASSES = SortedClasses((), {})
-"""An empty queue's, before the first cycle."""
+NO_CLASSES = SortedClasses((), {})  # an empty queue's, before the first cycle
