@@ -39,36 +39,23 @@ from boathouse_policies.framework import (
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """LATE's parameters (4.2, 5.1).
+    """LATE's parameters (4.2, 5.1)."""
 
-    Attributes:
-        speculative_cap: Second attempts that may run, as a share of the slots.
-        slow_task_percentile: SlowTaskThreshold, 0..100.
-        slow_node_percentile: SlowNodeThreshold, 0..100.
-        least_run_s: How long a task must have run (ours).
-        report_every_s: Between two reports of progress: the heartbeat.
-    """
-
-    speculative_cap: float = 0.1
-    slow_task_percentile: float = 25.0
-    slow_node_percentile: float = 25.0
-    least_run_s: float = 5.0
-    report_every_s: float = 5.0
+    speculative_cap: float = 0.1  # second attempts that may run, as a share of the slots
+    slow_task_percentile: float = 25.0  # SlowTaskThreshold, 0..100
+    slow_node_percentile: float = 25.0  # SlowNodeThreshold, 0..100
+    least_run_s: float = 5.0  # how long a task must have run (ours)
+    report_every_s: float = 5.0  # between two reports of progress: the heartbeat
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _Attempt:
-    """What is known of a running attempt.
-
-    Attributes:
-        reported_s: When that was; 0 before there is one.
-        is_refused: Whether a second attempt of it was refused.
-    """
+    """What is known of a running attempt."""
 
     task: RunningTask
     progress: float = 0.0
-    reported_s: float = 0.0
-    is_refused: bool = False
+    reported_s: float = 0.0  # when it reported last; 0 before
+    is_refused: bool = False  # whether a second attempt of it was refused
 
     @property
     def rate(self) -> float:

@@ -18,11 +18,10 @@ class Attempt:
 
     Attributes:
         gang: What must be placed together, and how many of each; empty for one task alone.
-        wait: What to wait for instead, if patience said so.
         kept: The room that is kept for a gang that could not be placed whole (`Draining`).
     """
 
-    wait: model.Wait | None = None
+    wait: model.Wait | None = None  # what to wait for instead, if patience said so
     gang: Sequence[tuple[PendingClass, int]] = ()
     _refusal: model.Verdict | None = None
 

@@ -39,7 +39,6 @@ class FewNodes:
     """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
 
     Attributes:
-        at: The index of each node in `listed`.
         shapes: The shape of each class, length C.
         rooms: What is free on those that have room for anything.
         most: The most memory that is free on any of them; -1 where there is none.
@@ -53,7 +52,7 @@ class FewNodes:
         self._least = shapes.least_listed
         self._score = profile.shape_score
         self.listed = nodes
-        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}
+        self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}  # the index of each node in `listed`
         self._seen = state.changes
         self._find_rooms()
 
@@ -129,8 +128,7 @@ class Table:
     """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
 
     Attributes:
-        nodes: The places of the nodes, ascending, shape [K].
-        where: The same to pick them from a column.
+        where: `nodes` to pick them from a column.
         at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
         compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
     """
@@ -143,7 +141,7 @@ class Table:
         shapes, self._row_of = self._looked_at(sorted_classes, profile)
         self._sizes = shapes.sizes[:, :, None]
         self._least = shapes.least_listed
-        self.nodes = self._with_room(shapes.least)
+        self.nodes = self._with_room(shapes.least)  # the places of the nodes, ascending, shape [K]
         self.where: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes
         self.listed: Sequence[int] = range(len(self.nodes)) if self.where is ALL else self.nodes.tolist()
         self.at = None if self.where is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))

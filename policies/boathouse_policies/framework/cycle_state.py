@@ -47,7 +47,6 @@ class PendingClass:
         place: Its place among the sorted classes.
         left: Its tasks that are still pending in this cycle.
         ideal: The class' own size, one task.
-        verdict: Why its tasks stay pending, once the cycle says so.
         moved: Nodes that are further from the input of what is left than they were when they were ranked.
     """
 
@@ -69,7 +68,7 @@ class PendingClass:
         "verdict",
     )
 
-    verdict: model.Verdict
+    verdict: model.Verdict  # why its tasks stay pending, once the cycle says so
 
     def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState", place: int = -1) -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
@@ -128,11 +127,9 @@ class CycleState:
     """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`.
 
     Attributes:
-        withdrawn: Places of nodes on offer that take no more tasks in this cycle.
         exhausted: Whether nodes were on offer and none of them takes anything more.
         changes: How often a node changed so far.
         reserved: The class for which a node is reserved, by place.
-        released: Places of nodes that were reserved and are not any more.
         most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
     """
 
@@ -142,11 +139,11 @@ class CycleState:
         # What is free on nodes that somebody asked for, and on all that changed.
         self._by_node: dict[int, list[int]] = {}
         self._offered: model.BoolVector | None = None
-        self.withdrawn: set[int] = set()
+        self.withdrawn: set[int] = set()  # places of nodes on offer that take no more tasks in this cycle
         self.changes, self.exhausted = 0, False
         self._changed: list[int] = []
         self._reservations, self.reserved = reservations, reservations.by_place(view.layout)
-        self.released: set[int] = set()
+        self.released: set[int] = set()  # places of nodes that were reserved and are not any more
         self.offers = len(view.layout if view.offered is None else view.offered)
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.

@@ -149,22 +149,15 @@ _BACKOFF_S = (0.0, *DELAYS_S)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Executor:
-    """An executor that the driver has created.
-
-    Attributes:
-        constraints: Where it may go; None if they cannot be represented.
-        is_placed: Whether it has a node, or is being bound to one.
-        failures: Binds of it that failed in a row.
-        is_held: Whether no bind of it is tried now, because others like it were refused.
-    """
+    """An executor that the driver has created."""
 
     id: model.TaskId
     resources: model.Resources | None
-    constraints: model.Constraints | None = None
-    is_placed: bool = False
+    constraints: model.Constraints | None = None  # where it may go; None if they cannot be represented
+    is_placed: bool = False  # whether it has a node, or is being bound to one
     since_s: float = 0.0
-    failures: int = 0
-    is_held: bool = False
+    failures: int = 0  # binds of it that failed in a row
+    is_held: bool = False  # whether no bind of it is tried now, because others like it were refused
 
     @property
     def due_s(self) -> float:
@@ -189,20 +182,13 @@ class Seat(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Seating:
-    """What becomes of the executors and of the places of a gang.
-
-    Attributes:
-        released: The expected executors whose places nobody needs any more.
-        short: The executors that have no place, in order.
-        missing: How many expected executors are short of a place.
-        retry_s: When an executor may be tried again whose bind failed; infinity for none.
-    """
+    """What becomes of the executors and of the places of a gang."""
 
     seats: Sequence[Seat]
-    released: Sequence[model.TaskId]
-    short: Sequence[model.TaskId]
-    missing: int
-    retry_s: float
+    released: Sequence[model.TaskId]  # the expected executors whose places nobody needs any more
+    short: Sequence[model.TaskId]  # the executors that have no place, in order
+    missing: int  # how many expected executors are short of a place
+    retry_s: float  # when an executor may be tried again whose bind failed; infinity for none
 
 
 def placed(gang: Gang, executors: Iterable[Executor]) -> int:

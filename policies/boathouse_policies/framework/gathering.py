@@ -25,19 +25,12 @@ ABOVE_PART_S = 60.0
 
 @dataclasses.dataclass(slots=True)
 class Round:
-    """A gang for which nodes are kept, or were kept and are not for a while.
+    """A gang for which nodes are kept, or were kept and are not for a while."""
 
-    Attributes:
-        since_s: Since when nodes are kept; None while none are.
-        above_s: Since when it is above the fair part of its namespace; None while it is not.
-        rests_until_s: Until when no node is kept for it while others wait.
-        held_s: For how long nodes were kept before.
-    """
-
-    since_s: float | None = None
-    above_s: float | None = None
-    rests_until_s: float = 0.0
-    held_s: float = 0.0
+    since_s: float | None = None  # since when nodes are kept; None while none are
+    above_s: float | None = None  # since when it is above the fair part of its namespace; None while it is not
+    rests_until_s: float = 0.0  # until when no node is kept for it while others wait
+    held_s: float = 0.0  # for how long nodes were kept before
 
     def note(self, now_s: float, *, is_above: bool) -> None:
         """Note whether it is above the fair part of its namespace."""

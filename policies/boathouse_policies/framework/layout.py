@@ -44,7 +44,7 @@ class Groups:
     Attributes:
         of: The group of each node, shape [N]; `places` as plain numbers.
         members: The places of each group's nodes, ascending.
-        spans: The same to pick them from a column: a slice, which is quick, where they are neighbours.
+        spans: `members` to pick from a column: a slice, which is quick, of neighbours.
     """
 
     def __init__(self, keys: Iterable[str | None], names: Iterable[str]) -> None:
@@ -67,14 +67,13 @@ class Domains:
 
     Attributes:
         of: The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
-        exist: Which nodes have the label, shape [N].
     """
 
     def __init__(self, values: Iterable[str | None]) -> None:
         found: dict[str, int] = {}
         numbers = [-1 if label_value is None else found.setdefault(label_value, len(found)) for label_value in values]
         self.of = np.array(numbers, np.intp)
-        self.exist: model.BoolVector = self.of >= 0
+        self.exist: model.BoolVector = self.of >= 0  # which nodes have the label, shape [N]
         self.of[~self.exist] = len(found)
         self.places: list[int] = self.of.tolist()
         self._count = len(found)
@@ -95,9 +94,6 @@ class Layout:
     Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
 
     Attributes:
-        allocatable: What each node has, shape [R, N].
-        allocatable_by_node: The same as plain numbers, node by node.
-        totals: The whole cluster, shape [R].
         inverse_totals: 1 / totals, 0 where there is none, shape [R]: what turns usage into shares.
     """
 
@@ -105,13 +101,13 @@ class Layout:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))
         self.names = tuple(node.name for node in self.nodes)
         self.index = {name: place for place, name in enumerate(self.names)}
-        self.allocatable = np.zeros((axis.width, len(self.nodes)), np.int64)
+        self.allocatable = np.zeros((axis.width, len(self.nodes)), np.int64)  # what each node has, shape [R, N]
         for place, node in enumerate(self.nodes):
             vector = axis.capacity(node.allocatable, pods=node.max_pods)
             self.allocatable[: len(vector), place] = vector
         self.allocatable.flags.writeable = False
-        self.allocatable_by_node: Sequence[list[int]] = self.allocatable.T.tolist()
-        self.totals: model.IntVector = self.allocatable.sum(axis=1)
+        self.allocatable_by_node: Sequence[list[int]] = self.allocatable.T.tolist()  # `allocatable` as plain numbers
+        self.totals: model.IntVector = self.allocatable.sum(axis=1)  # the whole cluster, shape [R]
         self.inverse_totals = _inverse(self.totals)
         self._inverse_totals_listed: list[float] = self.inverse_totals.tolist()
         self._large_enough: dict[bytes, model.BoolVector] = {}

@@ -53,15 +53,10 @@ def group_of(key: str) -> str:
 
 
 class Standing(NamedTuple):
-    """How well each predictor did on a program.
+    """How well each predictor did on a program."""
 
-    Attributes:
-        judged: How many predictions of each were compared with what came.
-        errors: Mean relative error of each, newer ones weighing more.
-    """
-
-    judged: int
-    errors: tuple[float, ...]
+    judged: int  # how many predictions of each were compared with what came
+    errors: tuple[float, ...]  # mean relative error of each, newer ones weighing more
 
 
 class Contest:

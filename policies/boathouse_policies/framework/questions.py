@@ -48,11 +48,10 @@ class JobOrder:
 
     Attributes:
         keyed_by_usage: Whether a key depends only on the job and its usage, so it is valid until the usage changes.
-        constant: Whether a key depends only on the job.
     """
 
     keyed_by_usage = False
-    constant = False
+    constant = False  # whether a key depends only on the job
 
     def __init_subclass__(cls) -> None:
         """Refuse a class that sets `keyed_by_usage` and has no `key`: all of its keys would be equal.
@@ -115,17 +114,14 @@ class Filter(NodeQuestion):
     """Which nodes may be used.
 
     Attributes:
-        of_shape: Whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it.
-        until_freed: Whether a node that it refuses stays refused until room comes free there.
         of_pods: Whether the cycle's own counts of pods (`CycleCounts`) answer it, anew at each turn of a class: a
             placement may change its answers for other nodes.
-        reason: Why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node.
     """
 
-    of_shape = False
-    until_freed = False
+    of_shape = False  # whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it
+    until_freed = False  # whether a node that it refuses stays refused until room comes free there
     of_pods = False
-    reason = ""
+    reason = ""  # why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return why it may not go to nodes among these, with their number."""
@@ -188,30 +184,23 @@ class Sizer(Question):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ReservedNode:
-    """A node that is reserved until its owner has room there.
-
-    Attributes:
-        since_s: Since when nodes have been reserved for the owner's job.
-        wait_s: How long the owner would wait there, as predicted when the node was chosen last.
-    """
+    """A node that is reserved until its owner has room there."""
 
     node: model.NodeName
     task_class: model.ClassId
-    since_s: float
-    wait_s: float
+    since_s: float  # since when nodes have been reserved for the owner's job
+    wait_s: float  # how long the owner would wait there, as predicted when the node was chosen last
 
 
 class Reserve(NodeQuestion):
     """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class.
 
     Attributes:
-        reserves_for_gangs: Whether it is also asked to reserve nodes for what must start together.
-        idle_once_all_reserved: Whether `reserve` does nothing while every node on offer is reserved.
         passing_changes: Whether `passing` is asked again after each reservation, not only the first time in a cycle.
     """
 
-    reserves_for_gangs = False
-    idle_once_all_reserved = False
+    reserves_for_gangs = False  # whether it is also asked to reserve nodes for what must start together
+    idle_once_all_reserved = False  # whether `reserve` does nothing while every node on offer is reserved
     passing_changes = False
 
     def concerns(self, pending: PendingClass) -> bool:
@@ -284,15 +273,10 @@ class Controller:
 
 
 class Observer:
-    """Learns, or keeps state, from what happens.
+    """Learns, or keeps state, from what happens."""
 
-    Attributes:
-        report_every_s: Between two reports (`Progress`) of a running task; 0 for none.
-        measure_every_s: Between two measurements (`Measured`) of a node; 0 for none.
-    """
-
-    report_every_s: float = 0.0
-    measure_every_s: float = 0.0
+    report_every_s: float = 0.0  # between two reports (`Progress`) of a running task; 0 for none
+    measure_every_s: float = 0.0  # between two measurements (`Measured`) of a node; 0 for none
 
     def observe(self, event: model.Event) -> None:
         """Observe an event."""

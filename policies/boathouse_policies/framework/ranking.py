@@ -20,17 +20,12 @@ from boathouse_policies.framework.scheduling_profile import Profile
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Ranking:
-    """The scores of the candidate nodes for some classes.
+    """The scores of the candidate nodes for some classes."""
 
-    Attributes:
-        scores: -inf where none of them may go, length K: a list of few, a column of many.
-        refused: Indices of nodes that the sizer refused.
-    """
-
-    scores: list[float] | model.FloatVector
+    scores: list[float] | model.FloatVector  # -inf where none of them may go, length K: a list of few, a column of many
     questions: Sequence[Filter | Reserve]
     seen: int
-    refused: set[int] = dataclasses.field(default_factory=set)
+    refused: set[int] = dataclasses.field(default_factory=set)  # indices of nodes that the sizer refused
 
     def best(self) -> int | None:
         """Return the index of the best node, the first of equal ones; None if there is none."""

@@ -23,24 +23,18 @@ class Pause:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class RunningTask:
-    """A task that was placed and has not ended.
-
-    Attributes:
-        resources: What it holds; of a suspended task, what it holds when it goes on.
-        started_s: When its container began to run; None before.
-        second_of: Of a second attempt, the task that it repeats; else None.
-    """
+    """A task that was placed and has not ended."""
 
     task: model.TaskId
     task_class: model.ClassId
     job: model.JobId
     node: model.NodeName
-    resources: model.Resources
+    resources: model.Resources  # what it holds; of a suspended task, what it holds when it goes on
     distance: model.Distance
     placed_s: float
-    started_s: float | None = None
+    started_s: float | None = None  # when its container began to run; None before
     pause: Pause | None = None
-    second_of: model.TaskId | None = None
+    second_of: model.TaskId | None = None  # of a second attempt, the task that it repeats; else None
 
 
 class Follower:

@@ -20,12 +20,7 @@ class Profile:
 
     Attributes:
         filters: In this order; the predicates of Kubernetes come first and should stay.
-        score: Ranks nodes for stages without a score of their own.
         draining: Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
-        controllers: Asked in this order before each cycle.
-        observers: What learns, for the shell to feed.
-        hooks: What is told of a cycle as it goes on.
-        figures: What explains decisions, for users.
         running: The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
         node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new
             and none starts together with others: what failed on the other nodes fails there still. A shell may offer
@@ -37,16 +32,16 @@ class Profile:
     name: str
     order: questions.JobOrder = questions.SUBMISSION
     filters: tuple[questions.Filter, ...] = PREDICATES
-    score: questions.Score = questions.NO_PREFERENCE
+    score: questions.Score = questions.NO_PREFERENCE  # ranks nodes for stages without a score of their own
     scores: Mapping[model.Stage, questions.Score] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     patience: questions.Patience = questions.NO_PATIENCE
     sizer: questions.Sizer = questions.IDEAL_SIZE
     reserve: questions.Reserve = questions.NO_RESERVE
     draining: Draining = dataclasses.field(default_factory=Draining)
-    controllers: tuple[questions.Controller, ...] = ()
-    observers: tuple[questions.Observer, ...] = ()
-    hooks: tuple[questions.Hooks, ...] = ()
-    figures: tuple[Figures, ...] = ()
+    controllers: tuple[questions.Controller, ...] = ()  # asked in this order before each cycle
+    observers: tuple[questions.Observer, ...] = ()  # what learns, for the shell to feed
+    hooks: tuple[questions.Hooks, ...] = ()  # what is told of a cycle as it goes on
+    figures: tuple[Figures, ...] = ()  # what explains decisions, for users
     running: RunningTasks | None = None
     node_driven: bool = False
     sees_hosts: bool = True

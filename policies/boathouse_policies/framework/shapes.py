@@ -27,19 +27,16 @@ class Shape:
     """A least size with constraints; equal ones are one object.
 
     Attributes:
-        least: The smallest size that may be placed, shape [R]; `sizes` as plain numbers.
-        rows: The resources that it requests.
-        need: The amounts of `rows`, shape [len(rows), 1].
         floor: `sizes`, but -inf for what is not requested, which fits also where a resource is over-committed.
     """
 
     __slots__ = ("__weakref__", "_eligibility", "constraints", "floor", "least", "memory", "need", "rows", "sizes")
 
     def __init__(self, least: model.IntVector, constraints: model.Constraints) -> None:
-        self.least = least
+        self.least = least  # the smallest size that may be placed, shape [R]; `sizes` as plain numbers
         self.constraints = constraints
-        self.rows = least.nonzero()[0]
-        self.need: model.IntMatrix = least[self.rows, None]
+        self.rows = least.nonzero()[0]  # the resources that it requests
+        self.need: model.IntMatrix = least[self.rows, None]  # the amounts of `rows`, shape [len(rows), 1]
         self.sizes: list[int] = least.tolist()
         self.memory = self.sizes[model.MEMORY]
         self.floor: list[float] = [amount or -math.inf for amount in self.sizes]
@@ -72,9 +69,8 @@ class ShapeColumns:
     """Some shapes as columns.
 
     Attributes:
-        sizes: Their least sizes, shape [R, S].
         least: The least amount of each resource that any of them requests, shape [R].
-        least_listed: The same as plain numbers; -inf for what some do not request, which fits everywhere.
+        least_listed: `least`; -inf for what some do not request, which fits everywhere.
     """
 
     __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "sizes")
@@ -85,7 +81,7 @@ class ShapeColumns:
         constraints: Sequence[model.Constraints],
         constraints_of: npt.NDArray[np.intp],
     ) -> None:
-        self.sizes = sizes
+        self.sizes = sizes  # their least sizes, shape [R, S]
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
         self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
         self._constraints = constraints

@@ -76,27 +76,22 @@ class ClusterView:
     """A snapshot of the ledger, made by `Ledger.snapshot`: only the ledger changes it, by `detach`.
 
     Attributes:
-        now_s: The only time that a policy knows.
         by_job: What each job holds, by row: as long as the axis was when the job began.
-        by_class: Placed tasks of each class that starts together with others.
-        touched: Jobs that hold something else than in the snapshot before.
-        tallies: Pods that selectors count: the ledger's own, as is `long_running`, what takes room for long.
-        offered: Places of the nodes that this cycle may use, ascending; None for all.
     """
 
-    now_s: float
+    now_s: float  # the only time that a policy knows
     axis: model.Axis
     layout: Layout
     by_node: NodeTotals
     by_job: Mapping[model.JobId, model.Amounts]
     by_share: Mapping[Share, model.Amounts]
-    by_class: Mapping[model.ClassId, int]
+    by_class: Mapping[model.ClassId, int]  # placed tasks of each class that starts together with others
     host_ports: Mapping[model.NodeName, tuple[model.HostPort, ...]]
-    touched: Collection[model.JobId]
+    touched: Collection[model.JobId]  # jobs that hold something else than in the snapshot before
     eligibilities: Eligibilities
-    tallies: Tallies
+    tallies: Tallies  # pods that selectors count: the ledger's own, as is `long_running`, what takes room for long
     long_running: Mapping[model.NodeName, model.Amounts]
-    offered: Sequence[int] | None = None
+    offered: Sequence[int] | None = None  # places of the nodes that this cycle may use, ascending; None for all
     max_per_node: int | None = None
     serial: int = 0
     _requested: model.IntMatrix | None = None

@@ -52,28 +52,21 @@ class Diagnosis:
     """Why the tasks of a class wait.
 
     Attributes:
-        message: One line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
-        refusals: Nodes by reason, most first; a node counts for each resource that it lacks.
         scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
-        asked: How much of `scarce` one task asks for, in base units.
-        least: The least of it with which a task may start.
-        largest: The most of `scarce` that a node has when it is empty.
-        holders: The largest holders of `scarce`, largest first, at most three.
-        figures: What the policies computed of it, by name.
     """
 
     task_class: ClassId
     job: JobId
     count: int
     code: Code
-    message: str
-    refusals: tuple[Refusal, ...] = ()
+    message: str  # one line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
+    refusals: tuple[Refusal, ...] = ()  # nodes by reason, most first; a node counts for each resource that it lacks
     scarce: str | None = None
-    asked: int = 0
-    least: int = 0
-    largest: int = 0
-    holders: tuple[Holder, ...] = ()
-    figures: tuple[tuple[str, float], ...] = ()
+    asked: int = 0  # how much of `scarce` one task asks for, in base units
+    least: int = 0  # the least of it with which a task may start
+    largest: int = 0  # the most of `scarce` that a node has when it is empty
+    holders: tuple[Holder, ...] = ()  # the largest holders of `scarce`, largest first, at most three
+    figures: tuple[tuple[str, float], ...] = ()  # what the policies computed of it, by name
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -152,17 +145,12 @@ class Resume(_OfRunning):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Scale:
-    """Change the number of workers of a dynamic cluster.
-
-    Attributes:
-        workers: All that it keeps from now on.
-        stores: Whether workers that are new hold data (core nodes), rather than being transient.
-    """
+    """Change the number of workers of a dynamic cluster."""
 
     job: JobId
-    workers: int
+    workers: int  # all that it keeps from now on
     reason: str
-    stores: bool = False
+    stores: bool = False  # whether workers that are new hold data (core nodes), rather than being transient
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -46,14 +46,12 @@ class Submitted(_Event):
     """A job came, or its classes changed.
 
     Attributes:
-        classes: All its classes, in order, those that cannot start yet included.
-        tasks: How many tasks of each class are not placed.
         totals: How many tasks each class has, those that have ended included; empty if the shell does not say.
     """
 
     job: Job
-    classes: tuple[TaskClass, ...]
-    tasks: Mapping[ClassId, int]
+    classes: tuple[TaskClass, ...]  # all its classes, in order, those that cannot start yet included
+    tasks: Mapping[ClassId, int]  # how many tasks of each class are not placed
     totals: Mapping[ClassId, int] = dataclasses.field(default_factory=dict)
 
 
@@ -77,11 +75,10 @@ class Refused(_Event):
 
     Attributes:
         decision: What was decided. A placement of which `Placed` was sent is never refused: its task fails.
-        reason: Why: a word, as in conditions.
     """
 
     decision: Decision
-    reason: str
+    reason: str  # why: a word, as in conditions
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -97,11 +94,10 @@ class Suspended(_OfTask):
 
     Attributes:
         resources: What it keeps meanwhile. The rest comes free as soon as the node shows that.
-        until_s: When the shell resumes it by itself; None for not at all.
     """
 
     resources: Resources
-    until_s: float | None
+    until_s: float | None  # when the shell resumes it by itself; None for not at all
 
 
 @value(frozen=True, slots=True, kw_only=True)

@@ -30,28 +30,18 @@ class Taint:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A node.
-
-    Attributes:
-        allocatable: status.allocatable without `pods`.
-        max_pods: status.allocatable.pods.
-        unschedulable: spec.unschedulable (cordoned).
-        ready: whether the condition Ready is True.
-        features: status.declaredFeatures.
-        server: The physical host of a virtual node, from a label; None where it is not known.
-        rack: The rack, from a label; None where it is not known.
-    """
+    """A node."""
 
     name: NodeName
-    allocatable: Resources
-    max_pods: int = 110
+    allocatable: Resources  # status.allocatable without `pods`
+    max_pods: int = 110  # status.allocatable.pods
     labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
-    unschedulable: bool = False
-    ready: bool = True
-    features: frozenset[str] = frozenset()
-    server: str | None = None
-    rack: str | None = None
+    unschedulable: bool = False  # spec.unschedulable (cordoned)
+    ready: bool = True  # whether the condition Ready is True
+    features: frozenset[str] = frozenset()  # status.declaredFeatures
+    server: str | None = None  # the physical host of a virtual node, from a label; None where it is not known
+    rack: str | None = None  # the rack, from a label; None where it is not known
 
 
 class TolerationOperator(enum.StrEnum):
@@ -144,11 +134,10 @@ class PodSet:
     """Pods by their labels and their namespace.
 
     Attributes:
-        selector: Over the pods' labels; None matches no pod.
         namespace_selector: Further namespaces, by their labels; None matches no namespace, an empty one all.
     """
 
-    selector: Selector | None
+    selector: Selector | None  # over the pods' labels; None matches no pod
     namespaces: tuple[str, ...] = ()
     namespace_selector: Selector | None = None
 
@@ -166,23 +155,14 @@ class PodTerm:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Spread:
-    """A topology spread constraint with `DoNotSchedule`, over pods of the own namespace.
+    """A topology spread constraint with `DoNotSchedule`, over pods of the own namespace."""
 
-    Attributes:
-        topology_key: Nodes with equal values of this label are one domain.
-        max_skew: How many pods a domain may have more than the domain with the fewest.
-        selector: The pods to count; None counts none.
-        min_domains: With fewer domains than this, the fewest counts as 0.
-        honors_affinity: Whether only nodes count that the pod's node selector and node affinity match.
-        honors_taints: Whether only nodes count whose taints the pod tolerates.
-    """
-
-    topology_key: str
-    max_skew: int
-    selector: Selector | None
-    min_domains: int = 1
-    honors_affinity: bool = True
-    honors_taints: bool = False
+    topology_key: str  # nodes with equal values of this label are one domain
+    max_skew: int  # how many pods a domain may have more than the domain with the fewest
+    selector: Selector | None  # the pods to count; None counts none
+    min_domains: int = 1  # with fewer domains than this, the fewest counts as 0
+    honors_affinity: bool = True  # whether only nodes count that the pod's node selector and node affinity match
+    honors_taints: bool = False  # whether only nodes count whose taints the pod tolerates
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,22 +170,18 @@ class Constraints:
     """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes.
 
     Attributes:
-        node_name: spec.nodeName asked for by the pod itself.
-        node_selector: (label, value), sorted.
         affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
-        host_ports: Ports of the node that the pod's containers take, sorted.
         claims: Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as
             driver/volume; sorted. Opaque here: a shell's filter knows which nodes reach them.
-        features: Features that a node must declare, of those that any node declares, sorted.
     """
 
-    node_name: NodeName | None = None
-    node_selector: tuple[tuple[str, str], ...] = ()
+    node_name: NodeName | None = None  # spec.nodeName asked for by the pod itself
+    node_selector: tuple[tuple[str, str], ...] = ()  # (label, value), sorted
     affinity: tuple[AffinityTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
-    host_ports: tuple[HostPort, ...] = ()
+    host_ports: tuple[HostPort, ...] = ()  # ports of the node that the pod's containers take, sorted
     claims: tuple[str, ...] = ()
-    features: tuple[str, ...] = ()
+    features: tuple[str, ...] = ()  # features that a node must declare, of those that any node declares, sorted
     pod_affinity: tuple[PodTerm, ...] = ()
     pod_anti_affinity: tuple[PodTerm, ...] = ()
     spread: tuple[Spread, ...] = ()

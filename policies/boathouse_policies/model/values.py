@@ -69,7 +69,7 @@ __all__ = ["check_ranges", "value"]
 IntVector = npt.NDArray[np.int64]  # one amount for each resource of an axis, shape [R]; or one for each node, shape [N]
 
 Amounts: TypeAlias = tuple[int, ...]
-"""The same as plain numbers: for one vector quicker than an array. As long as the axis was when they were made."""
+"""An IntVector as plain numbers: quicker than an array. As long as the axis was when they were made."""
 
 IntMatrix = npt.NDArray[np.int64]  # amounts by resource and node, shape [R, N]: a resource is a contiguous row
 
@@ -160,17 +160,13 @@ class Axis:
     names that pods bring; all others share the row `OTHER`, of which no node has anything. Rows are never removed or
     moved, so a vector made earlier is a prefix of what it would be now, until a node brings a resource that pods asked
     for before: then `renamed` grows, and vectors must be made anew.
-
-    Attributes:
-        names: Kubernetes' name of each row.
-        renamed: How often a resource left the shared row for one of its own.
     """
 
     def __init__(self) -> None:
         self._rows = {"cpu": CPU, "memory": MEMORY, "ephemeral-storage": EPHEMERAL_STORAGE, "pods": PODS}
-        self.names = tuple(self._rows)
+        self.names = tuple(self._rows)  # Kubernetes' name of each row
         self.width = len(self.names)
-        self.renamed = 0
+        self.renamed = 0  # how often a resource left the shared row for one of its own
         self._brought_by_pods = 0
         self._amounts: dict[tuple[Resources, int, int], Amounts] = {}
 

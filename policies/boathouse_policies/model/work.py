@@ -52,27 +52,22 @@ class Job:
     """What a user submitted.
 
     Attributes:
-        id: UID of the job's object.
-        submitted_s: When it was submitted; ties between jobs are broken by it, then by id.
-        name: `namespace/name`, for messages.
         namespace: Namespace of the job's object; empty where a workload has one tenant. A queue is shared by namespace.
         priority: PriorityClass value: within a namespace's share of a queue the higher goes first, before the profile's
             order.
-        priority_class: Name of the PriorityClass; empty for none.
-        weight: Share within the queue, relative to other jobs, where the profile's order knows weights.
         kind: The program that it runs: jobs of one kind treat their input alike, and what was learnt of one is used for
             the next. Empty for nothing in common with any other.
         probe_of: The job whose features this one measures on a sample of its input; None for a job of its own.
     """
 
-    id: JobId
+    id: JobId  # UID of the job's object
     queue: QueueName
-    submitted_s: float
-    name: str = ""
+    submitted_s: float  # when it was submitted; ties between jobs are broken by it, then by id
+    name: str = ""  # `namespace/name`, for messages
     namespace: NamespaceName = _NO_NAMESPACE
     priority: int = 0
-    priority_class: str = ""
-    weight: float = 1.0
+    priority_class: str = ""  # name of the PriorityClass; empty for none
+    weight: float = 1.0  # share within the queue, relative to other jobs, where the profile's order knows weights
     kind: str = ""
     probe_of: JobId | None = None
 
@@ -126,20 +121,16 @@ class TaskClass:
     """Tasks that are alike for scheduling: same job, step, stage, ideal resources and constraints.
 
     Attributes:
-        id: Unique over all jobs.
-        resources: The ideal size of one task; a Sizer may decide less.
         gang_min: Tasks that must be placed together with the minimum of the job's other gang classes, all or nothing,
             running ones counted; 0 for no gang.
         is_short: Whether its tasks are those that a gang lacks which has begun: they go before all others, one by one,
             at their full size, and to nodes that are reserved too.
         former_places: If it is short, the nodes where an earlier leader had reserved room, one for each task.
-        labels: Labels of its pods, as far as they share them.
-        cpu_limit_milli: The most CPU that one task can use; 0 for not known.
     """
 
-    id: ClassId
+    id: ClassId  # unique over all jobs
     job: JobId
-    resources: Resources
+    resources: Resources  # the ideal size of one task; a Sizer may decide less
     stage: Stage = Stage.OTHER
     step: int = 0
     constraints: Constraints = UNCONSTRAINED
@@ -147,8 +138,8 @@ class TaskClass:
     is_short: bool = False
     former_places: tuple[NodeName, ...] = ()
     estimates: Estimates = UNKNOWN
-    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    cpu_limit_milli: int = 0
+    labels: Mapping[str, str] = dataclasses.field(default_factory=dict)  # labels of its pods, as far as they share them
+    cpu_limit_milli: int = 0  # the most CPU that one task can use; 0 for not known
 
 
 @value(frozen=True, slots=True, kw_only=True)
@@ -156,23 +147,19 @@ class Task:
     """One pod's worth of work that waits.
 
     Attributes:
-        id: `namespace/pod-name`.
-        index: Order within the class; ties are broken by it, then by id.
-        locations: Nodes that hold its input.
         pod_uid: The pod that exists already (pending ahead, or made by somebody else): it gets a Bind. None: it gets a
             Create.
         expected: No pod exists and none may be made yet (a driver will ask for it): it gets a Reservation, which
             keeps its room for the length of the cycle.
-        labels: Labels of its pod; None for those of its class.
     """
 
-    id: TaskId
+    id: TaskId  # `namespace/pod-name`
     task_class: ClassId
-    index: int = 0
-    locations: tuple[NodeName, ...] = ()
+    index: int = 0  # order within the class; ties are broken by it, then by id
+    locations: tuple[NodeName, ...] = ()  # nodes that hold its input
     pod_uid: PodUid | None = None
     expected: bool = False
-    labels: Mapping[str, str] | None = None
+    labels: Mapping[str, str] | None = None  # labels of its pod; None for those of its class
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,17 +167,15 @@ class Queue:
     """A named share of the cluster.
 
     Attributes:
-        weight: Its share relative to the other queues.
         limits: (resource by Kubernetes' name, most that its jobs may hold together) in base units, sorted. Use
             `Queue.of` to pass a mapping. A resource that is not named is not limited.
-        namespaces: Namespaces whose jobs it accepts; empty for all.
         priority_classes: PriorityClasses that it accepts; empty for all. A job without one is always accepted.
     """
 
     name: QueueName
-    weight: float = 1.0
+    weight: float = 1.0  # its share relative to the other queues
     limits: tuple[tuple[str, int], ...] = ()
-    namespaces: frozenset[str] = frozenset()
+    namespaces: frozenset[str] = frozenset()  # Namespaces whose jobs it accepts; empty for all
     priority_classes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:

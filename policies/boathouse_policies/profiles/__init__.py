@@ -28,21 +28,16 @@ class Switches:
     """Which decisions a profile may take. A policy whose switch is off does not decide at all.
 
     Attributes:
-        suspend: Suspend reducers that lack map output (iKayak).
-        resize: Give tasks less CPU or memory than requested (iKayak, YARN-ME).
-        speculate: Start second attempts of slow tasks (LATE).
         scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
-        per_site: Divide the idle nodes of each zone over clusters on its own (Koala).
-        probe: Run a job on a sample of its input to predict its size (FSPY).
         switchback_s: Length of the blocks of time in which parts of the profile `boathouse` act or pause; 0 for none.
     """
 
-    suspend: bool = True
-    resize: bool = True
-    speculate: bool = False
+    suspend: bool = True  # suspend reducers that lack map output (iKayak)
+    resize: bool = True  # give tasks less CPU or memory than requested (iKayak, YARN-ME)
+    speculate: bool = False  # start second attempts of slow tasks (LATE)
     scale: bool = False
-    per_site: bool = False
-    probe: bool = True
+    per_site: bool = False  # divide the idle nodes of each zone over clusters on its own (Koala)
+    probe: bool = True  # run a job on a sample of its input to predict its size (FSPY)
     switchback_s: float = 0.0
 
 

@@ -66,15 +66,10 @@ from boathouse_policies.yarn_me import Passing
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LeastInterference(Score):
-    """A score within -1..1: where neighbours slow the task down least; maps that must be shrunk come after all others.
+    """A score within -1..1: where neighbours slow a task down least; maps that must be shrunk come after all others."""
 
-    Attributes:
-        interference: The predicted slowdown, negated (ILA).
-        shrinking: Knows which maps must be shrunk.
-    """
-
-    interference: Interference
-    shrinking: Shrinking
+    interference: Interference  # the predicted slowdown, negated (ILA)
+    shrinking: Shrinking  # knows which maps must be shrunk
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Return the scores; the highest wins."""
@@ -93,15 +88,10 @@ class LeastInterference(Score):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OneResourceLess(Sizer, Filter):
-    """Sizer and filter: a task has less memory, or less CPU, or neither, never both.
+    """Sizer and filter: a task has less memory, or less CPU, or neither, never both."""
 
-    Attributes:
-        memory: Decides memory; its answer stands where it is less than the ideal (YARN-ME).
-        cpu: Decides CPU, and how many tasks together, where memory is ideal (iKayak).
-    """
-
-    memory: Sizer
-    cpu: Shrinking
+    memory: Sizer  # decides memory; its answer stands where it is less than the ideal (YARN-ME)
+    cpu: Shrinking  # decides CPU, and how many tasks together, where memory is ideal (iKayak)
 
     by_node = True
     reason = "node(s) with too little memory and too little CPU at once: a task is made smaller in one of them only"
@@ -197,20 +187,13 @@ class ByStage(Reserve):
 
     A reserved node is open to its owner's job, to tasks that end before it could start, and to tasks of jobs that go
     before the owner: a reservation is worth what its owner is worth in the order, and more with its age.
-
-    Attributes:
-        executors: Reserves nodes for drivers and executors (iKayak).
-        aged: Reserves a node for whoever waited too long (FSPY).
-        retry: Sees at once whom no node takes (ILA); asked while nobody is aged.
-        passing_early: Says who ends in time (YARN-ME).
-        ahead: Says who goes before the owner.
     """
 
-    executors: Executors
-    aged: AgeingReserve
-    retry: Retry
-    passing_early: Passing
-    ahead: Backfill
+    executors: Executors  # reserves nodes for drivers and executors (iKayak)
+    aged: AgeingReserve  # reserves a node for whoever waited too long (FSPY)
+    retry: Retry  # sees at once whom no node takes (ILA); asked while nobody is aged
+    passing_early: Passing  # says who ends in time (YARN-ME)
+    ahead: Backfill  # says who goes before the owner
 
     by_node = True
     reserves_for_gangs = True  # executors that must start together have nodes reserved for them too
@@ -275,7 +258,6 @@ class Config:
         ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
             tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
             Slowdowns are predicted by the model that has predicted the program's tasks best so far.
-        switchback_s: Length of the blocks of time in which the guard tries what parts are worth; 0 for none.
     """
 
     fspy: "fspy.Config" = dataclasses.field(
@@ -286,7 +268,7 @@ class Config:
     )
     ila: "ila.Config" = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
     yarn_me: "yarn_me.Config" = dataclasses.field(default_factory=yarn_me.Config)
-    switchback_s: float = 0.0
+    switchback_s: float = 0.0  # length of the blocks of time in which the guard tries what parts are worth; 0 for none
 
 
 _PAPERS = Config()

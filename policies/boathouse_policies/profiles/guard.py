@@ -88,17 +88,13 @@ class Record:
 
     Attributes:
         bets: One for each stake, shape [4].
-        effect: Of the decisions on which they were made.
-        trials: How often the part was switched off.
-        off_until_s: Until when it is off.
-        harm: The effect of the decisions that switched it off last.
     """
 
     bets: model.FloatVector = dataclasses.field(default_factory=lambda: np.ones(len(_STAKES)))
-    effect: Effect = _NO_EFFECT
-    trials: int = 0
-    off_until_s: float = 0.0
-    harm: Effect = _NO_EFFECT
+    effect: Effect = _NO_EFFECT  # of the decisions on which they were made
+    trials: int = 0  # how often the part was switched off
+    off_until_s: float = 0.0  # until when it is off
+    harm: Effect = _NO_EFFECT  # the effect of the decisions that switched it off last
 
     def add(self, worth: float, now_s: float, added: Effect = _NO_EFFECT, *, retry_s: float = RETRY_S) -> bool:
         """Add a decision that ended; return whether the part was switched off by it."""
@@ -118,16 +114,13 @@ class Guard(Observer, Figures):
     """Keeps account of what the parts' decisions were worth.
 
     Attributes:
-        alarms: How often a part was switched off.
-        effects: Of all decisions that ended, by part.
-        until_s: Until when any part is off, for any program.
         in_blocks: Of blocks of time, by part; nothing without a switchback. A pair of blocks counts as one decision.
     """
 
     def __init__(self) -> None:
-        self.alarms: collections.Counter[Part] = collections.Counter()
-        self.effects = dict.fromkeys(Part, _NO_EFFECT)
-        self.until_s = 0.0
+        self.alarms: collections.Counter[Part] = collections.Counter()  # how often a part was switched off
+        self.effects = dict.fromkeys(Part, _NO_EFFECT)  # of all decisions that ended, by part
+        self.until_s = 0.0  # until when any part is off, for any program
         self.in_blocks: dict[Part, Effect] = {}
         self._records: dict[Key, Record] = {}
         self._now_s = 0.0

@@ -49,17 +49,11 @@ class _Trial(NamedTuple):
 
 @dataclasses.dataclass(slots=True)
 class _Jobs:
-    """The jobs of a namespace that were submitted in one block.
+    """The jobs of a namespace that were submitted in one block."""
 
-    Attributes:
-        count: Those that ended.
-        slowdowns: Sum of their logarithms, less their programs' means.
-        time_s: Sum from submission to end.
-    """
-
-    count: int = 0
-    slowdowns: float = 0.0
-    time_s: float = 0.0
+    count: int = 0  # those that ended
+    slowdowns: float = 0.0  # sum of their logarithms, less their programs' means
+    time_s: float = 0.0  # sum from submission to end
 
     def add(self, slowdown: float, time_s: float) -> None:
         """Add a job."""

@@ -101,17 +101,11 @@ class Estimate(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sums:
-    """Sums over runs.
+    """Sums over runs."""
 
-    Attributes:
-        weight: Their number, at most `MAX_WEIGHT`.
-        seconds: Their run times.
-        input_bytes: Their input, or another amount that is compared with the seconds; 0 where no run told.
-    """
-
-    weight: float
-    seconds: float
-    input_bytes: float
+    weight: float  # their number, at most `MAX_WEIGHT`
+    seconds: float  # their run times
+    input_bytes: float  # their input, or another amount that is compared with the seconds; 0 where no run told
 
     @classmethod
     def first(cls, seconds: float, input_bytes: float) -> Self:
@@ -158,21 +152,13 @@ class Sums:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Runs(Sums):
-    """Sums over runs that give a line.
+    """Sums over runs that give a line."""
 
-    Attributes:
-        spread: The squares of the inputs' distances from their mean.
-        joint: The products of these with the run times' distances from theirs.
-        variance: Of run times of one input, in square seconds.
-        least_bytes: The smallest input seen; 0 where no run told.
-        most_bytes: The largest.
-    """
-
-    spread: float = 0.0
-    joint: float = 0.0
-    variance: float = 0.0
-    least_bytes: float = 0.0
-    most_bytes: float = 0.0
+    spread: float = 0.0  # the squares of the inputs' distances from their mean
+    joint: float = 0.0  # the products of these with the run times' distances from theirs
+    variance: float = 0.0  # of run times of one input, in square seconds
+    least_bytes: float = 0.0  # the smallest input seen; 0 where no run told
+    most_bytes: float = 0.0  # the largest
 
     @classmethod
     def first(cls, seconds: float, input_bytes: float) -> Self:

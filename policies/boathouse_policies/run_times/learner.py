@@ -42,22 +42,15 @@ _LEARNED: Final = frozenset({model.Stage.MAP, model.Stage.REDUCE, model.Stage.UB
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """A stage of a job, and the program it belongs to.
-
-    Attributes:
-        program: `NAMESPACE/HASH`, equal for jobs that run the same program.
-        ideal_bytes: Memory request of a task.
-        least_bytes: Least memory that a task may get; None if it must get all.
-        slowdown: How much longer a task takes with less memory, until that is measured.
-    """
+    """A stage of a job, and the program it belongs to."""
 
     job: model.JobId
-    program: str
+    program: str  # `NAMESPACE/HASH`, equal for jobs that run the same program
     step: int
     stage: model.Stage
-    ideal_bytes: int
-    least_bytes: int | None
-    slowdown: float
+    ideal_bytes: int  # memory request of a task
+    least_bytes: int | None  # least memory that a task may get; None if it must get all
+    slowdown: float  # how much longer a task takes with less memory, until that is measured
 
     @property
     def key(self) -> str:

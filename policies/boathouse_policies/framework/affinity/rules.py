@@ -27,21 +27,14 @@ class Spread(NamedTuple):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What decides where a class may go beside other pods: a memo, as long as the version is equal.
-
-    Attributes:
-        affinity: What the terms of affinity count; None without such terms.
-        is_first: Whether its own pods satisfy them, so that the first pod may start anywhere.
-        anti_affinity: What each term of anti-affinity counts, by topology key.
-        forbidding: The pods that forbid pods of the class next to them, by topology key.
-    """
+    """What decides where a class may go beside other pods: a memo, as long as the version is equal."""
 
     version: tuple[int, ...]
     changes: frozenset[Tally]
-    affinity: Sum | None
-    is_first: bool
-    anti_affinity: dict[str, Sum]
-    forbidding: dict[str, Sum]
+    affinity: Sum | None  # what the terms of affinity count; None without such terms
+    is_first: bool  # whether its own pods satisfy them, so that the first pod may start anywhere
+    anti_affinity: dict[str, Sum]  # what each term of anti-affinity counts, by topology key
+    forbidding: dict[str, Sum]  # the pods that forbid pods of the class next to them, by topology key
     spread: Sequence[Spread]
 
     @property

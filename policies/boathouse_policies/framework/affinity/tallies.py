@@ -52,7 +52,6 @@ class Tally:
     Attributes:
         sets: A pod counts, or is concerned, that belongs to each of these sets.
         topology_key: That of a term of anti-affinity; empty for a selection.
-        waiting: Classes that another count may help.
     """
 
     __slots__ = (
@@ -70,7 +69,7 @@ class Tally:
     def __init__(self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = "") -> None:
         self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
         self.by_node: collections.Counter[model.NodeName] = collections.Counter()
-        self.waiting: dict[model.ClassId, None] = {}
+        self.waiting: dict[model.ClassId, None] = {}  # classes that another count may help
         self.totals: weakref.WeakSet[Tally] | None = None
         self._layout: Layout | None = None
         self._column: model.IntVector = np.zeros(0, np.int64)

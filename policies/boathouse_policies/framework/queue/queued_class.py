@@ -20,22 +20,17 @@ class TaskPool:
 
     Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
     back to it.
-
-    Attributes:
-        count: How many of them are pending.
-        changes: How often a task became pending, or ceased to be.
-        located: Whether any has input somewhere.
     """
 
     def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
         self.order: list[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
         self._position = {task.id: i for i, task in enumerate(self.order)}
         self._pending = bytearray(task.id not in out for task in self.order)
-        self.count = sum(self._pending)
-        self.changes = 0
+        self.count = sum(self._pending)  # how many of them are pending
+        self.changes = 0  # how often a task became pending, or ceased to be
         self._index: tuple[Topology, dict[Place, list[int]]] | None = None
         self._heads: dict[Place, int] = {}
-        self.located = any(task.locations for task in self.order)
+        self.located = any(task.locations for task in self.order)  # whether any has input somewhere
 
     def knows(self, task: model.TaskId) -> bool:
         """Return whether the task has a position, pending or not."""
@@ -239,21 +234,16 @@ class Sizing:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class QueuedClass:
-    """A class in the scheduling queue: read by the cycle, changed by the queue alone.
-
-    Attributes:
-        rank: Sorting key: order of submission of the job, then of the class within it.
-        least: The smallest size that was refused then.
-    """
+    """A class in the scheduling queue: read by the cycle, changed by the queue alone."""
 
     job: model.Job
     task_class: model.TaskClass
     pool: TaskPool
-    rank: tuple[float, model.JobId, int]
+    rank: tuple[float, model.JobId, int]  # sorting key: order of submission of the job, then of the class within it
     shapes: Shapes = dataclasses.field(default_factory=Shapes)
     row: int = -1
     verdict: model.Verdict | None = None
-    least: model.IntVector | None = None
+    least: model.IntVector | None = None  # the smallest size that was refused then
     _sizing: Sizing | None = None
     _rules: Rules | None = None
     _closeness: Closeness | None = None

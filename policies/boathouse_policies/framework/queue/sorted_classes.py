@@ -51,11 +51,10 @@ class SortedClasses:
         is_shared: Whether several queues, or namespaces in a queue, have turns by what they hold.
         single: Whether each job has one class: then their places are the same.
         short: Places of classes of which gangs that have begun are short.
-        in_gang: The same as a column, shape [C].
+        in_gang: Which of them are of a gang, shape [C].
         is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
         open: The classes that the next cycle considers, shape [C].
         matched: Those of them that fit at most on nodes where room came free, shape [C].
-        only_matched: Whether those are all that the next cycle considers.
         orphans: The classes to consider of jobs whose queue does not exist or does not accept them.
     """
 
@@ -95,7 +94,7 @@ class SortedClasses:
         self._stale: set[model.JobId] | None = None
         self.orphans: list[QueuedClass] = []
         self.open = self.matched = np.zeros(len(self.queued), np.bool_)
-        self.only_matched = True
+        self.only_matched = True  # whether `matched` are all that it considers
 
     def _bands(self) -> list[Band]:
         sizes = collections.Counter(map(_band, self.jobs))
