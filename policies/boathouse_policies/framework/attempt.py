@@ -14,14 +14,10 @@ from boathouse_policies.framework.turn_order import TurnOrder
 
 
 class Attempt:
-    """What one turn placed so far on the cycle state.
-
-    Attributes:
-        gang: What must be placed together, and how many of each; empty for one task alone.
-        kept: The room that is kept for a gang that could not be placed whole (`Draining`).
-    """
+    """What one turn placed so far on the cycle state."""
 
     wait: model.Wait | None = None  # what to wait for instead, if patience said so
+    # What must be placed together, and how many of each; empty for one task alone.
     gang: Sequence[tuple[PendingClass, int]] = ()
     _refusal: model.Verdict | None = None
 
@@ -30,6 +26,7 @@ class Attempt:
         self.assignments: list[Assignment] = []
         self._smaller: dict[model.ClassId, Sized] = {}
         self._is_drained = pending.job.id == turns.drained
+        # The room that is kept for a gang that could not be placed whole (`Draining`).
         self.kept: Sequence[KeptPart] = ()
         if pending.task_class.gang_min:
             self.gang = _lacking(turns.classes_of(pending.job.id), state)

@@ -125,15 +125,10 @@ class FewNodes:
 
 
 class Table:
-    """The candidate nodes as columns, with a row for each shape: how each node ranks for it.
-
-    Attributes:
-        where: `nodes` to pick them from a column.
-        at: The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
-        compares: Whether every shape was compared with every node; where they are too many, nothing is known before.
-    """
+    """The candidate nodes as columns, with a row for each shape: how each node ranks for it."""
 
     nodes: npt.NDArray[np.intp]
+    # The index of a node in `nodes`; None where they are all nodes, so that a place is its own index.
     at: dict[int, int] | None
 
     def __init__(self, sorted_classes: SortedClasses, profile: Profile, state: CycleState) -> None:
@@ -142,9 +137,11 @@ class Table:
         self._sizes = shapes.sizes[:, :, None]
         self._least = shapes.least_listed
         self.nodes = self._with_room(shapes.least)  # the places of the nodes, ascending, shape [K]
+        # `nodes` to pick them from a column.
         self.where: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes
         self.listed: Sequence[int] = range(len(self.nodes)) if self.where is ALL else self.nodes.tolist()
         self.at = None if self.where is ALL else dict(zip(self.listed, range(len(self.nodes)), strict=True))
+        # Whether every shape was compared with every node; where they are too many, nothing is known before.
         self.compares = len(shapes) * len(self.nodes) <= _COMPARED_AT_ONCE
         self._seen = state.changes
         if self.compares:

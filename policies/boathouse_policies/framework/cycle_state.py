@@ -41,14 +41,7 @@ class Assignment(NamedTuple):
 
 
 class PendingClass:
-    """A class whose turn may come in this cycle.
-
-    Attributes:
-        place: Its place among the sorted classes.
-        left: Its tasks that are still pending in this cycle.
-        ideal: The class' own size, one task.
-        moved: Nodes that are further from the input of what is left than they were when they were ranked.
-    """
+    """A class whose turn may come in this cycle."""
 
     __slots__ = (
         "_closeness",
@@ -72,12 +65,16 @@ class PendingClass:
 
     def __init__(self, queued: QueuedClass, profile: Sizes, state: "CycleState", place: int = -1) -> None:
         self.queued, self.job, self.task_class = queued, queued.job, queued.task_class
+        # `place`: its place among the sorted classes.
+        # `left`: its tasks that are still pending in this cycle.
         self.state, self.place, self.left = state, place, queued.pool.count
+        # Nodes that are further from the input of what is left than they were when they were ranked.
         self.moved: list[int] = []
         self._sees_hosts = profile.sees_hosts
         self._picker: Picker | None = None
         self._closeness: Closeness | None = None
         sizing = queued.sizing(profile.sizer, state.view.axis)
+        # `ideal`: the class' own size, one task.
         self.shape, self.ideal, self.is_rigid = sizing.shape, sizing.ideal, sizing.is_rigid
         self.least = sizing.shape.least
 
@@ -124,14 +121,7 @@ class PendingClass:
 
 
 class CycleState:
-    """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`.
-
-    Attributes:
-        exhausted: Whether nodes were on offer and none of them takes anything more.
-        changes: How often a node changed so far.
-        reserved: The class for which a node is reserved, by place.
-        most_reserved: How many more nodes may be reserved for the class whose turn it is; None for any number.
-    """
+    """What is free as the cycle places tasks. Columns computed from it are brought up to date with `to_recompute`."""
 
     def __init__(self, view: ClusterView, reservations: Reservations = _NO_RESERVATIONS) -> None:
         self.view = view
@@ -140,11 +130,15 @@ class CycleState:
         self._by_node: dict[int, list[int]] = {}
         self._offered: model.BoolVector | None = None
         self.withdrawn: set[int] = set()  # places of nodes on offer that take no more tasks in this cycle
+        # `exhausted`: whether nodes were on offer and none of them takes anything more.
+        # `changes`: how often a node changed so far.
         self.changes, self.exhausted = 0, False
         self._changed: list[int] = []
+        # `reserved`: the class for which a node is reserved, by place.
         self._reservations, self.reserved = reservations, reservations.by_place(view.layout)
         self.released: set[int] = set()  # places of nodes that were reserved and are not any more
         self.offers = len(view.layout if view.offered is None else view.offered)
+        # How many more nodes may be reserved for the class whose turn it is; None for any number.
         self.most_reserved: int | None = None
         # What `_jobs` and `_classes` do not count yet. Without pending classes: they refer to the state.
         self._uncounted: list[tuple[Step, model.JobId, model.ClassId, Sequence[int]]] = []

@@ -28,17 +28,14 @@ class Placed(NamedTuple):
 
 
 class _Counts:
-    """The count of each domain of a topology key, of some nodes or all, placements of the cycle included.
-
-    Attributes:
-        sums: The counts, and 0 for the nodes without the key, shape [D + 1].
-    """
+    """The count of each domain of a topology key, of some nodes or all, placements of the cycle included."""
 
     __slots__ = ("_among", "_tallies", "domains", "sums")
 
     def __init__(self, domains: Domains, counted: Sum, layout: Layout, among: model.BoolVector | None = None) -> None:
         self.domains, self._tallies, self._among = domains, counted.tallies, among
         column = counted.total.column(layout)
+        # The counts, and 0 for the nodes without the key, shape [D + 1].
         self.sums = domains.sums(column if among is None else column * among)
 
     def take(self, placed: Placed) -> bool:

@@ -39,23 +39,20 @@ class Topology:
 
 
 class Groups:
-    """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group.
-
-    Attributes:
-        of: The group of each node, shape [N]; `places` as plain numbers.
-        members: The places of each group's nodes, ascending.
-        spans: `members` to pick from a column: a slice, which is quick, of neighbours.
-    """
+    """Group nodes by a name, such as that of their host, as columns. A node without a name forms its own group."""
 
     def __init__(self, keys: Iterable[str | None], names: Iterable[str]) -> None:
         found: dict[tuple[bool, str], int] = {}
         own = [(key is not None, name if key is None else key) for key, name in zip(keys, names, strict=True)]
+        # The group of each node, shape [N]; `places` as plain numbers.
         self.of = np.array([found.setdefault(key, len(found)) for key in own], np.intp)
         self.names = tuple(name for _, name in found)
         self.places: list[int] = self.of.tolist()
         order = np.argsort(self.of, kind="stable")
         sizes = np.bincount(self.of, minlength=len(found))
+        # The places of each group's nodes, ascending.
         self.members: list[npt.NDArray[np.intp]] = np.split(order, np.cumsum(sizes)[:-1]) if found else []
+        # `members` to pick from a column: a slice, which is quick, of neighbours.
         self.spans: list[Where] = [_span(places) for places in self.members]
 
     def __len__(self) -> int:
@@ -63,15 +60,12 @@ class Groups:
 
 
 class Domains:
-    """The nodes by the value of a label, as columns.
-
-    Attributes:
-        of: The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
-    """
+    """The nodes by the value of a label, as columns."""
 
     def __init__(self, values: Iterable[str | None]) -> None:
         found: dict[str, int] = {}
         numbers = [-1 if label_value is None else found.setdefault(label_value, len(found)) for label_value in values]
+        # The domain of each node, their number for a node without the label, shape [N]; `places` as plain numbers.
         self.of = np.array(numbers, np.intp)
         self.exist: model.BoolVector = self.of >= 0  # which nodes have the label, shape [N]
         self.of[~self.exist] = len(found)
@@ -92,9 +86,6 @@ class Layout:
     """The nodes, sorted by name: a node's place in it is its index in every column. Immutable.
 
     Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
-
-    Attributes:
-        inverse_totals: 1 / totals, 0 where there is none, shape [R]: what turns usage into shares.
     """
 
     def __init__(self, nodes: Iterable[model.Node], axis: model.Axis) -> None:
@@ -108,6 +99,7 @@ class Layout:
         self.allocatable.flags.writeable = False
         self.allocatable_by_node: Sequence[list[int]] = self.allocatable.T.tolist()  # `allocatable` as plain numbers
         self.totals: model.IntVector = self.allocatable.sum(axis=1)  # the whole cluster, shape [R]
+        # 1 / totals, 0 where there is none, shape [R]: what turns usage into shares.
         self.inverse_totals = _inverse(self.totals)
         self._inverse_totals_listed: list[float] = self.inverse_totals.tolist()
         self._large_enough: dict[bytes, model.BoolVector] = {}

@@ -45,11 +45,9 @@ class JobOrder:
     Queues, namespaces and priorities are ordered before it (see `TurnOrder`). The neutral order is that of submission.
     Override `key` and set `keyed_by_usage` if the key depends only on the job and its usage (set `constant` too if only
     on the job). Otherwise override `keys`. With `keyed_by_usage`, `keys` is never called. A key is a float.
-
-    Attributes:
-        keyed_by_usage: Whether a key depends only on the job and its usage, so it is valid until the usage changes.
     """
 
+    # Whether a key depends only on the job and its usage, so it is valid until the usage changes.
     keyed_by_usage = False
     constant = False  # whether a key depends only on the job
 
@@ -111,15 +109,12 @@ class NodeQuestion(Question):
 
 
 class Filter(NodeQuestion):
-    """Which nodes may be used.
-
-    Attributes:
-        of_pods: Whether the cycle's own counts of pods (`CycleCounts`) answer it, anew at each turn of a class: a
-            placement may change its answers for other nodes.
-    """
+    """Which nodes may be used."""
 
     of_shape = False  # whether the cycle's own comparison of shapes and nodes (`Candidates`) answers it
     until_freed = False  # whether a node that it refuses stays refused until room comes free there
+    # Whether the cycle's own counts of pods (`CycleCounts`) answer it, anew at each turn of a class: a placement may
+    # change its answers for other nodes.
     of_pods = False
     reason = ""  # why it refuses a node; "" where the diagnosis does not name it, or it differs from node to node
 
@@ -193,14 +188,11 @@ class ReservedNode:
 
 
 class Reserve(NodeQuestion):
-    """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class.
-
-    Attributes:
-        passing_changes: Whether `passing` is asked again after each reservation, not only the first time in a cycle.
-    """
+    """Which node is reserved for which class, and who may pass: `mask` is true where no reservation stops a class."""
 
     reserves_for_gangs = False  # whether it is also asked to reserve nodes for what must start together
     idle_once_all_reserved = False  # whether `reserve` does nothing while every node on offer is reserved
+    # Whether `passing` is asked again after each reservation, not only the first time in a cycle.
     passing_changes = False
 
     def concerns(self, pending: PendingClass) -> bool:

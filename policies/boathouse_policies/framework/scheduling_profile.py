@@ -16,34 +16,30 @@ from boathouse_policies.framework.running import RunningTasks
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Profile:
-    """Names the choice for each extension point; what is not named is neutral.
-
-    Attributes:
-        filters: In this order; the predicates of Kubernetes come first and should stay.
-        draining: Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
-        running: The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
-        node_driven: Whether a cycle need only be offered the nodes where something changed, as long as no class is new
-            and none starts together with others: what failed on the other nodes fails there still. A shell may offer
-            all nodes all the same.
-        sees_hosts: Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack:
-            schedulers that were not made for virtual machines do not know of hosts.
-    """
+    """Names the choice for each extension point; what is not named is neutral."""
 
     name: str
     order: questions.JobOrder = questions.SUBMISSION
+    # In this order; the predicates of Kubernetes come first and should stay.
     filters: tuple[questions.Filter, ...] = PREDICATES
     score: questions.Score = questions.NO_PREFERENCE  # ranks nodes for stages without a score of their own
     scores: Mapping[model.Stage, questions.Score] = dataclasses.field(default_factory=lambda: MappingProxyType({}))
     patience: questions.Patience = questions.NO_PATIENCE
     sizer: questions.Sizer = questions.IDEAL_SIZE
     reserve: questions.Reserve = questions.NO_RESERVE
+    # Keeps room as it comes free for a gang, unless the reserve reserves nodes for gangs.
     draining: Draining = dataclasses.field(default_factory=Draining)
     controllers: tuple[questions.Controller, ...] = ()  # asked in this order before each cycle
     observers: tuple[questions.Observer, ...] = ()  # what learns, for the shell to feed
     hooks: tuple[questions.Hooks, ...] = ()  # what is told of a cycle as it goes on
     figures: tuple[Figures, ...] = ()  # what explains decisions, for users
+    # The running tasks that it keeps, for controllers that are added to it; None if it keeps none.
     running: RunningTasks | None = None
+    # Whether a cycle need only be offered the nodes where something changed, as long as no class is new and none starts
+    # together with others: what failed on the other nodes fails there still. A shell may offer all nodes all the same.
     node_driven: bool = False
+    # Whether a task goes to virtual machines on the host of its input rather than elsewhere in the rack: schedulers
+    # that were not made for virtual machines do not know of hosts.
     sees_hosts: bool = True
 
     @functools.cached_property

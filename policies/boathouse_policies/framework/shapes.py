@@ -24,11 +24,7 @@ class Sized:
 
 
 class Shape:
-    """A least size with constraints; equal ones are one object.
-
-    Attributes:
-        floor: `sizes`, but -inf for what is not requested, which fits also where a resource is over-committed.
-    """
+    """A least size with constraints; equal ones are one object."""
 
     __slots__ = ("__weakref__", "_eligibility", "constraints", "floor", "least", "memory", "need", "rows", "sizes")
 
@@ -39,6 +35,7 @@ class Shape:
         self.need: model.IntMatrix = least[self.rows, None]  # the amounts of `rows`, shape [len(rows), 1]
         self.sizes: list[int] = least.tolist()
         self.memory = self.sizes[model.MEMORY]
+        # `sizes`, but -inf for what is not requested, which fits also where a resource is over-committed.
         self.floor: list[float] = [amount or -math.inf for amount in self.sizes]
         self._eligibility: Eligibility | None = None
 
@@ -66,12 +63,7 @@ class Shapes:
 
 
 class ShapeColumns:
-    """Some shapes as columns.
-
-    Attributes:
-        least: The least amount of each resource that any of them requests, shape [R].
-        least_listed: `least`; -inf for what some do not request, which fits everywhere.
-    """
+    """Some shapes as columns."""
 
     __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "sizes")
 
@@ -82,7 +74,9 @@ class ShapeColumns:
         constraints_of: npt.NDArray[np.intp],
     ) -> None:
         self.sizes = sizes  # their least sizes, shape [R, S]
+        # The least amount of each resource that any of them requests, shape [R].
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
+        # `least`; -inf for what some do not request, which fits everywhere.
         self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
         self._constraints = constraints
         self._constraints_of = constraints_of

@@ -49,10 +49,6 @@ class TurnOrder:
     Before all: gangs that have begun and are short of their minimum, for what they hold is of no use without it; the
     gang for which room is kept as it comes free; and as long as every node on offer is reserved, the classes for which
     they are reserved.
-
-    Attributes:
-        drained: The gang for which room is kept as it comes free.
-        orphans: Classes of jobs whose queue does not exist or does not accept them.
     """
 
     def __init__(self, queue: SchedulingQueue, profile: Profile, state: CycleState) -> None:
@@ -71,6 +67,7 @@ class TurnOrder:
         self._reserved: collections.Counter[Share] = collections.Counter()
         self._kept: dict[model.QueueName | Share, model.Amounts] = {}  # what is free on nodes kept for gangs
         self.has_limits = in_order.has_limits
+        # Classes of jobs whose queue does not exist or does not accept them.
         self.orphans = [PendingClass(queued, profile, state) for queued in in_order.orphans]
         self._candidates = candidates(in_order, profile, state, queue.freed)
         self.rankings = Rankings(self._candidates, profile, state)
@@ -85,6 +82,7 @@ class TurnOrder:
         has_room = self._candidates.has_room
         self._has_room = has_room if in_order.single and not in_order.gangs else self._has_room_for_job
         self._first: list[PendingClass] = []
+        # The gang for which room is kept as it comes free.
         self.drained = None if profile.reserve.reserves_for_gangs else profile.draining.job
         self._keys: list[float] = []
         self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare

@@ -73,16 +73,13 @@ class NodeTotals:
 
 @dataclasses.dataclass(slots=True, kw_only=True, eq=False, weakref_slot=True)  # frozen would cost more than the rest
 class ClusterView:
-    """A snapshot of the ledger, made by `Ledger.snapshot`: only the ledger changes it, by `detach`.
-
-    Attributes:
-        by_job: What each job holds, by row: as long as the axis was when the job began.
-    """
+    """A snapshot of the ledger, made by `Ledger.snapshot`: only the ledger changes it, by `detach`."""
 
     now_s: float  # the only time that a policy knows
     axis: model.Axis
     layout: Layout
     by_node: NodeTotals
+    # What each job holds, by row: as long as the axis was when the job began.
     by_job: Mapping[model.JobId, model.Amounts]
     by_share: Mapping[Share, model.Amounts]
     by_class: Mapping[model.ClassId, int]  # placed tasks of each class that starts together with others

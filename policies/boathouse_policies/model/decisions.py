@@ -49,11 +49,7 @@ class Holder:
 
 @value(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why the tasks of a class wait.
-
-    Attributes:
-        scarce: The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
-    """
+    """Why the tasks of a class wait."""
 
     task_class: ClassId
     job: JobId
@@ -61,6 +57,7 @@ class Diagnosis:
     code: Code
     message: str  # one line: `0/5 nodes are available: 3 Insufficient memory, 2 node(s) were unschedulable.`
     refusals: tuple[Refusal, ...] = ()  # nodes by reason, most first; a node counts for each resource that it lacks
+    # The resource that most nodes lack, by Kubernetes' name; None where it is not a matter of resources.
     scarce: str | None = None
     asked: int = 0  # how much of `scarce` one task asks for, in base units
     least: int = 0  # the least of it with which a task may start

@@ -43,15 +43,12 @@ class _OfTask(_Event):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Submitted(_Event):
-    """A job came, or its classes changed.
-
-    Attributes:
-        totals: How many tasks each class has, those that have ended included; empty if the shell does not say.
-    """
+    """A job came, or its classes changed."""
 
     job: Job
     classes: tuple[TaskClass, ...]  # all its classes, in order, those that cannot start yet included
     tasks: Mapping[ClassId, int]  # how many tasks of each class are not placed
+    # How many tasks each class has, those that have ended included; empty if the shell does not say.
     totals: Mapping[ClassId, int] = dataclasses.field(default_factory=dict)
 
 
@@ -71,12 +68,9 @@ class Started(_OfTask):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Refused(_Event):
-    """A decision was not carried out, and will not be: the books stay as they are.
+    """A decision was not carried out, and will not be: the books stay as they are."""
 
-    Attributes:
-        decision: What was decided. A placement of which `Placed` was sent is never refused: its task fails.
-    """
-
+    # What was decided. A placement of which `Placed` was sent is never refused: its task fails.
     decision: Decision
     reason: str  # why: a word, as in conditions
 
@@ -90,12 +84,9 @@ class Resized(_OfTask):
 
 @value(frozen=True, slots=True, kw_only=True)
 class Suspended(_OfTask):
-    """A running task was stopped.
+    """A running task was stopped."""
 
-    Attributes:
-        resources: What it keeps meanwhile. The rest comes free as soon as the node shows that.
-    """
-
+    # What it keeps meanwhile. The rest comes free as soon as the node shows that.
     resources: Resources
     until_s: float | None  # when the shell resumes it by itself; None for not at all
 

@@ -131,14 +131,11 @@ class Selector:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Pods by their labels and their namespace.
-
-    Attributes:
-        namespace_selector: Further namespaces, by their labels; None matches no namespace, an empty one all.
-    """
+    """Pods by their labels and their namespace."""
 
     selector: Selector | None  # over the pods' labels; None matches no pod
     namespaces: tuple[str, ...] = ()
+    # Further namespaces, by their labels; None matches no namespace, an empty one all.
     namespace_selector: Selector | None = None
 
 
@@ -167,19 +164,16 @@ class Spread:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Constraints:
-    """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes.
-
-    Attributes:
-        affinity: ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
-        claims: Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as
-            driver/volume; sorted. Opaque here: a shell's filter knows which nodes reach them.
-    """
+    """Hard constraints, hashable: classes with equal constraints share one computed mask over nodes."""
 
     node_name: NodeName | None = None  # spec.nodeName asked for by the pod itself
     node_selector: tuple[tuple[str, str], ...] = ()  # (label, value), sorted
+    # ORed terms of requiredDuringSchedulingIgnoredDuringExecution; None where the pod has none.
     affinity: tuple[AffinityTerm, ...] | None = None
     tolerations: tuple[Toleration, ...] = ()
     host_ports: tuple[HostPort, ...] = ()  # ports of the node that the pod's containers take, sorted
+    # Storage claims that the pod mounts, as namespace/name, and disks that count against limits, as driver/volume;
+    # sorted. Opaque here: a shell's filter knows which nodes reach them.
     claims: tuple[str, ...] = ()
     features: tuple[str, ...] = ()  # features that a node must declare, of those that any node declares, sorted
     pod_affinity: tuple[PodTerm, ...] = ()

@@ -84,16 +84,13 @@ LARGEST = 1 << 50  # the most of a resource that a pod counts for: 1 PiB, or as 
 
 @value(frozen=True, slots=True, kw_only=True)
 class Resources:
-    """What a pod asks for or a node has.
-
-    Attributes:
-        extended: (name, count) of extended resources and huge pages (bytes), sorted by name, without zeros. Use
-            `Resources.of` to pass a mapping.
-    """
+    """What a pod asks for or a node has."""
 
     cpu_milli: int = 0
     memory_bytes: int = 0
     ephemeral_storage_bytes: int = 0
+    # (name, count) of extended resources and huge pages (bytes), sorted by name, without zeros. Use `Resources.of` to
+    # pass a mapping.
     extended: tuple[tuple[str, int], ...] = ()
 
     @classmethod

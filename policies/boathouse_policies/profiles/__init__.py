@@ -25,19 +25,16 @@ __all__ = ["Switches", "build", "names", "placements"]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Switches:
-    """Which decisions a profile may take. A policy whose switch is off does not decide at all.
-
-    Attributes:
-        scale: Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
-        switchback_s: Length of the blocks of time in which parts of the profile `boathouse` act or pause; 0 for none.
-    """
+    """Which decisions a profile may take. A policy whose switch is off does not decide at all."""
 
     suspend: bool = True  # suspend reducers that lack map output (iKayak)
     resize: bool = True  # give tasks less CPU or memory than requested (iKayak, YARN-ME)
     speculate: bool = False  # start second attempts of slow tasks (LATE)
+    # Grow and shrink clusters, with any profile (Koala). Without it, only profile `koala` does.
     scale: bool = False
     per_site: bool = False  # divide the idle nodes of each zone over clusters on its own (Koala)
     probe: bool = True  # run a job on a sample of its input to predict its size (FSPY)
+    # Length of the blocks of time in which parts of the profile `boathouse` act or pause; 0 for none.
     switchback_s: float = 0.0
 
 

@@ -245,27 +245,23 @@ _MAP = model.Stage.MAP  # to look into an enum each time is slow
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Config:
-    """The constants of each paper, and what the combination changes in them.
+    """The constants of each paper, and what the combination changes in them."""
 
-    Attributes:
-        fspy: A job of unknown size is ranked as one whose tasks take 10 s (the paper: it goes first while such jobs
-            hold less than their share): small jobs waited for nodes that were reserved for large ones of unknown size.
-            With 5 and 20 s mean job times are the same. A job that outlived its virtual size is ranked by the work that
-            is left of it, and small jobs are not probed. Sizes are predicted by the model that has predicted the
-            program's jobs best so far.
-        ikayak: It shrinks CPU only, or memory would be shrunk twice. Remaining times are predicted by what has
-            predicted the program's reducers best so far.
-        ila: It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold
-            tasks waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full.
-            Slowdowns are predicted by the model that has predicted the program's tasks best so far.
-    """
-
+    # A job of unknown size is ranked as one whose tasks take 10 s (the paper: it goes first while such jobs hold less
+    # than their share): small jobs waited for nodes that were reserved for large ones of unknown size. With 5 and 20 s
+    # mean job times are the same. A job that outlived its virtual size is ranked by the work that is left of it, and
+    # small jobs are not probed. Sizes are predicted by the model that has predicted the program's jobs best so far.
     fspy: "fspy.Config" = dataclasses.field(
         default_factory=lambda: fspy.Config(assumed_task_s=10.0, late_first=False, probed_from=0.1, best_model=True)
     )
+    # It shrinks CPU only, or memory would be shrunk twice. Remaining times are predicted by what has predicted the
+    # program's reducers best so far.
     ikayak: "ikayak.Config" = dataclasses.field(
         default_factory=lambda: ikayak.Config(shrink=ikayak.Shrink.CPU, best_predictor=True)
     )
+    # It refuses hosts where a task would take twice as long (the paper: any longer). Under the paper's threshold tasks
+    # waited for longer than neighbours would have cost them; as a rank, slowdowns of less count in full. Slowdowns are
+    # predicted by the model that has predicted the program's tasks best so far.
     ila: "ila.Config" = dataclasses.field(default_factory=lambda: ila.Config(threshold=2.0, best_model=True))
     yarn_me: "yarn_me.Config" = dataclasses.field(default_factory=yarn_me.Config)
     switchback_s: float = 0.0  # length of the blocks of time in which the guard tries what parts are worth; 0 for none

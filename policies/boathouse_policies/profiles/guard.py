@@ -69,27 +69,21 @@ ALL_PROGRAMS: Final = ""  # in place of a program, for what blocks of time say o
 
 
 class Off(NamedTuple):
-    """A part that does not act for a job until it tries again.
-
-    Attributes:
-        effect: Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
-        in_blocks: Whether it is off for the namespace, by a switchback, and the effect is that of blocks of time.
-    """
+    """A part that does not act for a job until it tries again."""
 
     part: Part
     until_s: float
+    # Of the decisions that switched it off for the program; without any if it is off for the cluster alone.
     effect: Effect
+    # Whether it is off for the namespace, by a switchback, and the effect is that of blocks of time.
     in_blocks: bool = False
 
 
 @dataclasses.dataclass(slots=True)
 class Record:
-    """The bets against one part for one program.
+    """The bets against one part for one program."""
 
-    Attributes:
-        bets: One for each stake, shape [4].
-    """
-
+    # One for each stake, shape [4].
     bets: model.FloatVector = dataclasses.field(default_factory=lambda: np.ones(len(_STAKES)))
     effect: Effect = _NO_EFFECT  # of the decisions on which they were made
     trials: int = 0  # how often the part was switched off
@@ -111,16 +105,13 @@ class Record:
 
 
 class Guard(Observer, Figures):
-    """Keeps account of what the parts' decisions were worth.
-
-    Attributes:
-        in_blocks: Of blocks of time, by part; nothing without a switchback. A pair of blocks counts as one decision.
-    """
+    """Keeps account of what the parts' decisions were worth."""
 
     def __init__(self) -> None:
         self.alarms: collections.Counter[Part] = collections.Counter()  # how often a part was switched off
         self.effects = dict.fromkeys(Part, _NO_EFFECT)  # of all decisions that ended, by part
         self.until_s = 0.0  # until when any part is off, for any program
+        # Of blocks of time, by part; nothing without a switchback. A pair of blocks counts as one decision.
         self.in_blocks: dict[Part, Effect] = {}
         self._records: dict[Key, Record] = {}
         self._now_s = 0.0

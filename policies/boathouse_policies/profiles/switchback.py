@@ -65,14 +65,12 @@ class Switchback(Guard):
 
     Args:
         block_s: Length of a block.
-
-    Attributes:
-        in_blocks: What each part did to the time of the jobs in blocks with it, by the blocks without it. A decision is
-            a pair of blocks in a namespace.
     """
 
     def __init__(self, block_s: float) -> None:
         super().__init__()
+        # What each part did to the time of the jobs in blocks with it, by the blocks without it. A decision is a pair
+        # of blocks in a namespace.
         self.in_blocks = dict.fromkeys(Part, Effect())
         self._block_s = block_s
         self._open = 0  # the first block whose pair is not judged

@@ -47,12 +47,7 @@ class Selection:
 
 
 class Tally:
-    """A count of pods by node.
-
-    Attributes:
-        sets: A pod counts, or is concerned, that belongs to each of these sets.
-        topology_key: That of a term of anti-affinity; empty for a selection.
-    """
+    """A count of pods by node."""
 
     __slots__ = (
         "__weakref__",
@@ -67,6 +62,8 @@ class Tally:
     )
 
     def __init__(self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = "") -> None:
+        # `sets`: a pod counts, or is concerned, that belongs to each of these sets.
+        # `topology_key`: that of a term of anti-affinity; empty for a selection.
         self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
         self.by_node: collections.Counter[model.NodeName] = collections.Counter()
         self.waiting: dict[model.ClassId, None] = {}  # classes that another count may help
@@ -334,12 +331,7 @@ def selection_of_spread(namespace: str, spread: model.Spread) -> Selection:
 
 
 class _Index(dict[K, Tally]):
-    """Tallies by what they count, and by the namespace and a label of the pods that they may select.
-
-    Attributes:
-        mentioned: What of labels a tally depends on and none did before, since somebody cleared it.
-        known: The tallies that select pods, by what they see of the pods.
-    """
+    """Tallies by what they count, and by the namespace and a label of the pods that they may select."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -347,7 +339,9 @@ class _Index(dict[K, Tally]):
         self._mentioned: dict[str, collections.Counter[model.LabelMention]] = {}
         self._versions: dict[str, int] = {}  # of places with tallies
         self._changes = self._other_version = 0
+        # What of labels a tally depends on and none did before, since somebody cleared it.
         self.mentioned: set[Mention] = set()
+        # The tallies that select pods, by what they see of the pods.
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
 
     def put(self, key: K, tally: Tally) -> Tally:

@@ -149,11 +149,7 @@ class Picker:
 
 
 class Closeness:
-    """The nearest input of the tasks of a class that are pending now, for each node of a layout.
-
-    Attributes:
-        levels: A `model.Distance` for each node, shape [N]; without `by_host`, never that of a host.
-    """
+    """The nearest input of the tasks of a class that are pending now, for each node of a layout."""
 
     def __init__(self, pool: TaskPool, layout: Layout, *, by_host: bool = True) -> None:
         self._pool, self._layout, self._left, self._changes = pool, layout, pool.count, pool.changes
@@ -165,6 +161,7 @@ class Closeness:
             self._count(task, +1)
         at_node, at_server, at_rack = (np.array(at, np.bool_) for at in (self._at_node, self._at_server, self._at_rack))
         near = [at_node, at_server[self._servers.of], at_rack[self._racks.of]]
+        # A `model.Distance` for each node, shape [N]; without `by_host`, never that of a host.
         self.levels = np.select(near, [_NODE, _SERVER, _RACK], _ANYWHERE)
         self._listed: list[int] = self.levels.tolist()
 

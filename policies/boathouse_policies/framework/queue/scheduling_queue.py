@@ -70,13 +70,7 @@ class CycleResult(Protocol):
 
 
 class SchedulingQueue:
-    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it. The ledger shares its axis.
-
-    Attributes:
-        reserved: The class that each reserved node is for: the profile's reservations, over cycles.
-        kept_room: The room that is kept for gangs until the next cycle.
-        on_removed: Called with each class that leaves the queue, so that what is kept of it goes with it.
-    """
+    """The pending tasks of all jobs. One writer: the shell; `run_cycle` only reads it. The ledger shares its axis."""
 
     def __init__(self, axis: model.Axis, queues: Iterable[model.Queue] = ()) -> None:
         self._axis = axis
@@ -87,8 +81,11 @@ class SchedulingQueue:
         self._unschedulable = UnschedulableClasses(axis)
         self._backoffs = Backoffs()
         self.queues: Mapping[model.QueueName, model.Queue] = {}
+        # Called with each class that leaves the queue, so that what is kept of it goes with it.
         self.on_removed: list[Callable[[model.ClassId], None]] = []
+        # The class that each reserved node is for: the profile's reservations, over cycles.
         self.reserved = Reservations(self._classes, self._jobs)
+        # The room that is kept for gangs until the next cycle.
         self.kept_room = KeptRoom(self.reserved, self.starts_whole)
         self._kept: Collection[model.ClassId] = ()
         self.set_queues(queues)
