@@ -104,7 +104,6 @@ class Plan:
         return why.code in _ROOM_IS_MISSING
 
     def _wait_for_room(self, attempt: Attempt, why: model.Verdict) -> None:
-        """Say which of the rules for gangs holds for one, and until when."""
         job, own = attempt.pending.job, attempt.pending.task_class
         verdict, until_s = self._profile.draining.explain(job.id, why, self._state.view.now_s)
         self.decisions.append(model.Wait(task_class=own, job=job, verdict=verdict, until_s=until_s))

@@ -63,7 +63,6 @@ class Draining:
         self._since_s = {job: self._since_s.get(job, now_s) for job in waiting}
 
     def _is_over(self, job: model.JobId, state: CycleState) -> bool:
-        """Return whether no room is kept for a gang any more: it does not wait, or has had its time."""
         if job not in self._since_s:
             return True
         round_, queue, now_s = self._rounds[job], self._queue, state.view.now_s

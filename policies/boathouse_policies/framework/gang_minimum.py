@@ -242,7 +242,6 @@ def seat(
 def _seat_of_several(
     executor: Executor, gang: Gang, places: Sequence[Place], nodes: Mapping[model.NodeName, model.Node]
 ) -> Seat | None:
-    """Return the seat of an executor where places of one node together have room for it; None for none."""
     wanted, count = executor.constraints, stands_for(executor, gang.executor)
     if wanted is None or wanted.claims or wanted.host_ports or wanted.concern_pods:
         return None  # a cycle can say where it may go

@@ -436,7 +436,6 @@ class Ledger:
                 self._ports[entry.node] = tuple(sorted(taken))
 
     def _renew_layout(self) -> None:
-        """Bring the layout up to date with nodes and axis."""
         if not self._layout_stale and len(self._layout.allocatable) == self._axis.width:
             return
         for node in self._nodes.values():
@@ -470,12 +469,10 @@ def _with_labels(pod: Account, known: Account) -> Account:
 
 
 def _charged(pod: Account) -> tuple[object, ...]:
-    """Return where and to whom a pod is charged."""
     return pod.node, pod.host_ports, pod.job, pod.queue, pod.namespace, pod.task_class
 
 
 def _counts(pod: Account) -> tuple[object, ...]:
-    """Return what of a pod is counted on its node."""
     return pod.node, pod.uid, pod.resources, pod.host_ports, pod.resident
 
 

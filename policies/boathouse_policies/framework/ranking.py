@@ -82,7 +82,6 @@ class Rankings:
         return ranking
 
     def _shared(self, pending: PendingClass) -> Ranking:
-        """Return the ranking that classes with the same answers share."""
         profile = self._profile
         questions, score = profile.asked_about(pending), profile.score_of(pending.task_class.stage)
         if len(self._candidates.listed) <= _NOT_SHARED:
@@ -136,7 +135,6 @@ class Rankings:
             self._rank(pending, ranking, found)
 
     def _rank(self, pending: PendingClass, ranking: Ranking, found: Sequence[int]) -> None:
-        """Rank a few of the nodes, by index."""
         scores, listed, questions = ranking.scores, self._candidates.listed, ranking.questions
         left = []
         for i in found:
@@ -152,7 +150,6 @@ class Rankings:
                 scores[i] = score
 
     def _score_on(self, pending: PendingClass, node: int, questions: Sequence[Filter | Reserve]) -> float:
-        """Return the score of a node with room, -inf where a filter or a reservation is in the way."""
         for question in questions:
             if not question.passes(pending, self._state, node):
                 return NEVER

@@ -193,7 +193,6 @@ class TurnOrder:
             keys[job] = float(key)
 
     def _line_up(self, jobs: list[int]) -> None:
-        """Fill the heaps anew with these jobs, ascending."""
         first, keys = 0, self._keys
         for band in self._sorted.bands:
             last = bisect.bisect_left(jobs, band.stop, first)
@@ -377,7 +376,6 @@ class TurnOrder:
         return found
 
     def _nothing_fits(self) -> bool:
-        """Return whether the cycle is over, for no node has room for anything."""
         self._is_over = self._skips and not self._candidates.anything_fits and not self._sorted.gangs
         return self._is_over
 
@@ -505,7 +503,6 @@ class TurnOrder:
     # Who had no turn
 
     def _close_dropped(self) -> None:
-        """Close jobs for whose open classes no node had room."""
         first = self._sorted.first
         if not self._open:
             self._open = self._sorted.open.tolist()

@@ -26,15 +26,11 @@ class About(TypedDict):
 
 @value(frozen=True, slots=True, kw_only=True)
 class _Event:
-    """What every event says."""
-
     now_s: float
 
 
 @value(frozen=True, slots=True, kw_only=True)
 class _OfTask(_Event):
-    """What every event of a task says."""
-
     task: TaskId
     task_class: ClassId
     job: JobId

@@ -20,8 +20,6 @@ from boathouse_policies.baselines import (
 from boathouse_policies.framework import Profile, Score
 from boathouse_policies.profiles import boathouse
 
-__all__ = ["Switches", "build", "names", "placements"]
-
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Switches:

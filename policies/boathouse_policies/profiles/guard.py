@@ -178,7 +178,6 @@ class Guard(Observer, Figures):
             self._switch(key[0], now_s)
 
     def _forget(self) -> None:
-        """Forget a program of the namespace with most."""
         counts = collections.Counter(namespace for _, namespace, _ in self._records)
         largest = max(counts, key=lambda namespace: counts[namespace])
         del self._records[next(key for key in self._records if key[1] == largest)]
@@ -229,8 +228,6 @@ class Guard(Observer, Figures):
 
 
 class _Decision(NamedTuple):
-    """A decision about a task that has not ended."""
-
     key: Key
     job: model.JobId
     predicted_s: float
@@ -238,7 +235,6 @@ class _Decision(NamedTuple):
 
 
 def _record(values: Sequence[object]) -> Record | None:
-    """Return the record of a dump's row; None if it is not valid."""
     match values:
         case [int(trials), int() | float() as until_s, bets, effect, harm]:
             known, counted, harmed = _numbers(bets, len(_STAKES)), _numbers(effect, 3), _numbers(harm, 3)
@@ -256,7 +252,6 @@ def _record(values: Sequence[object]) -> Record | None:
 
 
 def _numbers(values: object, count: int) -> list[float]:
-    """Return the values if they are so many finite numbers; else none."""
     if not isinstance(values, list) or len(values) != count:
         return []
     found = [float(number) for number in values if isinstance(number, int | float) and math.isfinite(number)]

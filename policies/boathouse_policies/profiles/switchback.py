@@ -41,8 +41,6 @@ _MOST: Final = math.log(10.0)  # bound of a difference in the seconds that are r
 
 
 class _Trial(NamedTuple):
-    """A job that was submitted in the current pair of blocks, or in the one before."""
-
     job: model.Job
     alone_s: float | None
 
@@ -109,7 +107,6 @@ class Switchback(Guard):
         return int(job.submitted_s // self._block_s)
 
     def _count(self, trial: _Trial, now_s: float) -> None:
-        """Add a job's time until now to its block, and to its program's mean."""
         job, time_s = trial.job, now_s - trial.job.submitted_s
         if time_s <= 0:
             return
@@ -136,7 +133,6 @@ class Switchback(Guard):
                     self._compare(part, namespace, acting[namespace], paused[namespace], now_s)
 
     def _compare(self, part: Part, namespace: str, acting: _Jobs, paused: _Jobs, now_s: float) -> None:
-        """Bet on a pair of blocks in one namespace."""
         difference = acting.slowdowns / acting.count - paused.slowdowns / paused.count
         saved_s = acting.time_s * math.expm1(-max(-_MOST, min(_MOST, difference)))
         self.in_blocks[part] = self.in_blocks[part].plus(0.0, saved_s)

@@ -399,7 +399,6 @@ class Lending(Suspension):
         return decided
 
     def _account(self, now_s: float) -> None:
-        """Note which suspensions began and which are over."""
         for reducer, _ in self._book.suspended():
             if (loan := self._decided.pop(reducer, None)) is not None:
                 self._loans[reducer] = loan

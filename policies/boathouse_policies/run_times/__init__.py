@@ -6,5 +6,3 @@ kind decides which jobs run the same program; `Stage.program` names it.
 
 from boathouse_policies.run_times.fit import NAMESPACE_KEPT, PROGRAMS_KEPT, Runs
 from boathouse_policies.run_times.learner import Learner, MemoryUse, Stage
-
-__all__ = ["NAMESPACE_KEPT", "PROGRAMS_KEPT", "Learner", "MemoryUse", "Runs", "Stage"]

@@ -102,7 +102,6 @@ class Learner:
             self._peaks.raise_to(stage.key, used.peak_bytes)
 
     def _learn_less(self, stage: Stage, seconds: float, input_bytes: float, used: MemoryUse) -> None:
-        """Compare a run with what was expected, and learn what its spills cost."""
         known, expected = self._full.get(stage.key), self.estimates(stage, input_bytes)
         if known is None or not used.memory_bytes:
             return
@@ -145,7 +144,6 @@ class Learner:
         return self._made[made]
 
     def _least_bytes(self, stage: Stage) -> int | None:
-        """Return the least memory of a task; None if it must get all."""
         if stage.least_bytes is None or (stage.job, stage.step, stage.stage) in self._out_of_memory:
             return None
         peak, floor = self._peaks.get(stage.key), self._floors.get(stage.key, 0.0)
@@ -154,7 +152,6 @@ class Learner:
         return least if least < stage.ideal_bytes else None
 
     def _run_time(self, stage: Stage, known: fit.Runs, seconds: float, input_bytes: float) -> penalty.RunTime:
-        """Return the run time of a task by its memory, where it takes so long with all of it."""
         rate, size = self._cost_rate(stage), _rounded(input_bytes or known.mean_bytes)
         if stage.stage is model.Stage.REDUCE and rate is not None and size > 0:
             return _reducer(seconds, size, rate, stage.ideal_bytes)

@@ -412,7 +412,6 @@ class _Index(dict[K, Tally]):
 
 
 def _mentioned_by(tally: Tally) -> set[model.LabelMention]:
-    """Return what a tally depends on of pods' labels."""
     return {_ANY}.union(*[expression.mentions for expression in _expressions(tally)])
 
 

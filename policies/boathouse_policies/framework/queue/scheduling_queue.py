@@ -269,7 +269,6 @@ class SchedulingQueue:
             self.reserved.reserve(reservation.node, reservation.task_class.id, now_s)
 
     def _release(self, class_id: model.ClassId) -> None:
-        """Remove the reservations of a class without pending tasks."""
         nodes = [node for node, owner in self.reserved.items() if owner == class_id]
         for node in nodes:
             del self.reserved[node]
@@ -277,7 +276,6 @@ class SchedulingQueue:
             self._wake(Wake.NODES)
 
     def _keep_active(self, kept: Collection[model.ClassId]) -> None:
-        """Let every cycle consider the classes for which room is kept, and those no more for which it was."""
         for class_id in {*self._kept, *kept}:
             if class_id in self._classes:
                 self._unschedulable.always_active[self._classes[class_id].row] = class_id in kept

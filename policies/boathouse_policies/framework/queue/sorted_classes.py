@@ -179,7 +179,6 @@ class SortedClasses:
 
 
 def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> bool:
-    """Return whether a job's queue exists and accepts it."""
     queue = queues.get(job.queue)
     return queue is not None and queue.accepts(job.namespace, job.priority_class)
 
