@@ -98,8 +98,7 @@ class PendingClass:
     def take_closest(self, node: int) -> Pick | None:
         """Take its task whose input is closest to a node: other nodes may be further away from what is left."""
         picker = self._picker or self.picker
-        pick = picker.closest(self.state.view.layout.nodes[node])
-        if pick is not None:
+        if (pick := picker.closest(self.state.view.layout.nodes[node])) is not None:
             picker.take(pick)
             self.left -= 1
             if self._closeness is not None:
@@ -162,8 +161,7 @@ class CycleState:
 
     def free_on(self, node: int) -> list[int]:
         """Return what is free on a node, by row: read-only, and updated as tasks are placed."""
-        room = self._by_node.get(node)
-        if room is None:
+        if (room := self._by_node.get(node)) is None:
             room = self.view.free_on(node) if self._free is None else self._free[:, node].tolist()
             self._by_node[node] = room
         return room

@@ -41,8 +41,7 @@ def _passing(pending: PendingClass, profile: Profile, state: CycleState) -> npt.
     for filter_ in profile.filters:
         if filter_.of_shape or not len(nodes):
             continue
-        passed = filter_.mask(pending, state, nodes)
-        if passed is not None:
+        if (passed := filter_.mask(pending, state, nodes)) is not None:
             nodes = nodes[passed]
     return nodes
 
@@ -76,8 +75,7 @@ def _refusals(pending: PendingClass, profile: Profile, state: CycleState) -> tup
     found: list[model.Refusal] = []
     for filter_ in profile.filters:
         found += filter_.refusals(pending, state, among)
-        passed = filter_.mask(pending, state, slice(None))
-        if passed is not None:
+        if (passed := filter_.mask(pending, state, slice(None))) is not None:
             among &= passed
     return tuple(sorted(found, key=lambda refusal: (-refusal.nodes, refusal.reason)))
 

@@ -25,8 +25,7 @@ def refusal(constraints: model.Constraints, node: model.Node) -> str | None:
         return WRONG_NAME
     if node.unschedulable and not tolerated(_CORDONED, constraints.tolerations):
         return UNSCHEDULABLE
-    taint = untolerated(node.taints, constraints.tolerations)
-    if taint is not None:
+    if (taint := untolerated(node.taints, constraints.tolerations)) is not None:
         return f"node(s) had untolerated taint {{{taint.key}: {taint.value}}}"
     if not node.ready and not tolerated(_NOT_READY, constraints.tolerations):
         return NOT_READY
@@ -154,8 +153,7 @@ class Eligibilities:
     def of(self, constraints: model.Constraints, layout: Layout) -> Eligibility:
         """Return the mask over the nodes of this layout."""
         constraints = constraints.of_nodes
-        known = self._known.get(constraints)
-        if known is None or known.nodes is not layout.nodes:
+        if (known := self._known.get(constraints)) is None or known.nodes is not layout.nodes:
             known = self._known[constraints] = Eligibility(layout.nodes, self._refusals(constraints, layout, known))
         former = self._last.pop(constraints, None)
         self._last[constraints] = known
@@ -168,8 +166,7 @@ class Eligibilities:
         """Return the nodes whose taints these tolerate, shape [N], read-only; memoized for the last layout."""
         if self._layout is not layout or len(self._tolerating) >= _CONSTRAINTS_KEPT:
             self._layout, self._tolerating = layout, {}
-        known = self._tolerating.get(tolerations)
-        if known is None:
+        if (known := self._tolerating.get(tolerations)) is None:
             found = [untolerated(node.taints, tolerations) is None for node in layout.nodes]
             known = self._tolerating[tolerations] = np.array(found, np.bool_)
             known.flags.writeable = False

@@ -112,8 +112,7 @@ class Gathering(Hooks):
 
     def until_s(self, job: model.JobId, now_s: float) -> float:
         """Return when the answer for a gang may change without an event."""
-        round_ = self._rounds.get(job)
-        if round_ is None:
+        if (round_ := self._rounds.get(job)) is None:
             return now_s + ABOVE_PART_S
         return round_.rests_until_s if now_s < round_.rests_until_s else round_.ends_s(now_s)
 
@@ -122,8 +121,7 @@ def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) ->
     """Return whether a gang fits beside the pods that nobody expects to end."""
     view, members = state.view, list[Member]()
     for queued in queue.classes_of(job):
-        count = queued.task_class.gang_min - state.placed(queued.task_class.id)
-        if count > 0:
+        if (count := queued.task_class.gang_min - state.placed(queued.task_class.id)) > 0:
             mask = view.eligibilities.of(queued.task_class.constraints, view.layout).mask
             members.append(Member(view.axis.vector(queued.task_class.resources), mask, count))
     return fits_whole(members, beside_long_running(view))
@@ -184,8 +182,7 @@ def nodes_of_gangs(queue: SchedulingQueue, state: CycleState) -> dict[model.JobI
     found: dict[model.JobId, list[int]] = {}
     in_order = queue.sorted_classes()
     for node, owner in state.reserved.items():
-        place = in_order.places.get(owner)
-        if place is not None and in_order.queued[place].task_class.gang_min:
+        if (place := in_order.places.get(owner)) is not None and in_order.queued[place].task_class.gang_min:
             found.setdefault(in_order.queued[place].job.id, []).append(node)
     return found
 

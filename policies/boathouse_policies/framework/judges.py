@@ -167,15 +167,13 @@ class CycleCounts:
             rules = queued.rules(self._view.tallies)
             judge = Judge(rules, task_class.constraints, self._view) if rules.decide else None
             self._judges[task_class.id] = judge if judge is not None and judge.decides else None
-        judge = self._judges[task_class.id]
-        if judge is not None:
+        if (judge := self._judges[task_class.id]) is not None:
             judge.take(self._log)
         return judge
 
     def place(self, queued: QueuedClass, node: int, step: int) -> None:
         """Count a pod that the cycle places; with the step -1, count it no more."""
-        changes = queued.rules(self._view.tallies).changes
-        if changes:
+        if changes := queued.rules(self._view.tallies).changes:
             self._log.append(Placed(node, changes, step))
 
     def wait(self, queued: QueuedClass) -> None:

@@ -165,8 +165,7 @@ class Layout:
     def domains(self, key: str) -> Domains:
         """Return the nodes by the value of a label: a memo, of the labels that nodes have, for pods may name any."""
         key = key if key in self.label_keys else ""
-        known = self._domains.get(key)
-        if known is None:
+        if (known := self._domains.get(key)) is None:
             known = self._domains[key] = Domains(node.labels.get(key) for node in self.nodes)
         return known
 
@@ -177,8 +176,7 @@ class Layout:
 
     def large_enough(self, need: model.IntVector) -> model.BoolVector:
         """Return which nodes, empty, would have the resources, shape [N], read-only; remembered for each size."""
-        known = self._large_enough.get(need.tobytes())
-        if known is None:
+        if (known := self._large_enough.get(need.tobytes())) is None:
             rows = need.nonzero()[0]
             known = np.logical_and.reduce(self.allocatable[rows] >= need[rows, None])
             self._large_enough[need.tobytes()] = known

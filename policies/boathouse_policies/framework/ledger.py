@@ -262,8 +262,7 @@ class Ledger:
 
     def forget_resize(self, task: model.TaskId) -> Freed | None:
         """Forget a resize that failed: count the size that the watch reported last."""
-        entry = self._entries.get(task)
-        if entry is None or entry.resizing is None:
+        if (entry := self._entries.get(task)) is None or entry.resizing is None:
             return None
         entry.resizing = None
         return self._recount(entry, entry.size)

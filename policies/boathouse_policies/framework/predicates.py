@@ -80,8 +80,7 @@ class DeclaredFeatures(Filter):
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return the nodes that declare all of them."""
         layout = state.view.layout
-        needed = layout.features.intersection(pending.task_class.constraints.features)
-        if not needed:
+        if not (needed := layout.features.intersection(pending.task_class.constraints.features)):
             return None
         found: model.BoolVector = np.array([needed <= node.features for node in layout.nodes], np.bool_)[where]
         return found

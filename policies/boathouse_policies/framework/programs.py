@@ -31,8 +31,7 @@ class Programs(dict[str, V]):
 
     def use(self, key: str) -> V | None:
         """Return a value, which is then the last used; None if there is none."""
-        value = self.pop(key, None)
-        if value is not None:
+        if (value := self.pop(key, None)) is not None:
             self[key] = value
         return value
 

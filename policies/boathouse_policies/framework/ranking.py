@@ -68,14 +68,12 @@ class Rankings:
         """Return whether a class may have one more task on a node."""
         if not still_fits(pending.shape, node, self._state):
             return False
-        passing = self._state.beside_pods(pending)
-        if passing is not None and not passing[node]:
+        if (passing := self._state.beside_pods(pending)) is not None and not passing[node]:
             return False
         return all(question.passes(pending, self._state, node) for question in self._profile.asked_about(pending))
 
     def _of(self, pending: PendingClass) -> Ranking:
-        ranking = self._of_class.get(pending.place)
-        if ranking is None:
+        if (ranking := self._of_class.get(pending.place)) is None:
             ranking = self._of_class[pending.place] = self._shared(pending)
         if ranking.seen != self._state.changes or pending.moved:
             self._update(pending, ranking)
@@ -93,8 +91,7 @@ class Rankings:
             score.key(pending),
             *((question, question.key(pending)) for question in questions),
         )
-        ranking = self._known.get(key)
-        if ranking is None:
+        if (ranking := self._known.get(key)) is None:
             ranking = self._known[key] = self._ranked(pending, questions)
         return ranking
 
@@ -159,8 +156,7 @@ class Rankings:
 
     def _scores(self, pending: PendingClass, where: Where, questions: Sequence[Filter | Reserve]) -> model.FloatVector:
         """Return the scores of nodes with room, -inf where a filter or a reservation is in the way."""
-        passing = self._passing(pending, where, questions)
-        if passing is not None and not np.count_nonzero(passing):
+        if (passing := self._passing(pending, where, questions)) is not None and not np.count_nonzero(passing):
             return np.full(len(passing), NEVER)
         score = self._profile.score_of(pending.task_class.stage).score(pending, self._state, where)
         return score if passing is None else np.where(passing, score, NEVER)
@@ -171,8 +167,7 @@ class Rankings:
         """Return where all filters and the reserve pass; None for everywhere."""
         passing: model.BoolVector | None = None
         for question in questions:
-            passed = question.mask(pending, self._state, where)
-            if passed is not None:
+            if (passed := question.mask(pending, self._state, where)) is not None:
                 passing = passed if passing is None else passing & passed
                 if not np.count_nonzero(passing):  # quicker than any()
                     break

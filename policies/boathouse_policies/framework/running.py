@@ -119,8 +119,7 @@ class RunningTasks(Observer):
             follower.placed(task)
 
     def _ended(self, event: model.Finished | model.Failed) -> None:
-        task = self.tasks.pop(event.task, None)
-        if task is None:
+        if (task := self.tasks.pop(event.task, None)) is None:
             return
         _remove(self._by_node, task.node, task)
         _remove(self._by_class, task.task_class, task)
@@ -129,8 +128,7 @@ class RunningTasks(Observer):
             follower.ended(task, event)
 
     def _adjusted(self, event: model.Resized | model.Suspended | model.Resumed) -> None:
-        task = self.tasks.get(event.task)
-        if task is None:
+        if (task := self.tasks.get(event.task)) is None:
             return
         if isinstance(event, model.Suspended):
             task.pause = Pause(event.now_s, math.inf if event.until_s is None else event.until_s)

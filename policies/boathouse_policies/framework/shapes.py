@@ -41,8 +41,7 @@ class Shape:
 
     def eligibility(self, view: ClusterView) -> Eligibility:
         """Return the nodes that its constraints allow."""
-        known = self._eligibility
-        if known is None or known.nodes is not view.layout.nodes:
+        if (known := self._eligibility) is None or known.nodes is not view.layout.nodes:
             known = self._eligibility = view.eligibilities.of(self.constraints, view.layout)
         return known
 
@@ -56,8 +55,7 @@ class Shapes:
     def of(self, least: model.IntVector, constraints: model.Constraints) -> Shape:
         """Return the shape of a size and constraints."""
         key = (least.tobytes(), constraints)
-        known = self._known.get(key)
-        if known is None:
+        if (known := self._known.get(key)) is None:
             known = self._known[key] = Shape(least, constraints)
         return known
 

@@ -222,8 +222,7 @@ class TurnOrder:
         return combined(operator.add, usage, self._kept[key]) if key in self._kept else usage
 
     def _pending_class(self, place: int) -> PendingClass:
-        pending = self._pending.get(place)
-        if pending is None:
+        if (pending := self._pending.get(place)) is None:
             pending = self._pending[place] = PendingClass(self._sorted.queued[place], self._profile, self._state, place)
         return pending
 

@@ -53,8 +53,7 @@ class NodeTotals:
     def free(self, node: model.NodeName) -> list[int]:
         """Return what is free on a node, by row: a memo, read-only."""
         held = self.plain.get(node, ())
-        known = self._free.get(node)
-        if known is None or known[0] is not held:
+        if (known := self._free.get(node)) is None or known[0] is not held:
             known = self._free[node] = held, self._layout.free(self._layout.index[node], held)
         return known[1]
 

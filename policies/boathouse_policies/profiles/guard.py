@@ -149,8 +149,7 @@ class Guard(Observer, Figures):
     def observe(self, event: model.Event) -> None:
         """Measure the decision about a task that succeeded."""
         if isinstance(event, model.Finished):
-            found = self._acted.pop(event.task, None)
-            if found is not None:
+            if (found := self._acted.pop(event.task, None)) is not None:
                 alternative_s, own_s = found.measure(event.duration_s)
                 self.ended(found.key, found.predicted_s, alternative_s, own_s, event.now_s)
         elif isinstance(event, model.Failed):
@@ -216,8 +215,7 @@ class Guard(Observer, Figures):
         for row in rows[:PROGRAMS_KEPT] if isinstance(rows, list) else ():
             match row:
                 case [str(part), str(namespace), str(program), *values] if part in set(Part):
-                    record = _record(values)
-                    if record is not None:
+                    if (record := _record(values)) is not None:
                         self._records[Part(part), namespace, program] = record
                         self.until_s = max(self.until_s, record.off_until_s)
         for row in off[: len(Part)] if isinstance(off, list) else ():

@@ -191,8 +191,7 @@ class Growing(Patience, Hooks):
         job = pending.job
         if job.id in self._first or state.view.now_s - self._since_s.get(job.id, -math.inf) >= _GROWS_AFTER_S:
             return False
-        known = self._before.get(job.id)
-        if known is None or self._left[known] <= 0:
+        if (known := self._before.get(job.id)) is None or self._left[known] <= 0:
             others = (other for other in self._waiting.values() if self._left[other.id] > 0 and other.id != job.id)
             known = next((other.id for other in others if self._order.precedes(other, job, state, 1.0)), None)
             if known is None:
@@ -439,8 +438,7 @@ class Lending(Suspension):
     def worth(self, reducer: Reducer, for_s: float, place: int) -> Worth:
         """Return what it is worth to suspend a reducer."""
         task_class = reducer.job.classes[reducer.task.task_class]
-        seconds = task_class.estimates.duration_s(task_class.resources)
-        if seconds is None:
+        if (seconds := task_class.estimates.duration_s(task_class.resources)) is None:
             return NEUTRAL
         gain_s = float(self._prices.columns[0, place]) * reducer.task.resources.cpu_milli * for_s
         deviation_s = COPY_SHARE * (task_class.estimates.deviation_s() or 0.0)

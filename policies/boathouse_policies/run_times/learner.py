@@ -128,8 +128,7 @@ class Learner:
 
     def estimates(self, stage: Stage, input_bytes: float) -> model.Estimates:
         """Return the estimates for a stage's tasks: the same object until they change, because classes are compared."""
-        known = self._full.get(stage.key)
-        if known is None:
+        if (known := self._full.get(stage.key)) is None:
             return model.UNKNOWN
         estimate, least = known.estimate(input_bytes), self._least_bytes(stage)
         seconds, sigma_s = _rounded(estimate.mean_s), _rounded(estimate.deviation_s, digits=1)
@@ -166,8 +165,7 @@ class Learner:
 
     def _cost_rate(self, stage: Stage) -> float | None:
         """Return how many bytes a task spills in a second that it runs longer; None while no spill was measured."""
-        own = self._spills.get(stage.key)
-        if own is not None and own.weight >= LEAST_RUNS:
+        if (own := self._spills.get(stage.key)) is not None and own.weight >= LEAST_RUNS:
             return _rounded(own.input_bytes / own.seconds)
         rate = self._spill_rates.get(programs.group_of(stage.key))
         return None if rate is None else _rounded(rate / 2)  # what is written is read again

@@ -211,8 +211,7 @@ class Tallies:
 
     def of(self, selection: Selection) -> Tally:
         """Return the count of a selection."""
-        tally = self._selecting.get(selection)
-        if tally is not None:
+        if (tally := self._selecting.get(selection)) is not None:
             return tally
         tally = self._selecting.put(selection, Tally(selection.sets, skips_ending=selection.skips_ending))
         known: dict[tuple[str, bool, int], bool] = {}  # pods of one owner share the value of their labels
@@ -240,8 +239,7 @@ class Tallies:
         """Return the sum of some tallies, kept up for as long as it is used: it costs as much as one of them."""
         if len(of) == 1:
             return next(iter(of))
-        found = self._totals.get(of)
-        if found is None:
+        if (found := self._totals.get(of)) is None:
             found = self._totals[of] = Tally(())
             for tally in of:
                 found.by_node.update(tally.by_node)
@@ -261,8 +259,7 @@ class Tallies:
     def _of(self, index: "_Index[Any]", pod: Resident) -> Sequence[Tally]:
         """Return the tallies of an index that select a pod: a memo, for most pods have the labels of others."""
         key = (pod.namespace, pod.is_ending, *pod.labels.items())
-        found = index.known.get(key)
-        if found is None:
+        if (found := index.known.get(key)) is None:
             found = [tally for tally in index.candidates(pod.namespace, pod.labels) if self._selects(tally, pod)]
             if len(index.known) >= _KEPT:
                 index.known.clear()

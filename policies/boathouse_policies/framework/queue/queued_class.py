@@ -46,8 +46,7 @@ class TaskPool:
 
     def set_pending(self, task: model.TaskId, *, pending: bool) -> bool:
         """Make a task pending, or not; returns False if it was so before, or is not known."""
-        position = self._position.get(task)
-        if position is None or self._pending[position] == pending:
+        if (position := self._position.get(task)) is None or self._pending[position] == pending:
             return False
         self._pending[position] = pending
         self.count += 1 if pending else -1
@@ -58,8 +57,7 @@ class TaskPool:
 
     def replace(self, task: model.Task, *, pending: bool) -> bool | None:
         """Replace a task; returns whether that changed anything, None if it cannot keep its position."""
-        position = self._position.get(task.id)
-        if position is None:
+        if (position := self._position.get(task.id)) is None:
             return None
         known = self.order[position]
         if (known.expected, known.index, known.locations) != (task.expected, task.index, task.locations):
@@ -121,8 +119,7 @@ class Picker:
         for place in self._topology.places(node.name) if self._pool.located else ():
             for position in self._pool.positions_at(place, self._topology, self._taken):
                 return Pick(self._pool.order[position], position, place[0])
-        position = self._pool.first(self._start, self._taken)
-        if position < 0:
+        if (position := self._pool.first(self._start, self._taken)) < 0:
             return None
         self._start = position
         return Pick(self._pool.order[position], position, _NO_INPUT)
@@ -269,8 +266,7 @@ class QueuedClass:
     def rules(self, tallies: Tallies) -> Rules:
         """Return what decides where it may go beside other pods: a memo."""
         namespace = self.job.namespace
-        known = self._rules
-        if known is None or known.version != tallies.version(namespace):
+        if (known := self._rules) is None or known.version != tallies.version(namespace):
             own = self.task_class
             pod = Resident(namespace=namespace, labels=own.labels, anti_affinity=own.constraints.pod_anti_affinity)
             known = self._rules = rules_of(pod, own.constraints, tallies)
@@ -278,15 +274,13 @@ class QueuedClass:
 
     def closeness(self, layout: Layout, *, sees_hosts: bool) -> Closeness:
         """Return how close the nodes are to pending input: a memo, as long as it is right."""
-        known = self._closeness
-        if known is None or not known.is_of(self.pool, layout):
+        if (known := self._closeness) is None or not known.is_of(self.pool, layout):
             known = self._closeness = Closeness(self.pool, layout, by_host=sees_hosts)
         return known
 
     def sizing(self, sizer: LeastSizes, axis: model.Axis) -> Sizing:
         """Return the class' size and the least that a sizer may decide: a memo, for every cycle needs it."""
-        known = self._sizing
-        if known is None or known.sizer is not sizer or len(known.shape.sizes) != axis.width:
+        if (known := self._sizing) is None or known.sizer is not sizer or len(known.shape.sizes) != axis.width:
             ideal = self.task_class.resources
             least = ideal if self.task_class.is_short else sizer.least(self.task_class)
             shape = self.shapes.of(axis.vector(least), self.task_class.constraints)

@@ -101,8 +101,7 @@ class KeptRoom:
 
     def left(self, node: model.NodeName, free: Sequence[int]) -> model.Amounts:
         """Return what of the free amounts of a node is not kept, by row."""
-        owner = self._reservations.get(node)
-        if owner is not None and self._starts_whole(owner):
+        if (owner := self._reservations.get(node)) is not None and self._starts_whole(owner):
             return tuple(min(0, amount) for amount in free)
         left = tuple(free)
         for part in self._current():

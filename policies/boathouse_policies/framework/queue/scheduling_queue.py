@@ -142,8 +142,7 @@ class SchedulingQueue:
         """Return the class as it was before, if nothing has changed: then it stays unschedulable if it was."""
         self._axis.vector(queued.task_class.resources)  # extended resources are known before the next snapshot
         self._sorted = None
-        known = self._classes.get(queued.task_class.id)
-        if known is not None:
+        if (known := self._classes.get(queued.task_class.id)) is not None:
             if (known.job, known.task_class) == (queued.job, queued.task_class) and known.pool.same(queued.pool):
                 known.rank = queued.rank
                 return known
@@ -255,8 +254,7 @@ class SchedulingQueue:
                 self._wake(Wake.NODES)  # whoever is ahead may want a reservation of the node, fitting or not
 
     def _placed(self, decision: model.Placement) -> None:
-        queued = self._classes.get(decision.task_class.id)
-        if queued is not None:
+        if (queued := self._classes.get(decision.task_class.id)) is not None:
             queued.pool.set_pending(decision.task.id, pending=False)
             if not queued.pool.count:
                 self._sorted = None
@@ -293,8 +291,7 @@ class SchedulingQueue:
                 self._unschedulable.active[row] = False
                 self._unschedulable.always_active[row] = True
         for class_id, pending in left.items():
-            queued = self._classes.get(class_id)
-            if queued is not None and queued.pool.count:
+            if (queued := self._classes.get(class_id)) is not None and queued.pool.count:
                 until_s = waits[class_id].until_s if class_id in waits else None
                 until_s = math.inf if until_s is None else until_s
                 self._unschedulable.enter(queued, pending.least, pending.verdict, now_s, until_s)
@@ -307,8 +304,7 @@ class SchedulingQueue:
 
         It is longer where a server's Retry-After, or a quota, requires that, and 0 for a task that is not submitted.
         """
-        queued = self._classes.get(task_class)
-        if queued is None or not queued.pool.knows(task):
+        if (queued := self._classes.get(task_class)) is None or not queued.pool.knows(task):
             return 0.0
         queued.pool.set_pending(task, pending=False)
         return self._backoffs.failed(task, task_class, now_s, at_least_s)

@@ -103,8 +103,7 @@ class SortedClasses:
 
     def consider(self, unschedulable: UnschedulableClasses) -> None:
         """Take over which classes the next cycle considers: with a class of a gang all classes of the gang."""
-        flags = unschedulable.considered()
-        if flags == self._flags:
+        if (flags := unschedulable.considered()) == self._flags:
             return
         self._flags = flags
         self.only_matched = not self._orphans and flags.find(1, 0, len(flags) // 3 * 2) < 0
@@ -117,8 +116,7 @@ class SortedClasses:
         self.open = active[self._rows] | self.matched
         considered = active | unschedulable.matches_freed
         self.orphans = [queued for queued in self._orphans if considered[queued.row]]
-        gangs = {self.job_of[place] for place in self.gangs if self.open[place]}
-        if gangs:
+        if gangs := {self.job_of[place] for place in self.gangs if self.open[place]}:
             self.open[[place for place in self.gangs if self.job_of[place] in gangs]] = True
 
     def declare(self, tallies: Tallies) -> None:
@@ -144,8 +142,7 @@ class SortedClasses:
 
     def keys(self, order: LastingOrder, view: ClusterView) -> list[float]:
         """Return the keys of all jobs, length J; recompute only those of jobs whose usage changed."""
-        known = self._keys
-        if known is None or known[0] is not order or known[1] is not view.layout:
+        if (known := self._keys) is None or known[0] is not order or known[1] is not view.layout:
             self._keys = known = (order, view.layout, [0.0] * len(self.jobs))
             self._stale, self._heap = None, []
         elif order.constant:
@@ -169,8 +166,7 @@ class SortedClasses:
 
     def shapes(self, sizer: LeastSizes, axis: model.Axis) -> tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]:
         """Return the shapes of the classes as columns, the column of each class, shape [C], and each class' shape."""
-        known = self._shapes
-        if known is None or known[0] is not sizer or known[1] != axis.width:
+        if (known := self._shapes) is None or known[0] is not sizer or known[1] != axis.width:
             own = [queued.sizing(sizer, axis).shape for queued in self.queued]
             numbers: dict[Shape, int] = {}
             shape_of = np.array([numbers.setdefault(shape, len(numbers)) for shape in own], np.intp)
