@@ -76,9 +76,7 @@ class Late(Controller, Observer, Follower):
     """
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
-        self.report_every_s = config.report_every_s
-        self._config = config
-        self._running = running
+        self.report_every_s, self._config, self._running = config.report_every_s, config, running
         self._attempts: dict[model.TaskId, _Attempt] = {}
         self._repeated: dict[model.TaskId, model.TaskId] = {}  # tasks with second attempts that run, by those
         self._ended_rates: dict[model.JobId, dict[model.ClassId, list[float]]] = {}

@@ -49,9 +49,7 @@ class FewNodes:
     ) -> None:
         self._state = state
         shapes, _, self.shapes = sorted_classes.shapes(profile.sizer, state.view.axis)
-        self._least = shapes.least_listed
-        self._score = profile.shape_score
-        self.listed = nodes
+        self._least, self._score, self.listed = shapes.least_listed, profile.shape_score, nodes
         self.at: Mapping[int, int] = {node: i for i, node in enumerate(nodes)}  # the index of each node in `listed`
         self._seen = state.changes
         self._find_rooms()
@@ -134,8 +132,7 @@ class Table:
     def __init__(self, sorted_classes: SortedClasses, profile: Profile, state: CycleState) -> None:
         self._state = state
         shapes, self._row_of = self._looked_at(sorted_classes, profile)
-        self._sizes = shapes.sizes[:, :, None]
-        self._least = shapes.least_listed
+        self._sizes, self._least = shapes.sizes[:, :, None], shapes.least_listed
         self.nodes = self._with_room(shapes.least)  # the places of the nodes, ascending, shape [K]
         # `nodes` to pick them from a column.
         self.where: Where = ALL if len(self.nodes) == len(state.view.layout) else self.nodes

@@ -24,8 +24,7 @@ class Plan:
     kept: Sequence[KeptPart] = ()
 
     def __init__(self, decisions: list[model.Decision], turns: TurnOrder, profile: Profile, state: CycleState) -> None:
-        self.decisions = decisions
-        self._turns, self._profile, self._state = turns, profile, state
+        self.decisions, self._turns, self._profile, self._state = decisions, turns, profile, state
         self._left: dict[model.ClassId, PendingClass] = {}
         self._undiagnosed: list[PendingClass] = []
 

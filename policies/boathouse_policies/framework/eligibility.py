@@ -86,8 +86,7 @@ def holds(expression: model.Expression, value: str | None) -> bool:
         case model.Operator.DOES_NOT_EXIST:
             return value is None
         case model.Operator.GT | model.Operator.LT:
-            sign = 1 if expression.operator is model.Operator.GT else -1
-            bounds = expression.values
+            sign, bounds = 1 if expression.operator is model.Operator.GT else -1, expression.values
             return value is not None and len(bounds) == 1 and _compare(value, bounds[0], _WHOLE) == sign
 
 

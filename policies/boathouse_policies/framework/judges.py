@@ -83,8 +83,7 @@ class Judge:
 
     def __init__(self, rules: Rules, constraints: model.Constraints, view: ClusterView) -> None:
         layout = view.layout
-        self.rules = rules
-        self._seen = 0
+        self.rules, self._seen = rules, 0
         self._mask: model.BoolVector | None = None
         keys = dict.fromkeys(term.topology_key for term in constraints.pod_affinity)
         self._affinity, self._anti_affinity, self._forbidding = (

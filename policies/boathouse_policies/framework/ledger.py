@@ -161,9 +161,7 @@ class Ledger:
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
         self._nodes: dict[model.NodeName, model.Node] = {}
-        self._layout = Layout((), axis)
-        self._layout_stale = False
-        self._renamed = axis.renamed
+        self._layout, self._layout_stale, self._renamed = Layout((), axis), False, axis.renamed
         self._entries: dict[model.TaskId, _Entry] = {}
         self._away: dict[model.NodeName, set[model.TaskId]] = {}  # pods on nodes that do not exist
         self._by_node = NodeTotals(self._layout, {})
@@ -172,8 +170,7 @@ class Ledger:
         self._by_share: dict[Share, model.Amounts] = {}
         self._by_class: collections.Counter[model.ClassId] = collections.Counter()
         self._ports: dict[model.NodeName, tuple[model.HostPort, ...]] = {}
-        self._eligibilities = Eligibilities()
-        self.tallies = Tallies()
+        self._eligibilities, self.tallies = Eligibilities(), Tallies()
         self._touched: set[model.JobId] = set()
         self._view: weakref.ref[ClusterView] | None = None  # the snapshot that shares the sums
         self._snapshots = 0
@@ -318,8 +315,7 @@ class Ledger:
             max_per_node=max_per_node,
             serial=self._snapshots,
         )
-        self._touched = set()
-        self._view = weakref.ref(view)
+        self._touched, self._view = set(), weakref.ref(view)
         return view
 
     def _detach_view(self) -> None:

@@ -52,8 +52,7 @@ class Rankings:
 
     def best(self, pending: PendingClass) -> int | None:
         """Return the best node that a class may use now, the first of equal ones; None if there is none."""
-        ranking = self._of(pending)
-        passing = self._state.beside_pods(pending)
+        ranking, passing = self._of(pending), self._state.beside_pods(pending)
         i = ranking.best() if passing is None else ranking.best_among(passing[self._candidates.where])
         return i if i is None or self._candidates.at is None else self._candidates.listed[i]
 
@@ -113,8 +112,7 @@ class Rankings:
 
     def _update(self, pending: PendingClass, ranking: Ranking) -> None:
         state, candidates = self._state, self._candidates
-        changed = state.changed_since(ranking.seen)
-        ranking.seen = state.changes
+        changed, ranking.seen = state.changed_since(ranking.seen), state.changes
         if pending.moved:
             changed += pending.moved
             pending.moved.clear()

@@ -76,8 +76,7 @@ class ShapeColumns:
         self.least = sizes.min(axis=1) if sizes.shape[1] else np.zeros(len(sizes), np.int64)
         # `least`; -inf for what some do not request, which fits everywhere.
         self.least_listed: list[float] = [amount or -math.inf for amount in self.least.tolist()]
-        self._constraints = constraints
-        self._constraints_of = constraints_of
+        self._constraints, self._constraints_of = constraints, constraints_of
 
     @classmethod
     def of(cls, shapes: Sequence[Shape], rows: int) -> Self:

@@ -197,8 +197,7 @@ class TurnOrder:
         for band in self._sorted.bands:
             last = bisect.bisect_left(jobs, band.stop, first)
             if last > first or band in self._heaps:
-                heap = self._heaps.setdefault(band, [])
-                mine = jobs[first:last]
+                heap, mine = self._heaps.setdefault(band, []), jobs[first:last]
                 heap[:] = sorted(zip(map(keys.__getitem__, mine), mine, strict=True))
             first = last
 

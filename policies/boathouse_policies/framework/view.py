@@ -44,8 +44,7 @@ class NodeTotals:
     """
 
     def __init__(self, layout: Layout, plain: dict[model.NodeName, model.Amounts]) -> None:
-        self.plain = plain
-        self._layout = layout
+        self.plain, self._layout = plain, layout
         self._columns: model.IntMatrix = np.zeros_like(layout.allocatable)
         self._free: dict[model.NodeName, tuple[Sequence[int], list[int]]] = {}  # as long as the total is the same
         self.stale = set(plain)

@@ -148,8 +148,7 @@ class Backfill(Hooks):
     """
 
     def __init__(self, order: SizeBased) -> None:
-        self._order = order
-        self._classes = NO_CLASSES
+        self._order, self._classes = order, NO_CLASSES
 
     def begins(self, queue: SchedulingQueue, state: CycleState) -> None:  # noqa: ARG002 - the protocol's
         """Begin a cycle: note its classes, to find the owners' jobs."""

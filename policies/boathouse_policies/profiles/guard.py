@@ -27,6 +27,7 @@ import numpy as np
 
 from boathouse_policies import model
 from boathouse_policies.framework import Figures, Observer, Profile
+from boathouse_policies.framework.programs import numbers
 
 FALSE_ALARMS: Final = 0.05  # probability that a part which is worth its cost is ever switched off for a program
 RETRY_S: Final = 1800.0
@@ -120,18 +121,15 @@ class Guard(Observer, Figures):
 
     def allows(self, part: Part, job: model.Job, now_s: float) -> bool:
         """Return whether a part may act for a job."""
-        record = self._records.get(key_of(part, job), _NOTHING)
-        return now_s >= max(record.off_until_s, self._off.get(part, 0.0))
+        return now_s >= max(self.record_of(key_of(part, job)).off_until_s, self._off.get(part, 0.0))
 
     def off(self, job: model.Job, now_s: float) -> Sequence[Off]:
         """Return the parts that do not act for a job, because their decisions did harm."""
         found = []
         for part in Part:
-            record = self._records.get(key_of(part, job), _NOTHING)
-            is_own = now_s < record.off_until_s
-            until_s = max(record.off_until_s, self._off.get(part, 0.0))
-            if now_s < until_s:
-                found.append(Off(part, until_s, record.harm if is_own else _NO_EFFECT))
+            record = self.record_of(key_of(part, job))
+            if now_s < (until_s := max(record.off_until_s, self._off.get(part, 0.0))):
+                found.append(Off(part, until_s, record.harm if now_s < record.off_until_s else _NO_EFFECT))
         return found
 
     def record_of(self, key: Key) -> Record:
@@ -148,12 +146,10 @@ class Guard(Observer, Figures):
 
     def observe(self, event: model.Event) -> None:
         """Measure the decision about a task that succeeded."""
-        if isinstance(event, model.Finished):
-            if (found := self._acted.pop(event.task, None)) is not None:
-                alternative_s, own_s = found.measure(event.duration_s)
-                self.ended(found.key, found.predicted_s, alternative_s, own_s, event.now_s)
-        elif isinstance(event, model.Failed):
-            self._acted.pop(event.task, None)
+        if isinstance(event, model.Finished | model.Failed):
+            found = self._acted.pop(event.task, None)
+            if found is not None and isinstance(event, model.Finished):
+                self.ended(found.key, found.predicted_s, *found.measure(event.duration_s), event.now_s)
         elif isinstance(event, model.Ended):
             self._acted = {task: found for task, found in self._acted.items() if found.job != event.job}
 
@@ -167,8 +163,7 @@ class Guard(Observer, Figures):
 
     def bet(self, key: Key, worth: float, now_s: float, added: Effect, *, retry_s: float = RETRY_S) -> None:
         """Add what a part was worth, from -1 (harm) to 1, to the bet against it, and switch it off if that is won."""
-        record = self._records.pop(key, None) or Record()
-        self._records[key] = record
+        record = self._records[key] = self._records.pop(key, None) or Record()
         if len(self._records) > PROGRAMS_KEPT:
             self._forget()
         if record.add(worth, now_s, added, retry_s=retry_s):
@@ -178,20 +173,17 @@ class Guard(Observer, Figures):
 
     def _forget(self) -> None:
         counts = collections.Counter(namespace for _, namespace, _ in self._records)
-        largest = max(counts, key=lambda namespace: counts[namespace])
-        del self._records[next(key for key in self._records if key[1] == largest)]
+        del self._records[max(self._records, key=lambda key: counts[key[1]])]  # the first of several
 
     def _switch(self, part: Part, now_s: float) -> None:
         """Switch a part off in the cluster if it is off, for some program, in most namespaces that it acted in."""
-        acted: set[str] = set()
-        off: dict[str, float] = {}
+        until_s: dict[str, float] = {}  # of each namespace that it acted in
         for (of, namespace, _), record in self._records.items():
             if of is part:
-                acted.add(namespace)
-                if now_s < record.off_until_s:
-                    off[namespace] = max(off.get(namespace, 0.0), record.off_until_s)
-        if len(off) >= LEAST_NAMESPACES and 2 * len(off) > len(acted):
-            self._off[part] = min(off.values())
+                until_s[namespace] = max(until_s.get(namespace, 0.0), record.off_until_s)
+        off = [namespace_until_s for namespace_until_s in until_s.values() if now_s < namespace_until_s]
+        if len(off) >= LEAST_NAMESPACES and 2 * len(off) > len(until_s):
+            self._off[part] = min(off)
 
     def programs_off(self, now_s: float) -> collections.Counter[Part]:
         """Return for how many programs each part is off."""
@@ -235,25 +227,13 @@ class _Decision(NamedTuple):
 def _record(values: Sequence[object]) -> Record | None:
     match values:
         case [int(trials), int() | float() as until_s, bets, effect, harm]:
-            known, counted, harmed = _numbers(bets, len(_STAKES)), _numbers(effect, 3), _numbers(harm, 3)
+            known, counted, harmed = numbers(bets, len(_STAKES)), numbers(effect, 3), numbers(harm, 3)
             if known and counted and harmed and 0 <= trials <= MOST_TRIALS and math.isfinite(until_s):
-                return Record(
-                    bets=np.array(known),
-                    effect=Effect(int(counted[0]), *counted[1:]),
-                    trials=trials,
-                    off_until_s=float(until_s),
-                    harm=Effect(int(harmed[0]), *harmed[1:]),
-                )
+                before, last = Effect(int(counted[0]), *counted[1:]), Effect(int(harmed[0]), *harmed[1:])
+                return Record(np.array(known), effect=before, trials=trials, off_until_s=float(until_s), harm=last)
         case _:
             pass
     return None
-
-
-def _numbers(values: object, count: int) -> list[float]:
-    if not isinstance(values, list) or len(values) != count:
-        return []
-    found = [float(number) for number in values if isinstance(number, int | float) and math.isfinite(number)]
-    return found if len(found) == count else []
 
 
 def key_of(part: Part, job: model.Job) -> Key:

@@ -98,9 +98,8 @@ class Switchback(Guard):
         if isinstance(event, model.Submitted):
             if event.job.probe_of is None and self._block_of(event.job) >= self._open:
                 self._trials[event.job.id] = _Trial(event.job, alone_s(event.classes))
-        elif isinstance(event, model.Ended) and (trial := self._trials.pop(event.job, None)) is not None:
-            if event.succeeded:
-                self._count(trial, event.now_s)
+        elif isinstance(event, model.Ended) and (trial := self._trials.pop(event.job, None)) and event.succeeded:
+            self._count(trial, event.now_s)
 
     def _block_of(self, job: model.Job) -> int:
         return int(job.submitted_s // self._block_s)

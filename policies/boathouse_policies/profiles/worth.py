@@ -86,7 +86,7 @@ class Worth(NamedTuple):
 
     @property
     def figures(self) -> tuple[Figure, ...]:
-        """Return both, for `explain`."""
+        """Both, for `explain`."""
         return ("gainSeconds", self.gain_s), ("costSeconds", self.cost_s)
 
 
@@ -97,16 +97,14 @@ class Prices(Controller):
     """What a second of CPU and of memory is worth on each node: the first controller, so that the others may ask."""
 
     def __init__(self) -> None:
-        self._queue: SchedulingQueue | None = None
-        self._view: ClusterView | None = None
+        self._queue: SchedulingQueue  # of the last cycle, as the view
+        self._view: ClusterView
         self._columns: model.FloatVector | None = None
-        self._wanted = np.ones(2)
-        self._made_s = -math.inf
+        self._wanted, self._made_s = np.ones(2), -math.inf
 
     def advise(self, queue: SchedulingQueue, view: ClusterView) -> Sequence[model.Decision]:
         """Decide nothing, but forget old prices: they are worked out when somebody asks."""
-        is_other = self._view is None or self._view.layout is not view.layout
-        if is_other or not 0 <= view.now_s - self._made_s < RENEWED_S:
+        if not 0 <= view.now_s - self._made_s < RENEWED_S or self._view.layout is not view.layout:
             self._columns = None
         self._queue, self._view = queue, view
         return ()
@@ -115,8 +113,6 @@ class Prices(Controller):
     def columns(self) -> model.FloatVector:
         """The price of a millicore-second and of a byte-second on each node, shape [2, N]."""
         if self._columns is None:
-            assert self._queue is not None
-            assert self._view is not None
             self._wanted, jobs = _wanted(self._queue)
             fits = np.maximum(self._view.free()[_ROWS], 0) / self._wanted[:, None]
             totals = np.maximum(self._view.layout.allocatable[_ROWS].sum(axis=1), 1.0)
@@ -126,8 +122,7 @@ class Prices(Controller):
     def is_memory_scarce(self, cpu_milli: model.IntVector, memory_bytes: model.IntVector) -> model.BoolVector:
         """Return whether memory is what stops the next pending tasks where so much is free, shape [N]."""
         assert self._columns is not None
-        scarce: model.BoolVector = memory_bytes / self._wanted[1] <= cpu_milli / self._wanted[0]
-        return scarce
+        return memory_bytes / self._wanted[1] <= cpu_milli / self._wanted[0]
 
 
 def _wanted(queue: SchedulingQueue) -> tuple[model.FloatVector, int]:
@@ -284,9 +279,7 @@ class Smaller(yarn_me.Elasticity):
             return passed
         memory = state.free[model.MEMORY, where]
         short = passed & (memory < estimates.ideal_bytes)
-        if not short.any():
-            return passed
-        if not self._may(pending, state):
+        if not short.any() or not self._may(pending, state):
             return passed & ~short
         cpu, of_memory = self._prices.columns[:, where]
         level = estimates.levels.places_on(memory)
@@ -306,10 +299,8 @@ class Smaller(yarn_me.Elasticity):
             return True
         left_milli = free[model.CPU] - pending.task_class.resources.cpu_milli
         left_bytes = free[model.MEMORY] - estimates.levels.on(free[model.MEMORY])[0]
-        is_scarce = self._prices.is_memory_scarce(np.array(left_milli), np.array(left_bytes))
-        return (
-            worth.is_worthwhile and bool(is_scarce) and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
-        )
+        is_scarce = bool(self._prices.is_memory_scarce(np.array(left_milli), np.array(left_bytes)))
+        return worth.is_worthwhile and is_scarce and self._guard.allows(Part.MEMORY, pending.job, state.view.now_s)
 
     def worth(self, pending: PendingClass, memory_bytes: int, node: int) -> Worth | None:
         """Return what a size is worth on a node; None for the ideal size."""

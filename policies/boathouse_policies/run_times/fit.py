@@ -19,7 +19,7 @@ import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Self, TypeGuard, TypeVar
 
-from boathouse_policies.framework.programs import Programs
+from boathouse_policies.framework.programs import Programs, numbers
 
 PROGRAMS_KEPT: Final = 256  # stages of programs in a table
 NAMESPACE_KEPT: Final = 64  # stages of programs of one namespace in a table
@@ -31,15 +31,14 @@ _Added = TypeVar("_Added", bound="Sums")
 class Table(Programs[_Added]):
     """Sums by key, the least recently updated first.
 
-    Args:
-        dumped: A dump to begin with. Entries without a namespace (an older version's) and invalid ones are left out.
+    Of a dump, entries without a namespace (an older version's) and invalid ones are left out.
     """
 
     def __init__(self, kind: type[_Added], dumped: object = None) -> None:
         super().__init__(PROGRAMS_KEPT, NAMESPACE_KEPT)
         self._kind = kind
         for key, values in dumped.items() if isinstance(dumped, dict) else ():
-            if _is_key(key) and _are_numbers(values) and (sums := kind.restored(list(map(float, values)))) is not None:
+            if _is_key(key) and (sums := kind.restored(numbers(values))) is not None:
                 self.put(key, sums)
 
     def add(self, key: str, seconds: float, input_bytes: float) -> None:
@@ -70,12 +69,6 @@ class Maxima(Programs[float]):
 
 def _is_key(key: object) -> TypeGuard[str]:
     return isinstance(key, str) and key.count("/") == _KEY_SLASHES and len(key) <= _MAX_KEY_LENGTH
-
-
-def _are_numbers(values: object) -> TypeGuard[list[float]]:
-    return isinstance(values, list) and all(
-        isinstance(value, int | float) and abs(value) < math.inf for value in values
-    )
 
 
 MAX_WEIGHT: Final = 64
@@ -136,7 +129,6 @@ class Sums:
 
     @property
     def _kept(self) -> float:
-        """The part of the older runs that another one leaves."""
         return min(1.0, (MAX_WEIGHT - 1) / self.weight)
 
     @property
@@ -168,15 +160,8 @@ class Runs(Sums):
     @classmethod
     def of(cls, sums: Sums) -> Self:
         """Return what is known where there are no other sums: runs of one size."""
-        size = sums.mean_bytes
-        return cls(
-            weight=sums.weight,
-            seconds=sums.seconds,
-            input_bytes=sums.input_bytes,
-            variance=(_FIRST_DEVIATION * sums.mean_s) ** 2,
-            least_bytes=size,
-            most_bytes=size,
-        )
+        variance, size = (_FIRST_DEVIATION * sums.mean_s) ** 2, sums.mean_bytes
+        return cls(**dataclasses.asdict(sums), variance=variance, least_bytes=size, most_bytes=size)
 
     @classmethod
     def restored(cls, numbers: Sequence[float]) -> Self | None:
@@ -186,8 +171,8 @@ class Runs(Sums):
 
     def is_possible(self) -> bool:
         """Return whether runs can have such sums."""
-        known = Sums.is_possible(self)
-        return known and min(self.spread, self.variance) >= 0 and 0 <= self.least_bytes <= self.most_bytes <= MAX_BYTES
+        are_ordered = 0 <= self.least_bytes <= self.most_bytes <= MAX_BYTES
+        return Sums.is_possible(self) and min(self.spread, self.variance) >= 0 and are_ordered
 
     def after(self, seconds: float, input_bytes: float) -> Self:
         """Return the sums with another run; one whose input is not known counts as of the mean input."""

@@ -74,8 +74,7 @@ class TaskPool:
 
     def positions_at(self, place: Place, topology: Topology, taken: Container[int]) -> Iterator[int]:
         """Yield the positions of the pending tasks at a place that are not taken."""
-        positions = self._places(topology).get(place, ())
-        head = self._heads.get(place, 0)
+        positions, head = self._places(topology).get(place, ()), self._heads.get(place, 0)
         while head < len(positions) and not self._pending[positions[head]]:
             head += 1
         self._heads[place] = head

@@ -78,8 +78,7 @@ class SchedulingQueue:
         self._classes: dict[model.ClassId, QueuedClass] = {}
         self._shapes = Shapes()
         self._sorted: SortedClasses | None = None
-        self._unschedulable = UnschedulableClasses(axis)
-        self._backoffs = Backoffs()
+        self._unschedulable, self._backoffs = UnschedulableClasses(axis), Backoffs()
         self.queues: Mapping[model.QueueName, model.Queue] = {}
         # Called with each class that leaves the queue, so that what is kept of it goes with it.
         self.on_removed: list[Callable[[model.ClassId], None]] = []
