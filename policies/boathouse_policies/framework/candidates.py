@@ -38,10 +38,7 @@ def candidates(
 class FewNodes:
     """A few nodes as plain numbers: to set up columns would cost more than all else of such a cycle.
 
-    Attributes:
-        shapes: The shape of each class, length C.
-        rooms: What is free on those that have room for anything.
-        most: The most memory that is free on any of them; -1 where there is none.
+    `rooms` is what is free on those that have room for anything, `most` the most memory of that, -1 for none.
     """
 
     def __init__(
@@ -152,9 +149,8 @@ class Table:
         """Return the shapes of the cycle's classes, perhaps with others, and the index of each class' shape."""
         shapes, shape_of, _ = sorted_classes.shapes(profile.sizer, self._state.view.axis)
         used = np.zeros(len(shapes), np.bool_)
-        used[shape_of[sorted_classes.open] if sorted_classes.open.any() else slice(1)] = (
-            True  # one at least: rows name it
-        )
+        used[shape_of[sorted_classes.open]] = True
+        used[:1] |= not used.any()  # one at least: rows name it
         count = np.count_nonzero(used)
         if 2 * count >= len(used):
             return shapes, shape_of

@@ -14,7 +14,7 @@ A profile whose reserve reserves nodes for gangs replaces draining: the two woul
 """
 
 import math
-import operator
+import itertools
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -23,7 +23,6 @@ from boathouse_policies import model
 from boathouse_policies.framework import gathering
 from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
-from boathouse_policies.framework.view import combined
 
 PATIENCE_S = 30.0
 ASKED_AGAIN_S = 10.0  # how long a gang that waits for its turn is not asked about
@@ -66,9 +65,7 @@ class Draining:
         if job not in self._since_s:
             return True
         round_, queue, now_s = self._rounds[job], self._queue, state.view.now_s
-        held: Sequence[int] = ()
-        for kept in self.kept:
-            held = combined(operator.add, held, kept.amounts)
+        held = tuple(map(sum, itertools.zip_longest(*[kept.amounts for kept in self.kept], fillvalue=0)))
         is_above = gathering.is_above_part(queue, state.view, queue.classes_of(job)[0].job, held)
         round_.note(now_s, is_above=is_above)
         if now_s < round_.ends_s(now_s) or not gathering.others_wait(queue, job):

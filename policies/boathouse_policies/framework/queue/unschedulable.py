@@ -17,7 +17,6 @@ class Wake(enum.IntFlag):
 
     ROOM = enum.auto()
     NODES = enum.auto()
-    QUEUE = enum.auto()
     QUEUES = enum.auto()
     JOBS = enum.auto()
 
@@ -27,7 +26,7 @@ _WOKEN_BY: dict[model.Code, Wake] = {
     model.Code.SIZING: Wake.ROOM | Wake.NODES,
     model.Code.NOT_OFFERED: Wake.ROOM | Wake.NODES,
     model.Code.NEVER_FITS: Wake.NODES,
-    model.Code.QUEUE_LIMIT: Wake.QUEUE | Wake.QUEUES,
+    model.Code.QUEUE_LIMIT: Wake.QUEUES,  # and by the usage of its queue
     model.Code.UNKNOWN_QUEUE: Wake.QUEUES,
     model.Code.QUEUE_NOT_ALLOWED: Wake.QUEUES,
     model.Code.JOB_ORDER: Wake.ROOM | Wake.NODES | Wake.JOBS,
@@ -39,16 +38,7 @@ FLUSH_S = 60.0  # a safety net, as kube-scheduler's flush after 5 minutes; a que
 
 
 class UnschedulableClasses:
-    """One row for each class, as long as the class exists.
-
-    Attributes:
-        active: Classes for which the next cycle considers all nodes, shape [rows].
-        always_active: Classes that every cycle considers, but that are no reason to run a cycle, shape [rows].
-        matches_freed: Unschedulable classes for whose size room came free on nodes of `freed`, shape [rows]. The next
-            cycle considers only those nodes for them.
-        freed: Nodes where room came free since the last cycle, as far as `match_freed` compared it.
-        unmatched: The room on nodes where it came free, by resource, as far as `match_freed` did not compare it yet.
-    """
+    """One row for each class, as long as the class exists."""
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis = axis
@@ -61,6 +51,7 @@ class UnschedulableClasses:
         self._until_s = np.zeros(0)
         self._least = np.zeros((axis.width, 0), np.int64)
         self._largest = [0] * axis.width  # no size was ever larger
+        # The room on nodes where it came free since the last cycle, by resource: what `match_freed` compared, and the rest.
         self.freed: dict[model.NodeName, Sequence[int]] = {}
         self.unmatched: dict[model.NodeName, Sequence[int]] = {}
         self._grow(16)
@@ -86,6 +77,8 @@ class UnschedulableClasses:
         flags = np.frombuffer(self._bytes, np.bool_).reshape(_FLAGS, rows)
         self._bytes = bytearray(np.pad(flags, ((0, 0), (0, more))).tobytes())
         columns = np.frombuffer(self._bytes, np.bool_).reshape(_FLAGS, rows + more)
+        # Classes that every cycle considers, but that are no reason to run one; for which the next considers all nodes;
+        # and unschedulable ones for whose size room came free on nodes of `freed`, the only ones that it considers.
         self.always_active, self.active, self.matches_freed, self._needs_only_room, self._needs_more = columns
         self._woken_by = np.pad(self._woken_by, (0, more))
         self._until_s = np.pad(self._until_s, (0, more), constant_values=math.inf)
