@@ -13,8 +13,8 @@ where the others will have room soonest (`Attempt`).
 A profile whose reserve reserves nodes for gangs replaces draining: the two would wait for each other's reservations.
 """
 
-import math
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -87,20 +87,18 @@ class Draining:
 
     def _due_s(self, job: model.JobId) -> float:
         """Return when a gang may have its turn; infinity once it has begun. Who has rested goes behind the others."""
-        round_ = self._rounds.get(job)
-        due_s = self._since_s.get(job, math.inf) + PATIENCE_S
-        return due_s if round_ is None else max(due_s, round_.rests_until_s)
+        rests_until_s = self._rounds[job].rests_until_s if job in self._rounds else -math.inf
+        return max(self._since_s.get(job, math.inf) + PATIENCE_S, rests_until_s)
 
     def explain(self, job: model.JobId, why: model.Verdict, now_s: float) -> tuple[model.Verdict, float]:
         """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
         round_, since_s = self._rounds.get(job), self._since_s.get(job, now_s)
         if job == self.job and round_ is not None:
-            ends_s = round_.ends_s(now_s)
             most = f"for {gathering.GATHER_S:.0f} s at most"
             if round_.above_s is not None:
                 most = f"above the fair part of its namespace for {gathering.ABOVE_PART_S:.0f} s at most"
             kept = f"room is kept for it as it comes free, {most} while others wait"
-            return _with_rule(why, kept), _in_time(ends_s, now_s)
+            return _with_rule(why, kept), _in_time(round_.ends_s(now_s), now_s)
         if round_ is not None and (rests := self._rounds.resting(job, self._queue, now_s)) is not None:
             return _with_rule(why, rests.message), round_.rests_until_s
         if now_s < since_s + PATIENCE_S:

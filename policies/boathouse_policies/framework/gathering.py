@@ -36,9 +36,13 @@ class Round:
         """Note whether it is above the fair part of its namespace."""
         self.above_s = None if not is_above else now_s if self.above_s is None else self.above_s
 
+    def began_s(self, now_s: float) -> float:
+        """Return since when nodes are kept for it, if they are from now on."""
+        return now_s if self.since_s is None else self.since_s
+
     def ends_s(self, now_s: float) -> float:
         """Return when nodes are kept for it no longer, if others wait then."""
-        ends_s = (now_s if self.since_s is None else self.since_s) + GATHER_S
+        ends_s = self.began_s(now_s) + GATHER_S
         return ends_s if self.above_s is None else min(ends_s, self.above_s + ABOVE_PART_S)
 
     def end(self, now_s: float) -> None:
@@ -87,10 +91,10 @@ class Gathering(Hooks):
                 round_.since_s = round_.above_s = None
         above_s = {job: round_.above_s for job, round_ in self._rounds.items() if round_.above_s is not None}
         above = min(above_s, key=lambda job: (above_s[job], job), default=None)
-        for job in sorted(kept, key=lambda job: (self._began_s(job, now_s), job)):
-            round_, nodes = self._rounds.setdefault(job, Round()), kept[job]
-            round_.since_s = now_s if round_.since_s is None else round_.since_s
-            owner = queue.classes_of(job)[0].job
+        rounds = {job: self._rounds.setdefault(job, Round()) for job in kept}
+        for job, round_ in sorted(rounds.items(), key=lambda item: (item[1].began_s(now_s), item[0])):
+            nodes, owner = kept[job], queue.classes_of(job)[0].job
+            round_.since_s = round_.began_s(now_s)
             is_above = is_above_part(queue, state.view, owner, idle(queue, job, nodes, state))
             round_.note(now_s, is_above=is_above)
             above = job if above is None and is_above else above
@@ -98,10 +102,6 @@ class Gathering(Hooks):
                 round_.end(now_s)
                 for node in nodes:
                     state.release(node)
-
-    def _began_s(self, job: model.JobId, now_s: float) -> float:
-        round_ = self._rounds.get(job)
-        return now_s if round_ is None or round_.since_s is None else round_.since_s
 
     def refusal(self, job: model.Job, state: CycleState) -> model.Verdict | None:
         """Return why no node may be kept for a gang now; None if one may."""
@@ -164,8 +164,7 @@ def how_many(member: Member, room: model.IntMatrix) -> model.IntVector:
     """Return how many of a member fit on each node, shape [N]; counted no further than its count."""
     rows = member.need.nonzero()[0]
     counts = np.minimum(room[rows] // member.need[rows, None], member.count).min(axis=0, initial=member.count)
-    found: model.IntVector = np.where(member.mask, counts.clip(0), 0)
-    return found
+    return np.where(member.mask, counts.clip(0), 0)
 
 
 def beside_long_running(view: ClusterView) -> model.IntMatrix:
@@ -179,8 +178,7 @@ def beside_long_running(view: ClusterView) -> model.IntMatrix:
 
 def nodes_of_gangs(queue: SchedulingQueue, state: CycleState) -> dict[model.JobId, list[int]]:
     """Return the places of the nodes that are kept for each gang."""
-    found: dict[model.JobId, list[int]] = {}
-    in_order = queue.sorted_classes()
+    found, in_order = dict[model.JobId, list[int]](), queue.sorted_classes()
     for node, owner in state.reserved.items():
         if (place := in_order.places.get(owner)) is not None and in_order.queued[place].task_class.gang_min:
             found.setdefault(in_order.queued[place].job.id, []).append(node)

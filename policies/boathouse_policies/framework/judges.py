@@ -49,19 +49,15 @@ class _Counts:
 
     def absent(self) -> model.BoolVector:
         """Return the nodes in whose domain none is counted, and those without the key, shape [N]."""
-        found: model.BoolVector = (self.sums == 0)[self.domains.of]
-        return found
+        return (self.sums == 0)[self.domains.of]
 
     def present(self) -> model.BoolVector:
         """Return the nodes in whose domain any is counted, shape [N]."""
-        found: model.BoolVector = (self.sums > 0)[self.domains.of]
-        return found
+        return (self.sums > 0)[self.domains.of]
 
 
 class SpreadCounts:
     """The counts of a spread constraint."""
-
-    __slots__ = ("_exist", "_few", "_room", "counts")
 
     def __init__(self, spread: Spread, layout: Layout, among: model.BoolVector) -> None:
         domains = layout.domains(spread.constraint.topology_key)
@@ -72,18 +68,15 @@ class SpreadCounts:
 
     def even(self) -> model.BoolVector:
         """Return the nodes in whose domain one more pod is not too many, shape [N]; any value without the key."""
-        sums = self.counts.sums
-        least = 0 if self._few else int(sums[self._exist].min())
-        found: model.BoolVector = (sums <= self._room + least)[self.counts.domains.of]
-        return found
+        least = 0 if self._few else int(self.counts.sums[self._exist].min())
+        return (self.counts.sums <= self._room + least)[self.counts.domains.of]
 
 
 class Judge:
     """Which nodes a class may use now. It decides nothing where pods forbid others by labels that no node has."""
 
     def __init__(self, rules: Rules, constraints: model.Constraints, view: ClusterView) -> None:
-        layout = view.layout
-        self.rules, self._seen = rules, 0
+        layout, self.rules, self._seen = view.layout, rules, 0
         self._mask: model.BoolVector | None = None
         keys = dict.fromkeys(term.topology_key for term in constraints.pod_affinity)
         self._affinity, self._anti_affinity, self._forbidding = (

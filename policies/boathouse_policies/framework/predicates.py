@@ -82,8 +82,7 @@ class DeclaredFeatures(Filter):
         layout = state.view.layout
         if not (needed := layout.features.intersection(pending.task_class.constraints.features)):
             return None
-        found: model.BoolVector = np.array([needed <= node.features for node in layout.nodes], np.bool_)[where]
-        return found
+        return np.array([needed <= node.features for node in layout.nodes], np.bool_)[where]
 
 
 class Room(Filter):

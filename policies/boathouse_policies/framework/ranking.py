@@ -58,8 +58,7 @@ class Rankings:
 
     def refuse(self, pending: PendingClass, node: int) -> None:
         """Refuse a node for the class in this cycle."""
-        ranking = self._of(pending)
-        i = self._candidates.at[node] if self._candidates.at is not None else node
+        ranking, i = self._of(pending), node if self._candidates.at is None else self._candidates.at[node]
         ranking.refused.add(i)
         ranking.scores[i] = NEVER
 
@@ -90,9 +89,7 @@ class Rankings:
             score.key(pending),
             *((question, question.key(pending)) for question in questions),
         )
-        if (ranking := self._known.get(key)) is None:
-            ranking = self._known[key] = self._ranked(pending, questions)
-        return ranking
+        return self._known.get(key) or self._known.setdefault(key, self._ranked(pending, questions))
 
     def _ranked(self, pending: PendingClass, questions: Sequence[Filter | Reserve]) -> Ranking:
         candidates, seen = self._candidates, self._state.changes
@@ -102,9 +99,7 @@ class Rankings:
             self._rank(pending, ranking, range(len(candidates.listed)))
             return ranking
         fits = candidates.row(pending)
-        where: Where = ALL
-        if candidates.at is not None or not fits.all():
-            where = candidates.nodes[fits]
+        where: Where = ALL if candidates.at is None and fits.all() else candidates.nodes[fits]
         scores = np.full(len(fits), NEVER)
         if len(scores):
             scores[fits] = self._scores(pending, where, questions)
@@ -131,11 +126,9 @@ class Rankings:
 
     def _rank(self, pending: PendingClass, ranking: Ranking, found: Sequence[int]) -> None:
         scores, listed, questions = ranking.scores, self._candidates.listed, ranking.questions
-        left = []
         for i in found:
             scores[i] = NEVER
-            if still_fits(pending.shape, listed[i], self._state):
-                left.append(i)
+        left = [i for i in found if still_fits(pending.shape, listed[i], self._state)]
         if len(left) == 1 or (len(left) <= _ONE_BY_ONE and all(question.by_node for question in questions)):
             for i in left:
                 scores[i] = self._score_on(pending, listed[i], questions)

@@ -55,15 +55,11 @@ class Shapes:
     def of(self, least: model.IntVector, constraints: model.Constraints) -> Shape:
         """Return the shape of a size and constraints."""
         key = (least.tobytes(), constraints)
-        if (known := self._known.get(key)) is None:
-            known = self._known[key] = Shape(least, constraints)
-        return known
+        return self._known.get(key) or self._known.setdefault(key, Shape(least, constraints))
 
 
 class ShapeColumns:
     """Some shapes as columns."""
-
-    __slots__ = ("_constraints", "_constraints_of", "least", "least_listed", "sizes")
 
     def __init__(
         self,

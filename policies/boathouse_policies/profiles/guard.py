@@ -163,7 +163,8 @@ class Guard(Observer, Figures):
 
     def bet(self, key: Key, worth: float, now_s: float, added: Effect, *, retry_s: float = RETRY_S) -> None:
         """Add what a part was worth, from -1 (harm) to 1, to the bet against it, and switch it off if that is won."""
-        record = self._records[key] = self._records.pop(key, None) or Record()
+        record = self._records.pop(key, None) or Record()
+        self._records[key] = record
         if len(self._records) > PROGRAMS_KEPT:
             self._forget()
         if record.add(worth, now_s, added, retry_s=retry_s):

@@ -122,7 +122,8 @@ class Prices(Controller):
     def is_memory_scarce(self, cpu_milli: model.IntVector, memory_bytes: model.IntVector) -> model.BoolVector:
         """Return whether memory is what stops the next pending tasks where so much is free, shape [N]."""
         assert self._columns is not None
-        return memory_bytes / self._wanted[1] <= cpu_milli / self._wanted[0]
+        scarce: model.BoolVector = memory_bytes / self._wanted[1] <= cpu_milli / self._wanted[0]
+        return scarce
 
 
 def _wanted(queue: SchedulingQueue) -> tuple[model.FloatVector, int]:

@@ -59,7 +59,6 @@ def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Ru
     def sum_of(members: Collection[Tally]) -> Sum:
         return Sum(found := frozenset(members), all_.total(found))
 
-    own = [all_.of_term(term) for term in constraints.pod_anti_affinity]
     to_all = tallies.selection_of_affinity(constraints) if constraints.pod_affinity else None
     anti_affinity: dict[str, list[Tally]] = collections.defaultdict(list)
     forbidding: dict[str, list[Tally]] = collections.defaultdict(list)
@@ -69,7 +68,7 @@ def rules_of(pod: Resident, constraints: model.Constraints, all_: Tallies) -> Ru
         forbidding[tally.topology_key].append(tally)
     return Rules(
         version=all_.version(pod.namespace),
-        changes=frozenset([*all_.selecting(pod), *own]),
+        changes=frozenset([*all_.selecting(pod), *map(all_.of_term, constraints.pod_anti_affinity)]),
         affinity=None if to_all is None else sum_of([all_.of(to_all)]),
         is_first=to_all is not None and all(all_.belongs(pod, pods) for pods in to_all.sets),
         anti_affinity={key: sum_of(members) for key, members in anti_affinity.items()},

@@ -49,21 +49,8 @@ class Selection:
 class Tally:
     """A count of pods by node."""
 
-    __slots__ = (
-        "__weakref__",
-        "_column",
-        "_layout",
-        "by_node",
-        "sets",
-        "skips_ending",
-        "topology_key",
-        "totals",
-        "waiting",
-    )
-
     def __init__(self, sets: tuple[model.PodSet, ...], *, skips_ending: bool = False, topology_key: str = "") -> None:
-        # `sets`: a pod counts, or is concerned, that belongs to each of these sets.
-        # `topology_key`: that of a term of anti-affinity; empty for a selection.
+        # A pod counts, or is concerned, that belongs to each set; the key is that of a term, empty for a selection.
         self.sets, self.skips_ending, self.topology_key = sets, skips_ending, topology_key
         self.by_node: collections.Counter[model.NodeName] = collections.Counter()
         self.waiting: dict[model.ClassId, None] = {}  # classes that another count may help
@@ -98,8 +85,7 @@ class Tallies:
         self._namespace_of: dict[model.TaskId, str] = {}
         self._pods: dict[str, dict[model.TaskId, tuple[model.NodeName, Resident]]] = {}
         self._namespaces: dict[str, Labels] = {}
-        self._selecting: _Index[Selection] = _Index()
-        self._forbidding: _Index[model.PodTerm] = _Index()
+        self._selecting, self._forbidding = _Index[Selection](), _Index[model.PodTerm]()
         self._about: Sequence[tuple[str, model.Constraints]] = ()
         self._declared: Collection[model.PodTerm] = ()
         self._totals: weakref.WeakValueDictionary[frozenset[Tally], Tally] = weakref.WeakValueDictionary()
@@ -122,9 +108,8 @@ class Tallies:
     def leave(self, task: model.TaskId) -> None:
         """Count a pod no more."""
         namespace = self._namespace_of.pop(task)
-        pods = self._pods[namespace]
-        node, pod = pods.pop(task)
-        if not pods:
+        node, pod = self._pods[namespace].pop(task)
+        if not self._pods[namespace]:
             del self._pods[namespace]
         self._count(node, pod, -1)
 
@@ -159,8 +144,6 @@ class Tallies:
 
     def take_woken(self) -> Collection[model.ClassId]:
         """Return the classes that waited for another count of some tally, which has changed since the last call."""
-        if not self._woken:
-            return ()
         woken, self._woken = self._woken, set()
         return woken
 
@@ -194,17 +177,16 @@ class Tallies:
         if constraints == self._about:
             return
         self._about = constraints
-        selections: dict[Selection, None] = {}
-        terms: dict[model.PodTerm, None] = {}
-        for namespace, class_constraints in constraints:
-            selections.update(dict.fromkeys(selections_of(namespace, class_constraints)))
-            terms.update(dict.fromkeys(class_constraints.pod_anti_affinity))
+        selections = dict.fromkeys(
+            found for namespace, of_class in constraints for found in selections_of(namespace, of_class)
+        )
         for selection in self._selecting.keys() - selections.keys():
             self._selecting.drop(selection)
         for selection in selections:
             self.of(selection)
-        former, self._declared = self._declared, terms
-        for term in terms:
+        former = self._declared
+        self._declared = dict.fromkeys(term for _, of_class in constraints for term in of_class.pod_anti_affinity)
+        for term in self._declared:
             self.of_term(term)
         for term in former:
             self._drop(term)
@@ -296,8 +278,7 @@ class Tallies:
     def take_mentioned(self) -> Collection[Mention]:
         """Return what of pods' labels a selector depends on and none did at the last call."""
         found = self._selecting.mentioned | self._forbidding.mentioned
-        self._selecting.mentioned.clear()
-        self._forbidding.mentioned.clear()
+        self._selecting.mentioned, self._forbidding.mentioned = set(), set()
         return found
 
 
@@ -342,7 +323,6 @@ class _Index(dict[K, Tally]):
         self.known: dict[tuple[object, ...], Sequence[Tally]] = {}
 
     def put(self, key: K, tally: Tally) -> Tally:
-        """List a tally, and return it."""
         self[key] = tally
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
@@ -356,7 +336,6 @@ class _Index(dict[K, Tally]):
         return tally
 
     def drop(self, key: K) -> None:
-        """List a tally no more."""
         tally = self.pop(key)
         self.known.clear()
         for place in _namespaces(tally) or (_WIDE,):
@@ -388,7 +367,6 @@ class _Index(dict[K, Tally]):
             self._other_version = self._changes
 
     def candidates(self, namespace: str, labels: Labels) -> list[Tally]:
-        """Return the tallies that may select a pod."""
         found: list[Tally] = []
         for place in (namespace, _WIDE):
             if place in self._mentioned:
@@ -400,8 +378,8 @@ class _Index(dict[K, Tally]):
 
     def version(self, namespace: str) -> tuple[int, int]:
         """Return what is another value once other tallies may select pods of a namespace."""
-        namespace_version = self._versions.get(namespace, self._other_version)
-        return namespace_version, self._versions.get(_WIDE, self._other_version)
+        other = self._other_version
+        return self._versions.get(namespace, other), self._versions.get(_WIDE, other)
 
     def mentions(self, namespace: str, mention: model.LabelMention) -> bool:
         """Return whether a tally that may select pods of a namespace depends on this of their labels."""

@@ -42,20 +42,8 @@ class Band:
 class SortedClasses:
     """All classes that have pending tasks.
 
-    By the names of queue and namespace, the higher priority, submission, order in the job.
-
-    A class' place is its index in every column of this order, as is a job's.
-
-    Attributes:
-        first: The place of the first class of each job, and C, length J + 1.
-        is_shared: Whether several queues, or namespaces in a queue, have turns by what they hold.
-        single: Whether each job has one class: then their places are the same.
-        short: Places of classes of which gangs that have begun are short.
-        in_gang: Which of them are of a gang, shape [C].
-        is_plain: Whether each job has one class, and room alone decides which of the nodes that it may use fit.
-        open: The classes that the next cycle considers, shape [C].
-        matched: Those of them that fit at most on nodes where room came free, shape [C].
-        orphans: The classes to consider of jobs whose queue does not exist or does not accept them.
+    By the names of queue and namespace, the higher priority, submission, order in the job. A class' place is its index
+    in every column of this order, as is a job's.
     """
 
     def __init__(self, classes: Iterable[QueuedClass], queues: Mapping[model.QueueName, model.Queue]) -> None:
@@ -66,6 +54,7 @@ class SortedClasses:
         self.places = {queued.task_class.id: place for place, queued in enumerate(self.queued)}
         self.in_gang = np.array([queued.task_class.gang_min > 0 for queued in self.queued], np.bool_)
         self.gangs: list[int] = self.in_gang.nonzero()[0].tolist()
+        # Classes of which gangs that have begun are short.
         self.short = [place for place, queued in enumerate(self.queued) if queued.task_class.is_short]
         self._about_pods = [
             (queued.job.namespace, queued.task_class.constraints)
@@ -78,28 +67,27 @@ class SortedClasses:
         self.job_places = {job_id: place for place, job_id in enumerate(jobs)}
         self.job_of = [self.job_places[queued.job.id] for queued in self.queued]
         self._starts = np.searchsorted(self.job_of, np.arange(len(self.jobs)))
-        self.first: list[int] = [*self._starts.tolist(), len(self.queued)]
-        self.single = len(self.jobs) == len(self.queued)
+        self.first: list[int] = [*self._starts.tolist(), len(self.queued)]  # the first class of each job, and C
+        self.single = len(self.jobs) == len(self.queued)  # so that places of jobs are those of their classes
+        # Whether each job has one class, and room alone decides which of the nodes that it may use fit.
         self.is_plain = self.single and all(queued.is_plain for queued in self.queued)
-        self.bands = self._bands()
+        sizes = collections.Counter(map(_band, self.jobs))
+        stops = itertools.accumulate(sizes.values())
+        self.bands = [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
         self.band_of = [band for band in self.bands for _ in range(band.start, band.stop)]
         shares = {(band.queue, band.namespace) for band in self.bands}
         self.namespaces = collections.Counter(queue for queue, _ in shares)
-        self.is_shared = len(shares) > 1
+        self.is_shared = len(shares) > 1  # queues, or namespaces in a queue, have turns by what they hold
         self.has_limits = any(queues[name].limits for name in self.namespaces)
         self._shapes: tuple[LeastSizes, int, tuple[ShapeColumns, npt.NDArray[np.intp], list[Shape]]] | None = None
         self._keys: tuple[LastingOrder, Layout, list[float]] | None = None
         self._heap: list[tuple[float, int]] = []
         self._serial, self._flags = -1, b""
         self._stale: set[model.JobId] | None = None
-        self.orphans: list[QueuedClass] = []
+        self.orphans: list[QueuedClass] = []  # to consider, of jobs whose queue does not exist or does not accept them
+        # What the next cycle considers, and what of that fits at most on nodes where room came free, shape [C] each.
         self.open = self.matched = np.zeros(len(self.queued), np.bool_)
         self.only_matched = True  # whether `matched` are all that it considers
-
-    def _bands(self) -> list[Band]:
-        sizes = collections.Counter(map(_band, self.jobs))
-        stops = itertools.accumulate(sizes.values())
-        return [Band(*band, stop - sizes[band], stop) for band, stop in zip(sizes, stops, strict=True)]
 
     def consider(self, unschedulable: UnschedulableClasses) -> None:
         """Take over which classes the next cycle considers: with a class of a gang all classes of the gang."""
@@ -121,16 +109,12 @@ class SortedClasses:
 
     def declare(self, tallies: Tallies) -> None:
         """Have the pods counted that the constraints of the classes select."""
-        if tallies.declared_by is self or not (self._about_pods or tallies.is_needed):
-            return
-        tallies.declare(self._about_pods, self)
+        if tallies.declared_by is not self and (self._about_pods or tallies.is_needed):
+            tallies.declare(self._about_pods, self)
 
     def open_jobs(self, open_classes: model.BoolVector) -> model.BoolVector:
         """Return which jobs have an open class, shape [J]."""
-        if self.single:
-            return open_classes
-        open_jobs: model.BoolVector = np.logical_or.reduceat(open_classes, self._starts)
-        return open_jobs
+        return open_classes if self.single else np.logical_or.reduceat(open_classes, self._starts)
 
     def note_usage(self, view: ClusterView) -> None:
         """Note which jobs hold something else than in the snapshot before; after a gap, all may."""

@@ -51,7 +51,7 @@ class UnschedulableClasses:
         self._until_s = np.zeros(0)
         self._least = np.zeros((axis.width, 0), np.int64)
         self._largest = [0] * axis.width  # no size was ever larger
-        # The room on nodes where it came free since the last cycle, by resource: what `match_freed` compared, and the rest.
+        # The room on nodes where it came free since the last cycle, by resource: what `match_freed` compared, the rest.
         self.freed: dict[model.NodeName, Sequence[int]] = {}
         self.unmatched: dict[model.NodeName, Sequence[int]] = {}
         self._grow(16)
@@ -93,11 +93,10 @@ class UnschedulableClasses:
 
     def _leave(self, queued: QueuedClass) -> None:
         row = queued.row
-        self._woken_by[row] = 0
-        self._until_s[row] = math.inf
+        self._woken_by[row], self._until_s[row] = 0, math.inf
         self.matches_freed[row] = self._needs_only_room[row] = self._needs_more[row] = False
         if queued.job.queue in self._limited:
-            self._limited[queued.job.queue].pop(queued.row, None)
+            self._limited[queued.job.queue].pop(row, None)
 
     def enter(
         self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float
@@ -142,8 +141,7 @@ class UnschedulableClasses:
 
     def any_active(self) -> bool:
         """Return whether a class is a reason to run a cycle."""
-        rows = len(self._classes)
-        return self._bytes.find(1, rows, 3 * rows) >= 0
+        return self._bytes.find(1, len(self._classes), 3 * len(self._classes)) >= 0
 
     def considered(self) -> bytes:
         """Return the flags that say which classes the next cycle considers, and whether for all nodes."""
