@@ -80,11 +80,10 @@ class RunningTasks(Observer):
         match event:
             case model.Placed():
                 self._placed(event)
-            case model.Started():
-                if (task := self.tasks.get(event.task)) is not None:
-                    task.started_s = event.now_s
-                    for follower in self._followers:
-                        follower.started(task, event.now_s)
+            case model.Started() if (task := self.tasks.get(event.task)) is not None:
+                task.started_s = event.now_s
+                for follower in self._followers:
+                    follower.started(task, event.now_s)
             case model.Finished() | model.Failed():
                 self._ended(event)
             case model.Resized() | model.Suspended() | model.Resumed():
@@ -133,8 +132,8 @@ class RunningTasks(Observer):
         if isinstance(event, model.Suspended):
             task.pause = Pause(event.now_s, math.inf if event.until_s is None else event.until_s)
             self.suspended[task.task] = task
-            return
-        task.resources = event.resources
+        else:
+            task.resources = event.resources
         if isinstance(event, model.Resumed):
             self._resumed(task, event.now_s)
 
@@ -150,9 +149,8 @@ _Key = TypeVar("_Key", model.NodeName, model.ClassId)
 
 
 def _remove(index: dict[_Key, dict[model.TaskId, RunningTask]], key: _Key, task: RunningTask) -> None:
-    here = index[key]
-    del here[task.task]
-    if not here:
+    del index[key][task.task]
+    if not index[key]:
         del index[key]
 
 
