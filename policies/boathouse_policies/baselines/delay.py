@@ -33,13 +33,7 @@ class _Level:
 
 
 class Delay(Patience, Hooks, Observer):
-    """Delay a class until a node close to its input is free, for a bounded time; without input in blocks, do not delay.
-
-    The state is not dumped. After a restart the waits, which last seconds, start again.
-
-    Args:
-        delays_s: How long a class that takes nodes, hosts or racks with its input waits before it takes the next level.
-    """
+    """Delay a class, with input in blocks, until a node close to it is free, for a bounded time. Not dumped."""
 
     def __init__(self, delays_s: Sequence[float]) -> None:
         self._delays_s = delays_s

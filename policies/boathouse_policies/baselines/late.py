@@ -70,10 +70,7 @@ class _Attempt:
 
 
 class Late(Controller, Observer, Follower):
-    """Start second attempts of the tasks with the longest estimated time left.
-
-    The state is not dumped: running tasks report again after a restart.
-    """
+    """Start second attempts of the tasks with the longest time left; not dumped, for running tasks report again."""
 
     def __init__(self, config: Config, running: RunningTasks) -> None:
         self.report_every_s, self._config, self._running = config.report_every_s, config, running

@@ -33,10 +33,7 @@ class Packed(LeastLoaded):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Closest(Score):
-    """The node that is closest to the input of a pending task; another score ranks nodes that are as close.
-
-    A level of distance counts more than the whole range of the other score.
-    """
+    """The node closest to the input of a pending task; a level counts more than the whole range of the other score."""
 
     base: Score
     level: float
@@ -98,10 +95,7 @@ class MemoryHeld(JobOrder):
 
 
 class ShortestRemaining(JobOrder, Observer):
-    """The job with the least work left to place, in seconds of run time; what runs does not count.
-
-    It learns what is left from Submitted and Placed. Classes of unknown duration count as no work.
-    """
+    """The job with the least run time left to place, in seconds; classes of unknown duration count as no work."""
 
     def __init__(self) -> None:
         self._left: dict[model.JobId, dict[model.ClassId, tuple[int, float]]] = {}

@@ -44,10 +44,7 @@ class InTurn(Score):
     spread: bool
 
     def turns(self, pending: PendingClass, state: CycleState) -> model.IntVector:
-        """Return when each node is next, the least first, shape [N].
-
-        Spread out, this is the next turn of a round-robin: a node that was passed over keeps its earlier one.
-        """
+        """Return when each node is next, the least first, shape [N]; if spread, one passed over keeps its turn."""
         count, placed = len(state.view.nodes), state.placed(pending.task_class.id)
         first = int.from_bytes(hashlib.blake2b(pending.task_class.id.encode(), digest_size=4).digest(), "big")
         ranks: model.IntVector = (np.arange(count) - first) % count  # the order in which nodes ask
@@ -90,11 +87,7 @@ class OneApplication(Filter, Observer):
 
 
 class Reservations(ReservedNodes):
-    """Nodes reserved for executors that found no room, in the order of their turns.
-
-    Args:
-        applications: Whose turn it is, where one application runs at a time.
-    """
+    """Nodes reserved for executors that found no room, in the order of their turns."""
 
     def __init__(self, order: InTurn, running: RunningTasks, applications: OneApplication | None = None) -> None:
         self._order, self._running, self._applications = order, running, applications

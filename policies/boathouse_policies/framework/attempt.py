@@ -214,10 +214,7 @@ class Attempt:
 
 
 def _lacking(classes: Iterable[PendingClass], state: CycleState) -> list[tuple[PendingClass, int]]:
-    """Return what must be placed together, all or nothing: tasks that classes lack of `gang_min`, with their number.
-
-    The larger tasks go first, so that the smaller ones fill the gaps.
-    """
+    """Return the tasks that classes lack of `gang_min`, and how many; the larger first, so smaller ones fill gaps."""
     short = ((pending, pending.task_class.gang_min - state.placed(pending.task_class.id)) for pending in classes)
     return sorted(
         [lacking for lacking in short if lacking[1] > 0],

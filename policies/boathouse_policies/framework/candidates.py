@@ -169,10 +169,7 @@ class Table:
         return enough.nonzero()[0]
 
     def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Return which shapes some nodes have room for, shape [S, len(where)].
-
-        A request of 0 fits also where a resource is over-committed.
-        """
+        """Return which shapes some nodes have room for, [S, len(where)]; requests of 0 fit where over-committed."""
         room = np.maximum(self._state.free[:, where], 0)
         fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self._sizes <= room[:, None])
         return fits

@@ -149,10 +149,7 @@ class Plan:
 
     @functools.cached_property
     def newly_left(self) -> Mapping[model.ClassId, PendingClass]:
-        """Who had a turn, or is unschedulable for the first time.
-
-        Worked out when first asked for, which must be before the scheduling queue takes placed tasks out.
-        """
+        """Who had a turn, or is newly unschedulable. To be asked before the queue takes placed tasks out."""
         turns, profile, state = self._turns, self._profile, self._state
         for pending in self._undiagnosed:
             if pending.task_class.id not in self._left:
@@ -188,10 +185,7 @@ class Plan:
 
 
 def advised(queue: SchedulingQueue, profile: Profile, state: CycleState) -> list[model.Decision]:
-    """Ask the controllers, who look at the whole before the cycle.
-
-    A second attempt has the room that it needs, unless that is kept for a gang: then the shell refuses the decision.
-    """
+    """Ask the controllers. A second attempt has its room; where that is kept for a gang, the shell refuses it."""
     decisions: list[model.Decision] = []
     for controller in profile.controllers:
         for decision in controller.advise(queue, state.view):

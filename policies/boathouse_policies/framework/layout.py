@@ -83,10 +83,7 @@ class Domains:
 
 
 class Layout:
-    """The nodes, sorted by name: a node's place in it is its index in every column. Immutable.
-
-    Sorting makes "the first of equals" mean "the first by name", whatever order events came in.
-    """
+    """The nodes by name, whatever order events came in: a node's place is its index in every column. Immutable."""
 
     def __init__(self, nodes: Iterable[model.Node], axis: model.Axis) -> None:
         self.nodes = tuple(sorted(nodes, key=lambda node: node.name))

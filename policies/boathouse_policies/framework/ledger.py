@@ -188,10 +188,7 @@ class Ledger:
         return True
 
     def remove_node(self, name: model.NodeName) -> tuple[model.TaskId, ...]:
-        """Forget a node; return the tasks that were assumed on it, sorted: they wait again.
-
-        Its confirmed pods stay in the account, for the node may come back.
-        """
+        """Forget a node, not its confirmed pods; return the tasks that were assumed on it, sorted: they wait again."""
         if name not in self._nodes:
             return ()
         here = {task: entry for task, entry in self._entries.items() if entry.node == name}
@@ -214,11 +211,7 @@ class Ledger:
     # Pods
 
     def assume(self, placement: model.Placement) -> None:
-        """Deduct what a cycle decided, before the request is sent.
-
-        Raises:
-            ValueError: The task is placed already: a fault of the caller.
-        """
+        """Deduct what a cycle decided, before the request is sent; a ValueError if the task is placed already."""
         task, job, task_class = placement.task, placement.job, placement.task_class
         if task.id in self._entries:
             raise ValueError(f"{task.id} is {self._entries[task.id].state.value} already: one task was placed twice")

@@ -115,10 +115,7 @@ DISKS = "node(s) had no available disk"
 
 
 class OtherPods(Filter):
-    """Topology spread with DoNotSchedule, then pod affinity and anti-affinity, of the class and of pods that are there.
-
-    A placement changes its answer for other nodes.
-    """
+    """Topology spread with DoNotSchedule, then pod affinity and anti-affinity, of the class and of other pods."""
 
     until_freed = of_pods = True
 

@@ -52,11 +52,7 @@ class JobOrder:
     constant = False  # whether a key depends only on the job
 
     def __init_subclass__(cls) -> None:
-        """Refuse a class that sets `keyed_by_usage` and has no `key`: all of its keys would be equal.
-
-        Raises:
-            TypeError: The class sets `keyed_by_usage`, and neither it nor a base overrides `key`.
-        """
+        """Raise a TypeError for a class that sets `keyed_by_usage` without a `key`: all of its keys would be equal."""
         super().__init_subclass__()
         if cls.keyed_by_usage and cls.key is JobOrder.key:
             raise TypeError(
@@ -144,10 +140,7 @@ class ShapeScore(Score, abc.ABC):
 
     @abc.abstractmethod
     def of_shapes(self, sizes: Any, free: Any, inverse: Any) -> Any:
-        """Return the score of a node for a size: numbers by row, or arrays that are broadcast against each other.
-
-        `inverse` is 1 / allocatable of the node, 0 where it has none.
-        """
+        """Return the score for a size: by row, or arrays to broadcast; `inverse` is 1 / allocatable, 0 for none."""
 
     def score(self, pending: PendingClass, state: CycleState, where: Where) -> model.FloatVector:
         """Return the scores for one class."""

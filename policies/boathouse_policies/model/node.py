@@ -141,10 +141,7 @@ class PodSet:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodTerm:
-    """A required term of pod affinity or anti-affinity: some, or none, of these pods in the node's domain.
-
-    Nodes with equal values of the label `topology_key` are one domain.
-    """
+    """A required term of pod (anti-)affinity: these pods in the node's domain, by its `topology_key`."""
 
     topology_key: str
     pods: PodSet

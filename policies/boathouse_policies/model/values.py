@@ -47,11 +47,7 @@ def check_ranges(
     positive: Iterable[str] = (),
     not_negative: Iterable[str] = (),
 ) -> None:
-    """Refuse constants of a policy that have no meaning: shares are above 0 and at most 1.
-
-    Raises:
-        ValueError: Names the constant and its range.
-    """
+    """Raise a ValueError for constants of a policy without a meaning: shares are above 0 and at most 1."""
     ranges: Iterable[tuple[Iterable[str], Callable[[float], bool], str]] = (
         (shares, lambda constant: 0 < constant <= 1, "above 0 and at most 1"),
         (positive, lambda constant: constant > 0, "above 0"),

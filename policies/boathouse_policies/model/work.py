@@ -165,11 +165,7 @@ class Queue:
     priority_classes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
-        """Refuse weights that have no meaning.
-
-        Raises:
-            ValueError: The weight is not positive.
-        """
+        """Raise a ValueError unless the weight is positive."""
         if not self.weight > 0:
             raise ValueError(f"queue {self.name!r}: the weight must be above 0, not {self.weight}")
 

@@ -105,11 +105,7 @@ def placements() -> tuple[str, ...]:
 
 
 def build(name: str, *, placement: str = "least-loaded", switches: Switches = _ALLOWED) -> Profile:
-    """Build a profile, one of `names()`, which decides no more than its switches let it.
-
-    Raises:
-        ValueError: There is no profile or placement of that name; the message lists those there are.
-    """
+    """Build a profile that decides no more than its switches let it; a ValueError with the choices for other names."""
     if name not in names():
         raise ValueError(f"there is no profile {name!r}; choose one of: {', '.join(names())}")
     if placement not in _PLACEMENTS:

@@ -59,11 +59,7 @@ class _Jobs:
 
 
 class Switchback(Guard):
-    """A guard whose parts act in one block of each pair only.
-
-    Args:
-        block_s: Length of a block.
-    """
+    """A guard whose parts act in one block, of this length, of each pair only."""
 
     def __init__(self, block_s: float) -> None:
         super().__init__()

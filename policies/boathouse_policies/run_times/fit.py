@@ -29,10 +29,7 @@ _Added = TypeVar("_Added", bound="Sums")
 
 
 class Table(Programs[_Added]):
-    """Sums by key, the least recently updated first.
-
-    Of a dump, entries without a namespace (an older version's) and invalid ones are left out.
-    """
+    """Sums by key, the least recently updated first. Of a dump, invalid entries are left out, as an older version's."""
 
     def __init__(self, kind: type[_Added], dumped: object = None) -> None:
         super().__init__(PROGRAMS_KEPT, NAMESPACE_KEPT)

@@ -112,10 +112,7 @@ class Learner:
             self._spills.add(stage.key, longer_s, used.spilled_bytes)
 
     def out_of_memory(self, stage: Stage, memory_bytes: int = 0) -> None:
-        """Raise the floor of a program: a task with less memory than requested was killed for lack of it.
-
-        The tasks of this job get all their memory from now on.
-        """
+        """Raise a program's floor: a task with less memory was killed for want of it. The job's others get all."""
         self._out_of_memory.add((stage.job, stage.step, stage.stage))
         if memory_bytes:
             self._floors.raise_to(stage.key, memory_bytes + FLOOR_BYTES)

@@ -16,11 +16,7 @@ from boathouse_policies.model import Distance
 
 
 class TaskPool:
-    """Tasks of a class in their order, some of them pending.
-
-    Tasks are addressed by position. One that is out (placed, or backing off) keeps its position, so that it may come
-    back to it.
-    """
+    """Tasks of a class in their order, by position; one that is out (placed, or backing off) keeps its own."""
 
     def __init__(self, tasks: Iterable[model.Task], out: Container[model.TaskId] = ()) -> None:
         self.order: list[model.Task] = sorted(tasks, key=lambda task: (task.expected, task.index, task.id))
