@@ -36,18 +36,13 @@ class Gang:
 
     @classmethod
     def of(cls, classes: Sequence[model.TaskClass], tasks: Iterable[model.Task]) -> Self | None:
-        """Return the gang among submitted tasks; None if nothing is expected.
-
-        Raises:
-            ValueError: Tasks are expected of several classes, or not of exactly one driver.
-        """
-        expected: list[model.Task] = []
-        drivers: list[model.Task] = []
-        for task in tasks:
-            (expected if task.expected else drivers).append(task)
+        """Return the gang among submitted tasks, None if nothing is expected; a ValueError without exactly one driver."""
+        submitted = list(tasks)
+        expected = [task for task in submitted if task.expected]
+        drivers = [task for task in submitted if not task.expected]
+        executors = {task.task_class for task in expected}
         if not expected:
             return None
-        executors = {task.task_class for task in expected}
         if len(executors) > 1 or len(drivers) != 1:
             raise ValueError(
                 "expected tasks must be of one class, and submitted with the one task that requests their pods"
@@ -67,11 +62,8 @@ class Gang:
 
     def least(self, sizer: LeastSizes) -> Self:
         """Return the gang with the least sizes that a sizer may decide."""
-        leader, executor = (
-            dataclasses.replace(task_class, resources=sizer.least(task_class))
-            for task_class in (self.leader, self.executor)
-        )
-        return dataclasses.replace(self, leader=leader, executor=executor)
+        classes = self.leader, self.executor
+        return self.with_classes([dataclasses.replace(of, resources=sizer.least(of)) for of in classes])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -191,19 +183,14 @@ class Seating:
     retry_s: float  # when an executor may be tried again whose bind failed; infinity for none
 
 
-def placed(gang: Gang, executors: Iterable[Executor]) -> int:
-    """Return for how many of the minimum those stand that have a node."""
-    return sum([stands_for(executor, gang.executor) for executor in executors if executor.is_placed])
+def uncreated(gang: Gang, executors: Iterable[Executor]) -> int:
+    """Return how many executors the driver may still create of its minimum."""
+    return max(0, len(gang.expected) - sum([stands_for(executor, gang.executor) for executor in executors]))
 
 
 def short_of(gang: Gang, executors: Iterable[Executor]) -> int:
     """Return how many executors lack a node for the minimum."""
-    return max(0, len(gang.expected) - placed(gang, executors))
-
-
-def uncreated(gang: Gang, executors: Iterable[Executor]) -> int:
-    """Return how many executors the driver may still create of its minimum."""
-    return max(0, len(gang.expected) - sum([stands_for(executor, gang.executor) for executor in executors]))
+    return uncreated(gang, [executor for executor in executors if executor.is_placed])
 
 
 def seat(

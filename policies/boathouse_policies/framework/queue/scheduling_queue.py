@@ -8,17 +8,9 @@ considers them, but they are no reason to run a cycle.
     submit ──> active ──apply: tasks are left pending──> unschedulable ──something that may help──> active
       task: pending ──apply: placed──> out ──back_off──> backing off ──tick: the time is up──> pending
 
-| unschedulable because of | woken by |
-|---|---|
-| Unschedulable, Sizing, NotOffered | room freed on a node that the size fits, a node added or changed |
-| NeverFits | a node added or changed |
-| QueueLimit | usage of that queue fell, queues changed |
-| UnknownQueue, QueueNotAllowed | queues changed |
-| JobOrder, Patience, Gang | either, and a job withdrawn, and the time until which the cycle decided to wait |
-
-A class that depends on where other pods are is also woken when those come or go.
-
-As a safety net, a class is unschedulable for a minute at most. All times come in as arguments.
+What wakes a class depends on why it is unschedulable (`unschedulable`). One that depends on where other pods are is
+also woken when those come or go. As a safety net, a class is unschedulable for a minute at most. All times come in as
+arguments.
 """
 
 import collections
@@ -99,11 +91,7 @@ class SchedulingQueue:
         *,
         placed: Container[model.TaskId] = (),
     ) -> None:
-        """Replace all that is pending of a job (level-triggered); what is `placed` is not pending, but may come back.
-
-        Raises:
-            ValueError: A task's class is not among the classes.
-        """
+        """Replace all that is pending of a job (level-triggered); what is `placed` is not pending, but may come back."""
         tasks_of: dict[model.ClassId, list[model.Task]] = {task_class.id: [] for task_class in classes}
         for task in tasks:
             if task.task_class not in tasks_of:

@@ -13,12 +13,12 @@ from boathouse_policies.framework.queue.queued_class import QueuedClass
 
 
 class Wake(enum.IntFlag):
-    """What may help an unschedulable class."""
+    """What may help an unschedulable class, beside the time until which the cycle decided to wait."""
 
-    ROOM = enum.auto()
-    NODES = enum.auto()
-    QUEUES = enum.auto()
-    JOBS = enum.auto()
+    ROOM = enum.auto()  # freed on a node that the size fits
+    NODES = enum.auto()  # added or changed
+    QUEUES = enum.auto()  # changed
+    JOBS = enum.auto()  # withdrawn
 
 
 _WOKEN_BY: dict[model.Code, Wake] = {
@@ -26,7 +26,7 @@ _WOKEN_BY: dict[model.Code, Wake] = {
     model.Code.SIZING: Wake.ROOM | Wake.NODES,
     model.Code.NOT_OFFERED: Wake.ROOM | Wake.NODES,
     model.Code.NEVER_FITS: Wake.NODES,
-    model.Code.QUEUE_LIMIT: Wake.QUEUES,  # and by the usage of its queue
+    model.Code.QUEUE_LIMIT: Wake.QUEUES,  # and once the usage of that queue falls
     model.Code.UNKNOWN_QUEUE: Wake.QUEUES,
     model.Code.QUEUE_NOT_ALLOWED: Wake.QUEUES,
     model.Code.JOB_ORDER: Wake.ROOM | Wake.NODES | Wake.JOBS,
