@@ -51,8 +51,7 @@ class LockedNodes(ReservedNodes):
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return the answer for one node."""
-        owner = state.reserved.get(node)
-        return owner is None or pending.task_class.id in state.open_to(owner)
+        return (owner := state.reserved.get(node)) is None or pending.task_class.id in state.open_to(owner)
 
     def reserve(self, pending: PendingClass, state: CycleState) -> Sequence[model.Reservation | model.Wait]:
         """Reserve the unreserved nodes on offer that the class may use and that would, empty, hold its ideal size.

@@ -265,13 +265,11 @@ class Ledger:
 
     def state(self, task: model.TaskId) -> State | None:
         """Return where a task is; None for what waits or is gone."""
-        entry = self._entries.get(task)
-        return None if entry is None else entry.state
+        return None if (entry := self._entries.get(task)) is None else entry.state
 
     def account(self, task: model.TaskId) -> Account | None:
         """Return what is accounted for a task."""
-        entry = self._entries.get(task)
-        return None if entry is None else entry.account
+        return None if (entry := self._entries.get(task)) is None else entry.account
 
     # Reading
 

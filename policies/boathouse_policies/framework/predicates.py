@@ -39,8 +39,7 @@ class FreePorts(Filter):
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return all nodes for a class without host ports; else compare the nodes that take any port."""
-        ports = pending.task_class.constraints.host_ports
-        return _without(ports, state)[where] if ports else None
+        return _without(ports, state)[where] if (ports := pending.task_class.constraints.host_ports) else None
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return one reason for sockets, and one each for the other things of which a node has one."""
@@ -121,8 +120,7 @@ class OtherPods(Filter):
 
     def mask(self, pending: PendingClass, state: CycleState, where: Where) -> model.BoolVector | None:
         """Return where every part of it holds."""
-        passing = state.beside_pods(pending)
-        return None if passing is None else passing[where]
+        return None if (passing := state.beside_pods(pending)) is None else passing[where]
 
     def refusals(self, pending: PendingClass, state: CycleState, among: model.BoolVector) -> Sequence[model.Refusal]:
         """Return the first part that refuses each node."""

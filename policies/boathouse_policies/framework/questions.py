@@ -100,8 +100,7 @@ class NodeQuestion(Question):
 
     def passes(self, pending: PendingClass, state: CycleState, node: int) -> bool:
         """Return whether the class may go to one node."""
-        passing = self.mask(pending, state, slice(node, node + 1))
-        return passing is None or bool(passing[0])
+        return (passing := self.mask(pending, state, slice(node, node + 1))) is None or bool(passing[0])
 
 
 class Filter(NodeQuestion):

@@ -8,7 +8,7 @@ entry in a dictionary.
 
 import collections
 import weakref
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -249,18 +249,14 @@ class Tallies:
         return found
 
     def _selects(self, tally: Tally, pod: Resident) -> bool:
-        if tally.skips_ending and pod.is_ending:
-            return False
-        return all(self.belongs(pod, pods) for pods in tally.sets)
+        return not (tally.skips_ending and pod.is_ending) and all(self.belongs(pod, pods) for pods in tally.sets)
 
     def belongs(self, pod: Resident, pods: model.PodSet) -> bool:
         """Return whether a pod belongs to a set of pods."""
         if pods.selector is None or not matches(pods.selector, pod.labels):
             return False
-        if pod.namespace in pods.namespaces:
-            return True
-        selector = pods.namespace_selector
-        return selector is not None and matches(selector, self._namespaces.get(pod.namespace, {}))
+        selector, labels = pods.namespace_selector, self._namespaces.get(pod.namespace, {})
+        return pod.namespace in pods.namespaces or (selector is not None and matches(selector, labels))
 
     # What tallies depend on
 
@@ -287,14 +283,11 @@ def matches(selector: model.Selector, labels: Labels) -> bool:
     return all(eligibility.holds(expression, labels.get(expression.key)) for expression in selector.expressions)
 
 
-def selections_of(namespace: str, constraints: model.Constraints) -> Iterator[Selection]:
-    """Yield the selections of pods that constraints of a pod in a namespace count."""
-    if constraints.pod_affinity:
-        yield selection_of_affinity(constraints)
-    for term in constraints.pod_anti_affinity:
-        yield Selection(sets=(term.pods,))
-    for spread in constraints.spread:
-        yield selection_of_spread(namespace, spread)
+def selections_of(namespace: str, constraints: model.Constraints) -> Sequence[Selection]:
+    """Return the selections of pods that constraints of a pod in a namespace count."""
+    of_affinity = [selection_of_affinity(constraints)] if constraints.pod_affinity else []
+    of_terms = [Selection(sets=(term.pods,)) for term in constraints.pod_anti_affinity]
+    return [*of_affinity, *of_terms, *[selection_of_spread(namespace, spread) for spread in constraints.spread]]
 
 
 def selection_of_affinity(constraints: model.Constraints) -> Selection:

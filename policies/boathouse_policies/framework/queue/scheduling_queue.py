@@ -186,8 +186,7 @@ class SchedulingQueue:
 
     def starts_whole(self, task_class: model.ClassId) -> bool:
         """Return whether a class is of a gang."""
-        queued = self._classes.get(task_class)
-        return queued is not None and queued.task_class.gang_min > 0
+        return (queued := self._classes.get(task_class)) is not None and queued.task_class.gang_min > 0
 
     def __len__(self) -> int:
         """Return the number of pending tasks, without those that back off."""

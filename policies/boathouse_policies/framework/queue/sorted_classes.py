@@ -159,8 +159,7 @@ class SortedClasses:
 
 
 def _has_queue(job: model.Job, queues: Mapping[model.QueueName, model.Queue]) -> bool:
-    queue = queues.get(job.queue)
-    return queue is not None and queue.accepts(job.namespace, job.priority_class)
+    return (queue := queues.get(job.queue)) is not None and queue.accepts(job.namespace, job.priority_class)
 
 
 def _band(job: model.Job) -> tuple[model.QueueName, model.NamespaceName, int]:
