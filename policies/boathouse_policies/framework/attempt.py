@@ -5,7 +5,7 @@ import operator
 from collections.abc import Iterable, Iterator, Sequence
 
 from boathouse_policies import model
-from boathouse_policies.framework import diagnosis, draining, gathering
+from boathouse_policies.framework import diagnosis, gathering
 from boathouse_policies.framework.cycle_state import Assignment, CycleState, PendingClass
 from boathouse_policies.framework.queue import KeptPart
 from boathouse_policies.framework.scheduling_profile import Profile
@@ -156,7 +156,7 @@ class Attempt:
             self._state.keep(node, amounts)
         is_limited = self._refusal is not None and self._refusal.code is model.Code.QUEUE_LIMIT
         for member, count in () if is_limited else self.gang:
-            for node, amounts in draining.parts(member, count - placed[member.task_class.id], self._state):
+            for node, amounts in gathering.parts(member, count - placed[member.task_class.id], self._state):
                 found.append((member, node, amounts))
                 self._state.keep(node, amounts)
         for member, _, amounts in found:

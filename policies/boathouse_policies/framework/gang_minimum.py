@@ -36,7 +36,7 @@ class Gang:
 
     @classmethod
     def of(cls, classes: Sequence[model.TaskClass], tasks: Iterable[model.Task]) -> Self | None:
-        """Return the gang among submitted tasks, None if nothing is expected; a ValueError without exactly one driver."""
+        """Return the gang among submitted tasks, None if none is expected; a ValueError without exactly one driver."""
         submitted = list(tasks)
         expected = [task for task in submitted if task.expected]
         drivers = [task for task in submitted if not task.expected]

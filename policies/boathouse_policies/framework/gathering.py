@@ -1,26 +1,35 @@
-"""Gathering: how long nodes may be kept for a gang that waits, so that what comes free there adds up until it fits.
+"""Room that is kept for a gang that waits, so that what comes free there adds up until it fits: for whom, how long.
 
-* Nodes are kept only if the whole gang would fit beside the pods that nobody expects to end.
-* What is free on kept nodes counts as held by the gang's namespace in fair sharing (`TurnOrder`).
-* A gang keeps nodes for `GATHER_S` at most. Then it keeps none for as long, while others wait.
+* Room is kept only if the whole gang would fit beside the pods that nobody expects to end.
+* It counts as held by the gang's namespace and queue, in fair sharing (`TurnOrder`) and for limits.
+* It is kept for `GATHER_S` at most. Then none is kept for as long, while others wait.
 * Above the fair part of its namespace it may be one gang at a time, for `ABOVE_PART_S` at most.
+
+A profile whose reserve reserves nodes for gangs keeps whole nodes (`Gathering`). Every other profile uses each node as
+soon as something fits, so a stream of small tasks would keep a large gang pending. There one gang is drained for that
+has been pending for `PATIENCE_S` (`Draining`): one at a time, because two could wait for each other, the highest
+priority, then the longest pending. Each cycle tries it first. If it does not fit whole, nobody else gets the room that
+its members found, nor what is free where the others will have room soonest (`Attempt`).
 """
 
 import dataclasses
+import itertools
 import math
 import operator
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.cycle_state import CycleState
+from boathouse_policies.framework.cycle_state import CycleState, PendingClass
 from boathouse_policies.framework.questions import Hooks
-from boathouse_policies.framework.queue import SchedulingQueue
+from boathouse_policies.framework.queue import KeptPart, SchedulingQueue
 from boathouse_policies.framework.view import ClusterView, combined
 
 GATHER_S = 600.0
 ABOVE_PART_S = 60.0
+PATIENCE_S = 30.0
+ASKED_AGAIN_S = 10.0  # how long a gang that waits for its turn is not asked about
 
 
 @dataclasses.dataclass(slots=True)
@@ -115,6 +124,102 @@ class Gathering(Hooks):
         if (round_ := self._rounds.get(job)) is None:
             return now_s + ABOVE_PART_S
         return round_.rests_until_s if now_s < round_.rests_until_s else round_.ends_s(now_s)
+
+
+class Draining:
+    """Chooses the gang for which room is kept, and ends that. What the last cycle kept for it is `kept`."""
+
+    def __init__(self) -> None:
+        self.job: model.JobId | None = None
+        self.kept: Sequence[KeptPart] = ()
+        self._queue: SchedulingQueue  # of the last cycle that began
+        self._since_s: dict[model.JobId, float] = {}  # gangs that have not begun, and since when they wait
+        self._rounds = Rounds()
+
+    def begins(self, queue: SchedulingQueue, state: CycleState) -> None:
+        """Begin a cycle: note pending gangs, end the round that is due, and choose a gang if there is none."""
+        self._queue = queue
+        if not (queue.sorted_classes().gangs or self._since_s) or state.offers < len(state.view.layout):
+            return
+        self._note(state)
+        if self.job is not None and self._is_over(self.job, state):
+            self.job = None
+        self.kept = ()
+        if self.job is None:
+            self.job = self._next(state)
+
+    def _note(self, state: CycleState) -> None:
+        in_order, now_s = self._queue.sorted_classes(), state.view.now_s
+        classes = [in_order.queued[place] for place in in_order.gangs]
+        waiting = dict.fromkeys(queued.job.id for queued in classes)
+        for job in self._rounds.keys() - waiting.keys():
+            del self._rounds[job]
+        for queued in classes:
+            if state.placed(queued.task_class.id):
+                waiting.pop(queued.job.id, None)
+        self._since_s = {job: self._since_s.get(job, now_s) for job in waiting}
+
+    def _is_over(self, job: model.JobId, state: CycleState) -> bool:
+        if job not in self._since_s:
+            return True
+        round_, queue, now_s = self._rounds[job], self._queue, state.view.now_s
+        held = tuple(map(sum, itertools.zip_longest(*[kept.amounts for kept in self.kept], fillvalue=0)))
+        is_above = is_above_part(queue, state.view, queue.classes_of(job)[0].job, held)
+        round_.note(now_s, is_above=is_above)
+        if now_s < round_.ends_s(now_s) or not others_wait(queue, job):
+            return False
+        round_.end(now_s)
+        return True
+
+    def _next(self, state: CycleState) -> model.JobId | None:
+        """Return the gang of the highest priority that has waited for longest, and could start once others ended."""
+        queue, now_s = self._queue, state.view.now_s
+        in_order = queue.sorted_classes()
+        jobs = {in_order.queued[place].job for place in in_order.gangs if in_order.open[place]}
+        due = [job for job in jobs if self._due_s(job.id) <= now_s and not self._rounds.resting(job.id, queue, now_s)]
+        for job in sorted(due, key=lambda job: (-job.priority, self._due_s(job.id), job.id)):
+            if fits_in_time(queue, job.id, state):
+                self._rounds.setdefault(job.id, Round()).since_s = now_s
+                return job.id
+        return None
+
+    def _due_s(self, job: model.JobId) -> float:
+        """Return when a gang may have its turn; infinity once it has begun. Who has rested goes behind the others."""
+        rests_until_s = self._rounds[job].rests_until_s if job in self._rounds else -math.inf
+        return max(self._since_s.get(job, math.inf) + PATIENCE_S, rests_until_s)
+
+    def explain(self, job: model.JobId, why: model.Verdict, now_s: float) -> tuple[model.Verdict, float]:
+        """Return why a gang waits that no nodes have room for, and until when that holds without an event."""
+        round_, since_s = self._rounds.get(job), self._since_s.get(job, now_s)
+        if job == self.job and round_ is not None:
+            most = f"for {GATHER_S:.0f} s at most"
+            if round_.above_s is not None:
+                most = f"above the fair part of its namespace for {ABOVE_PART_S:.0f} s at most"
+            kept = f"room is kept for it as it comes free, {most} while others wait"
+            return _with_rule(why, kept), _in_time(round_.ends_s(now_s), now_s)
+        if round_ is not None and (rests := self._rounds.resting(job, self._queue, now_s)) is not None:
+            return _with_rule(why, rests.message), round_.rests_until_s
+        if now_s < since_s + PATIENCE_S:
+            return why, since_s + PATIENCE_S
+        if self.job is None or (ahead := self._rounds.get(self.job)) is None:
+            return _with_rule(why, NEVER_IN_TIME.message), now_s + ASKED_AGAIN_S
+        until_s = _in_time(ahead.ends_s(now_s), now_s)
+        return _with_rule(why, "room is kept for another gang that is ahead"), min(until_s, now_s + ASKED_AGAIN_S)
+
+
+def parts(member: PendingClass, count: int, state: CycleState) -> Iterator[tuple[int, Sequence[int]]]:
+    """Yield the nodes that lack least for so many members, which fit nowhere, and how much to take before the next."""
+    if count <= 0:
+        return
+    rows, need = member.shape.rows, member.shape.need
+    could_fit = state.reservable(member) & (beside_long_running(state.view)[rows] >= need).all(axis=0)
+    for _ in range(count):
+        share = (state.free[rows].clip(0) / need).min(axis=0, initial=np.inf)
+        share = np.where(could_fit & (share < 1.0), share, 0.0)
+        if not share.any():
+            return
+        node = int(share.argmax())
+        yield node, tuple(max(0, min(pair)) for pair in zip(member.shape.sizes, state.free_on(node), strict=False))
 
 
 def fits_in_time(queue: SchedulingQueue, job: model.JobId, state: CycleState) -> bool:
@@ -219,6 +324,15 @@ def others_wait(queue: SchedulingQueue, job: model.JobId) -> bool:
 def verdict(message: str) -> model.Verdict:
     """Return why a gang waits."""
     return model.Verdict(code=model.Code.GANG, message=message)
+
+
+def _in_time(until_s: float, now_s: float) -> float:
+    """Return when to ask again: once a time is over that nobody else waits for, now and then."""
+    return until_s if until_s > now_s else now_s + ASKED_AGAIN_S
+
+
+def _with_rule(why: model.Verdict, rule: str) -> model.Verdict:
+    return verdict(f"{why.message}; {rule}")
 
 
 NEVER_IN_TIME = verdict("no node is kept for it: it does not fit beside pods that nobody expects to end")

@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.rules import Rules, Spread, Sum
-from boathouse_policies.framework.affinity.tallies import Tally
+from boathouse_policies.framework.affinity import Rules, Spread, Sum, Tally
 from boathouse_policies.framework.layout import Domains, Layout
 from boathouse_policies.framework.queue import QueuedClass
 from boathouse_policies.framework.view import ClusterView

@@ -30,7 +30,7 @@ from typing import NamedTuple
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.affinity import Resident, Tallies
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.view import ClusterView, NodeTotals, Share, Step, add_to, combined

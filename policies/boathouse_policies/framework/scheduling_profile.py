@@ -8,7 +8,7 @@ from types import MappingProxyType
 from boathouse_policies import model
 from boathouse_policies.framework import questions
 from boathouse_policies.framework.cycle_state import PendingClass
-from boathouse_policies.framework.draining import Draining
+from boathouse_policies.framework.gathering import Draining
 from boathouse_policies.framework.predicates import PREDICATES, DeclaredFeatures, FreePorts
 from boathouse_policies.framework.questions import Figures
 from boathouse_policies.framework.running import RunningTasks

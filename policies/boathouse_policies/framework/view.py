@@ -9,7 +9,7 @@ from typing import TypeAlias, TypeVar
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.tallies import Tallies
+from boathouse_policies.framework.affinity import Tallies
 from boathouse_policies.framework.eligibility import Eligibilities
 from boathouse_policies.framework.layout import Layout
 

@@ -8,8 +8,7 @@ from typing import NamedTuple, Protocol, Self
 import numpy as np
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.rules import Rules, rules_of
-from boathouse_policies.framework.affinity.tallies import Resident, Tallies
+from boathouse_policies.framework.affinity import Resident, Rules, Tallies, rules_of
 from boathouse_policies.framework.layout import Layout, Place, Topology
 from boathouse_policies.framework.shapes import Shape, Shapes, Sized
 from boathouse_policies.model import Distance

@@ -91,7 +91,7 @@ class SchedulingQueue:
         *,
         placed: Container[model.TaskId] = (),
     ) -> None:
-        """Replace all that is pending of a job (level-triggered); what is `placed` is not pending, but may come back."""
+        """Replace all that is pending of a job (level-triggered); what is `placed` is not, but may come back."""
         tasks_of: dict[model.ClassId, list[model.Task]] = {task_class.id: [] for task_class in classes}
         for task in tasks:
             if task.task_class not in tasks_of:

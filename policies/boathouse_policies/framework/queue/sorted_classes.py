@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from boathouse_policies import model
-from boathouse_policies.framework.affinity.tallies import Tallies
+from boathouse_policies.framework.affinity import Tallies
 from boathouse_policies.framework.layout import Layout
 from boathouse_policies.framework.queue.queued_class import LeastSizes, QueuedClass
 from boathouse_policies.framework.queue.unschedulable import UnschedulableClasses
