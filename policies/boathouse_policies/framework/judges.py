@@ -48,7 +48,7 @@ class _Counts:
 
     def absent(self) -> model.BoolVector:
         """Return the nodes in whose domain none is counted, and those without the key, shape [N]."""
-        return (self.sums == 0)[self.domains.of]
+        return (self.sums < 1)[self.domains.of]
 
     def present(self) -> model.BoolVector:
         """Return the nodes in whose domain any is counted, shape [N]."""
