@@ -9,6 +9,7 @@ right again when a pod goes; in columns a node's sum is at most `2 * LARGEST`. T
 least -2**51, and its sum over N nodes at least -N * 2**51: below 2**63 in magnitude for up to 4,096 saturated nodes.
 """
 
+import collections
 import dataclasses
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NewType, TypeAlias
@@ -110,24 +111,16 @@ class Resources:
     @property
     def by_name(self) -> dict[str, int]:
         """What one pod of this size takes, by Kubernetes' name of the resource."""
-        named = {
-            "cpu": self.cpu_milli,
-            "memory": self.memory_bytes,
-            "ephemeral-storage": self.ephemeral_storage_bytes,
-            "pods": 1,
-        }
-        return named | dict(self.extended)
+        named = {"cpu": self.cpu_milli, "memory": self.memory_bytes, "ephemeral-storage": self.ephemeral_storage_bytes}
+        return {**named, "pods": 1, **dict(self.extended)}
 
     def most(self, other: "Resources") -> "Resources":
         """Return the larger amount of each resource: how a resize in flight is counted."""
-        extended, other_extended = dict(self.extended), dict(other.extended)
         return Resources.of(
             cpu_milli=max(self.cpu_milli, other.cpu_milli),
             memory_bytes=max(self.memory_bytes, other.memory_bytes),
             ephemeral_storage_bytes=max(self.ephemeral_storage_bytes, other.ephemeral_storage_bytes),
-            extended={
-                name: max(extended.get(name, 0), other_extended.get(name, 0)) for name in extended | other_extended
-            },
+            extended=collections.Counter(dict(self.extended)) | collections.Counter(dict(other.extended)),
         )
 
     def covers(self, other: "Resources") -> bool:
