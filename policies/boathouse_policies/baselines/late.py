@@ -133,8 +133,7 @@ class Late(Controller, Observer, Follower):
             return
         slow = float(np.percentile(rates, self._config.slow_task_percentile))
         for attempt in attempts:
-            ran_s = now_s - (attempt.task.started_s or 0.0)
-            task = attempt.task
+            task, ran_s = attempt.task, now_s - (attempt.task.started_s or 0.0)
             has_second = attempt.is_refused or task.second_of is not None or task.task in self._repeated.values()
             if attempt.rate < slow and ran_s >= self._config.least_run_s and not has_second:
                 yield attempt

@@ -73,9 +73,8 @@ class LockedNodes(ReservedNodes):
 
 def places_of(where: Where, state: CycleState) -> Sequence[int]:
     """Return the places of some nodes as plain numbers."""
-    if isinstance(where, slice):
-        return range(*where.indices(len(state.offered)))
-    places: list[int] = where.tolist()
+    all_places = range(len(state.offered))
+    places: Sequence[int] = all_places[where] if isinstance(where, slice) else where.tolist()
     return places
 
 

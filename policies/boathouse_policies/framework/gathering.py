@@ -61,23 +61,19 @@ class Round:
         self.rests_until_s = now_s + max(self.held_s, ABOVE_PART_S)
         self.since_s = self.above_s = None
 
-    def resting(self, now_s: float) -> model.Verdict | None:
-        """Return why nothing is kept for it while others wait; None if it does not rest."""
-        if now_s >= self.rests_until_s:
-            return None
-        return verdict(
-            f"nodes were kept for it for {self.held_s:.0f} s and it could not start; none are kept for another "
-            f"{math.ceil((self.rests_until_s - now_s) / _ROUNDED_S) * _ROUNDED_S} s while others wait"
-        )
-
 
 class Rounds(dict["model.JobId", Round]):
     """The rounds of gangs."""
 
     def resting(self, job: model.JobId, queue: SchedulingQueue, now_s: float) -> model.Verdict | None:
         """Return why nothing is kept for a gang because others wait; None if it does not rest."""
-        rests = self[job].resting(now_s) if job in self else None
-        return rests if rests is not None and others_wait(queue, job) else None
+        round_ = self.get(job)
+        if round_ is None or now_s >= round_.rests_until_s or not others_wait(queue, job):
+            return None
+        return verdict(
+            f"nodes were kept for it for {round_.held_s:.0f} s and it could not start; none are kept for another "
+            f"{math.ceil((round_.rests_until_s - now_s) / _ROUNDED_S) * _ROUNDED_S} s while others wait"
+        )
 
 
 class Gathering(Hooks):

@@ -82,13 +82,8 @@ class Rankings:
         questions, score = profile.asked_about(pending), profile.score_of(pending.task_class.stage)
         if len(self._candidates.listed) <= _NOT_SHARED:
             return self._ranked(pending, questions)
-        key = (
-            pending.shape,
-            profile.sizer.key(pending),
-            score,
-            score.key(pending),
-            *((question, question.key(pending)) for question in questions),
-        )
+        answers = [(question, question.key(pending)) for question in questions]
+        key = (pending.shape, profile.sizer.key(pending), score, score.key(pending), *answers)
         return self._known.get(key) or self._known.setdefault(key, self._ranked(pending, questions))
 
     def _ranked(self, pending: PendingClass, questions: Sequence[Filter | Reserve]) -> Ranking:

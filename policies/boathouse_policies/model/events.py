@@ -147,19 +147,5 @@ class Tick(_Event):
     """Time passed."""
 
 
-Event: TypeAlias = (
-    Submitted
-    | Placed
-    | Refused
-    | Started
-    | Resized
-    | Suspended
-    | Resumed
-    | Progress
-    | Finished
-    | Failed
-    | Ended
-    | NodeChanged
-    | Measured
-    | Tick
-)
+_EventOfTask: TypeAlias = Placed | Started | Resized | Suspended | Resumed | Progress | Finished | Failed
+Event: TypeAlias = Submitted | _EventOfTask | Refused | Ended | NodeChanged | Measured | Tick

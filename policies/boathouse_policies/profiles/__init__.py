@@ -5,18 +5,7 @@ import functools
 from collections.abc import Callable
 
 from boathouse_policies import fspy, ikayak, ila, koala, yarn_me
-from boathouse_policies.baselines import (
-    LEAST_LOADED,
-    PACKED,
-    FairShare,
-    Fifo,
-    MemoryHeld,
-    delay,
-    late,
-    plain,
-    spark,
-    yarn,
-)
+from boathouse_policies.baselines import delay, late, plain, spark, yarn
 from boathouse_policies.framework import Profile, Score
 from boathouse_policies.profiles import boathouse
 
@@ -38,8 +27,7 @@ class Switches:
 
 def _boathouse(score: Score, switches: Switches) -> Profile:
     config = boathouse.Config()
-    adapted = dataclasses.replace(
-        config,
+    adapted = boathouse.Config(
         fspy=dataclasses.replace(config.fspy, probes=switches.probe),
         ikayak=_switched(config.ikayak, switches),
         yarn_me=dataclasses.replace(config.yarn_me, elastic=switches.resize),
@@ -58,10 +46,10 @@ def _partitioned(config: koala.Config, switches: Switches) -> koala.Config:
 
 
 _BUILDERS: dict[str, Callable[[Score], Profile]] = {
-    "capacity": functools.partial(yarn.build, "capacity", Fifo()),
+    "capacity": functools.partial(yarn.build, "capacity", plain.Fifo()),
     "delay": delay.build,
-    "fair": functools.partial(plain.build, "fair", FairShare()),
-    "fifo": functools.partial(plain.build, "fifo", Fifo()),
+    "fair": functools.partial(plain.build, "fair", plain.FairShare()),
+    "fifo": functools.partial(plain.build, "fifo", plain.Fifo()),
     "iao": ila.build_iao,
     "ila": ila.build,
     **{  # static thresholds (ILA, Figure 12)
@@ -75,10 +63,10 @@ _BUILDERS: dict[str, Callable[[Score], Profile]] = {
     "non-spread-out": functools.partial(spark.build, "non-spread-out", spread=False),
     "spread-out": functools.partial(spark.build, "spread-out"),
     "srjf": plain.build_srjf,
-    "yarn": functools.partial(yarn.build, "yarn", MemoryHeld()),
+    "yarn": functools.partial(yarn.build, "yarn", plain.MemoryHeld()),
     "yarn-client": functools.partial(spark.build, "yarn-client", alone=True),
     "yarn-cluster": functools.partial(spark.build, "yarn-cluster"),
-    "yarn-no-reservations": functools.partial(plain.build, "yarn-no-reservations", MemoryHeld()),
+    "yarn-no-reservations": functools.partial(plain.build, "yarn-no-reservations", plain.MemoryHeld()),
 }
 
 _SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {
@@ -90,7 +78,7 @@ _SWITCHED_BUILDERS: dict[str, Callable[[Score, Switches], Profile]] = {
 }
 """Profiles that take decisions beside the choice of nodes."""
 
-_PLACEMENTS: dict[str, Score] = {"least-loaded": LEAST_LOADED, "packed": PACKED}
+_PLACEMENTS: dict[str, Score] = {"least-loaded": plain.LEAST_LOADED, "packed": plain.PACKED}
 _ALLOWED = Switches()
 
 

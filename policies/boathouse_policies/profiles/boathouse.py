@@ -283,7 +283,7 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
     nearest = Closest(elastic, ila.LEVEL)
     passing, retry = yarn_me.Passing(elastic), ila.Retry(interference)
     ahead, growing = Backfill(order), Growing(order, delay)
-    aged = fspy.AgeingReserve(order, apart=ikayak.SPARK)
+    aged, of_spark = fspy.AgeingReserve(order, apart=ikayak.SPARK), (spark.executors, spark.suspension, spark.shrinking)
     return Profile(
         name="boathouse",
         order=order,
@@ -300,17 +300,5 @@ def build(score: Score = LEAST_LOADED, config: Config = _PAPERS) -> Profile:
         observers=(running, order, elastic.outlook, elastic.disks, spark.book, interference, delay, guard),
         running=running,
         figures=(order, interference, elastic, ReservationAge(apart=ikayak.SPARK), guard, *spark.figures),
-        hooks=(
-            order,
-            aged,
-            passing,
-            ahead,
-            growing,
-            spark.executors,
-            spark.suspension,
-            spark.shrinking,
-            elastic,
-            interference,
-            delay,
-        ),
+        hooks=(order, aged, passing, ahead, growing, *of_spark, elastic, interference, delay),
     )

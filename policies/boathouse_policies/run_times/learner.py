@@ -95,8 +95,7 @@ class Learner:
             self._learn_less(stage, seconds, input_bytes, used)
         (self._less if less else self._full).add(stage.key, seconds, input_bytes)
         if 0 < used.spill_bytes_per_s < math.inf:
-            namespace = programs.group_of(stage.key)
-            bounded = min(used.spill_bytes_per_s, fit.MAX_BYTES)
+            namespace, bounded = programs.group_of(stage.key), min(used.spill_bytes_per_s, fit.MAX_BYTES)
             self._spill_rates.put(namespace, _mean(self._spill_rates.get(namespace), bounded))
         if used.peak_bytes > 0:
             self._peaks.raise_to(stage.key, used.peak_bytes)
