@@ -86,7 +86,7 @@ def core_site(cluster: Cluster) -> dict[str, str]:
     Tokens name services by host instead of address, because a pod that is created again has another address.
     """
     return {
-        "fs.defaultFS": f"hdfs://{model.Names(cluster).fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
+        "fs.defaultFS": f"hdfs://{cluster.fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
         "hadoop.http.staticuser.user": hadoop.USER,
         "hadoop.security.authentication": "simple",
         "hadoop.security.token.service.use_ip": "false",
@@ -125,7 +125,7 @@ def hdfs_site(cluster: Cluster) -> dict[str, str]:
     No file may have more replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no
     core node could be decommissioned while the file exists.
     """
-    master = model.Names(cluster).fqdn(model.MASTER)
+    master = cluster.fqdn(model.MASTER)
     return {
         "dfs.namenode.name.dir": f"file://{daemons.NAME_FOLDER}",
         "dfs.namenode.checkpoint.dir": f"file://{daemons.CHECKPOINT_FOLDER}/dfs",
@@ -166,7 +166,7 @@ def yarn_defaults(cluster: Cluster) -> dict[str, str]:
 
     Logs of containers would stay in HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
     """
-    master = model.Names(cluster).fqdn(model.MASTER)
+    master = cluster.fqdn(model.MASTER)
     return {
         "yarn.application.classpath": _classpath(cluster),
         "yarn.nm.liveness-monitor.expiry-interval-ms": "180000",
@@ -192,7 +192,7 @@ def yarn_site(cluster: Cluster) -> dict[str, str]:
     scheduler = "org.apache.hadoop.yarn.server.resourcemanager.scheduler.capacity.CapacityScheduler"
     store = "org.apache.hadoop.yarn.server.resourcemanager.recovery.FileSystemRMStateStore"
     return {
-        "yarn.resourcemanager.hostname": model.Names(cluster).fqdn(model.MASTER),
+        "yarn.resourcemanager.hostname": cluster.fqdn(model.MASTER),
         "yarn.resourcemanager.bind-host": _ANY,
         "yarn.resourcemanager.scheduler.class": scheduler,
         "yarn.resourcemanager.recovery.enabled": "true",
@@ -232,7 +232,7 @@ def _classpath(cluster: Cluster) -> str:
 
 def mapred_site(cluster: Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets."""
-    master = model.Names(cluster).fqdn(model.MASTER)
+    master = cluster.fqdn(model.MASTER)
     return {
         "mapreduce.framework.name": "yarn",
         "mapreduce.application.classpath": _classpath(cluster),
@@ -338,7 +338,7 @@ def user_ids(cluster: Cluster) -> tuple[int, int]:
 
 def _digest(cluster: Cluster, files: Mapping[str, str]) -> str:
     """A default of `core.scratch` is not in it: clusters of versions without this field need not roll."""
-    resources = [dataclasses.astuple(requests) for requests in (cluster.master, cluster.core, cluster.transient)]
+    resources = [dataclasses.astuple(requests) for requests in cluster.requests.values()]
     spec = cluster.spec
     pods = spec.model_dump(mode="json", include=set(_IN_PODS), exclude_none=True)
     core = spec.core.model_dump(mode="json", include={"scratch"}, exclude_defaults=True)

@@ -42,17 +42,15 @@ from boathouse.services.mrcluster import (
     network_probe,
     objects,
     placement,
-    pods,
     scaling,
     sizes,
 )
 from boathouse.services.mrcluster.agent import OrderBook, Reports
 from boathouse.services.mrcluster.files import Rendered
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState, Names
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState
 from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning import conditions, planner, sizing
-from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan
-from boathouse.services.mrcluster.pods import PodSettings
+from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan, node_pod
 from boathouse_policies import model as policy
 from boathouse_task.cluster_contract import AgentReport
 
@@ -123,13 +121,7 @@ class MRClusterKind:
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self._clusters, self._applications, self._bundles = leader.clusters, leader.applications, leader.bundles
-        self._pod_settings = PodSettings(
-            progress_url=f"https://{leader.settings.progress_service}.{leader.settings.namespace}.svc",
-            agent_image=leader.settings.task.image,
-            agent_image_pull_policy=leader.settings.task.image_pull_policy,
-            image_pull_secrets=tuple(leader.settings.task.image_pull_secrets),
-        )
-        self.pods = pod_index.PodIndex(pods.node_pod, self._mark, later)
+        self.pods = pod_index.PodIndex(node_pod, self._mark, later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
             leader.applications, epoch=lambda: self._scheduler.pod_writer.epoch, may_lead=self._context.may_lead
@@ -148,7 +140,7 @@ class MRClusterKind:
         cluster = model.from_resource(body, self._settings)
         if isinstance(cluster, Refusal):
             return cluster
-        if not self._pod_settings.agent_image:
+        if not self._settings.task.image:
             return Refusal(reason=Reason.INVALID_SPEC, message="no image of the agent: set the chart's task image")
         sizes.check(cluster)
         return cluster
@@ -185,12 +177,12 @@ class MRClusterKind:
 
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
-        rendered, uid, names = _rendered(cluster, memory), cluster.uid, Names(cluster)
+        rendered, uid = _rendered(cluster, memory), cluster.uid
         nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
         diagnosis, report = self._scheduler.diagnosis(policy.JobId(uid)), self.reports.last(uid)
         why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
-        creating = (names.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
+        creating = (cluster.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
         return Observation(
             cluster=cluster,
             state=memory.state,
@@ -227,14 +219,14 @@ class MRClusterKind:
         )
 
     def _lost_claims(self, cluster: Cluster, state: ClusterState, nodes: Sequence[NodePod]) -> Sequence[str]:
-        seen, names = self._scheduler.state, Names(cluster)
+        seen = self._scheduler.state
         placed = {pod.host for pod in nodes if pod.life is not PodLife.UNPLACED}
         return [
             host
             for host in state.wanted_hosts
             if host not in placed
             and objects.has_claim(cluster, host)
-            and objects.is_lost(seen.volumes.storage, seen.pods.nodes.values(), names.claim_key(host))
+            and objects.is_lost(seen.volumes.storage, seen.pods.nodes.values(), cluster.claim_key(host))
         ]
 
     def _canaries(self) -> dict[ObjectUid, str]:
@@ -275,7 +267,7 @@ class MRClusterKind:
         if sized is None or observation.report is not memory.reported:
             memory.reported = observation.report
             master = observation.pod(model.MASTER)
-            task = policy.TaskId(f"{cluster.namespace}/{Names(cluster).pod(model.MASTER)}")
+            task = policy.TaskId(f"{cluster.namespace}/{cluster.named(model.MASTER)}")
             self.scaling.report(cluster.uid, sized, master=task, node=master.node if master else None)
 
     async def _order(self, observation: Observation, writes: Writes) -> None:
@@ -300,7 +292,6 @@ class MRClusterKind:
             pods=NodePods(
                 cluster=observation.cluster,
                 rendered=_rendered(observation.cluster, memory),
-                settings=self._pod_settings,
                 may_format=not (written.cluster_id or plan.state.cluster_id),
             ),
             wanted=wanted,
@@ -334,7 +325,7 @@ class MRClusterKind:
 
     async def _has_claim(self, memory: ClusterMemory, cluster: Cluster, host: str, writes: Writes) -> bool:
         """Create the claim of a host unless it exists, or the host has none; returns whether its pod may follow."""
-        exists = Names(cluster).claim_key(host) in self._scheduler.state.volumes.storage.claims
+        exists = cluster.claim_key(host) in self._scheduler.state.volumes.storage.claims
         if not objects.has_claim(cluster, host) or (exists and host in memory.claimed):
             return True
         problem = await objects.ensure_claim(cluster, host, writes)

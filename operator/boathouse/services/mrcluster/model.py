@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from boathouse.resources import quantity
-from boathouse.resources.config import HadoopDefaults, OperatorConfig
+from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
@@ -53,17 +53,45 @@ class Cluster(Applicant):
     """A valid MRCluster."""
 
     spec: MRClusterSpec
-    master: Requests
-    core: Requests
-    transient: Requests
+    requests: Mapping[Role, Requests]
     replication: int
-    defaults: HadoopDefaults
-    operator_namespace: str
+    config: OperatorConfig
 
     @property
     def most_core_nodes(self) -> int:
         """Return up to how many core nodes its policy may go."""
         return self.spec.core.maximum or self.spec.core.count
+
+    def named(self, part: str) -> str:
+        """Return the name of an object: of the pod or claim of a host, or of the NetworkPolicy for some senders."""
+        return derived_name(self.name, self.uid, part)
+
+    def config_map(self, digest: str) -> str:
+        """Return the name of the ConfigMap with the settings of a digest."""
+        return self.named(f"conf-{digest[:_DIGEST]}")
+
+    def claim_key(self, host: str) -> str:
+        """Return namespace and name of a claim, `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.named(host)}"
+
+    def host(self, pod: str) -> str | None:
+        """Return the host of a pod's name; None for a pod of another kind."""
+        host = pod.rpartition("-")[2]
+        return host if role_of(host) is not None and self.named(host) == pod else None
+
+    @property
+    def service(self) -> str:
+        """Return the name of the headless Service, which is the subdomain of all hosts."""
+        return self.named("hadoop")
+
+    @property
+    def domain(self) -> str:
+        """Return the domain of all hosts."""
+        return f"{self.service}.{self.namespace}.svc"
+
+    def fqdn(self, host: str) -> str:
+        """Return the name by which all pods resolve a host; their search path completes it."""
+        return f"{host}.{self.domain}"
 
 
 @refusing
@@ -78,12 +106,13 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
         quantity.units(amount)
     return Cluster(
         **fields,
-        master=_requests(spec.master.resources),
-        core=_requests(spec.core.resources),
-        transient=_requests(spec.transient.resources),
+        requests={
+            Role.MASTER: _requests(spec.master.resources),
+            Role.CORE: _requests(spec.core.resources),
+            Role.TRANSIENT: _requests(spec.transient.resources),
+        },
         replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
-        defaults=config.hadoop,
-        operator_namespace=config.namespace,
+        config=config,
     )
 
 
@@ -95,55 +124,6 @@ def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
 
 def _requests(resources: MasterResources | NodeResources) -> Requests:
     return Requests(cpu_milli=quantity.milli(resources.cpu), memory_bytes=quantity.units(resources.memory))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Names:
-    """The names of the objects of a cluster."""
-
-    cluster: Cluster
-
-    @property
-    def service(self) -> str:
-        """Return the name of the headless Service, which is the subdomain of all hosts."""
-        return self._derived("hadoop")
-
-    def pod(self, host: str) -> str:
-        """Return the name of a host's pod."""
-        return self._derived(host)
-
-    def host(self, pod: str) -> str | None:
-        """Return the host of a pod's name; None for a pod of another kind."""
-        host = pod.rpartition("-")[2]
-        return host if role_of(host) is not None and self.pod(host) == pod else None
-
-    def claim(self, host: str) -> str:
-        """Return the name of the PersistentVolumeClaim of the master or of a core node."""
-        return self._derived(host)
-
-    def claim_key(self, host: str) -> str:
-        """Return namespace and name of a claim, `NAMESPACE/NAME`."""
-        return f"{self.cluster.namespace}/{self.claim(host)}"
-
-    def config_map(self, digest: str) -> str:
-        """Return the name of the ConfigMap with the settings of a digest."""
-        return self._derived(f"conf-{digest[:_DIGEST]}")
-
-    def network_policy(self, part: str) -> str:
-        """Return the name of a NetworkPolicy, for the part `cluster` or `clients` of the senders."""
-        return self._derived(part)
-
-    @property
-    def domain(self) -> str:
-        """Return the domain of all hosts."""
-        return f"{self.service}.{self.cluster.namespace}.svc"
-
-    def fqdn(self, host: str) -> str:
-        """Return the name by which all pods resolve a host; their search path completes it."""
-        return f"{host}.{self.domain}"
-
-    def _derived(self, suffix: str) -> str:
-        return derived_name(self.cluster.name, self.cluster.uid, suffix)
 
 
 def host_of(role: Role, number: int) -> str:
@@ -163,15 +143,21 @@ def role_of(host: str) -> Role | None:
     return _ROLES[match["letter"]] if match else None
 
 
-def number_of(host: str) -> int:
-    """Return the number of a core or transient node; 0 for the master.
+def known_role(host: str) -> Role:
+    """Return the role of a host.
 
     Raises:
         ValueError: No host has this name.
     """
-    if role_of(host) is None:
+    role = role_of(host)
+    if role is None:
         raise ValueError(f'"{host}" is not the name of a host: it is {MASTER}, c0 or t0')
-    return 0 if host == MASTER else int(host[1:])
+    return role
+
+
+def number_of(host: str) -> int:
+    """Return the number of a core or transient node; 0 for the master. Raises a ValueError as `known_role` does."""
+    return 0 if known_role(host) is Role.MASTER else int(host[1:])
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,7 +19,7 @@ from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes, problem_of
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.files import Rendered
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, Names, role_of
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, role_of
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
@@ -54,7 +54,7 @@ def service(cluster: Cluster) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "Service",
-        "metadata": metadata(cluster, Names(cluster).service),
+        "metadata": metadata(cluster, cluster.service),
         "spec": {
             "clusterIP": "None",
             "publishNotReadyAddresses": True,
@@ -69,7 +69,7 @@ def config_map(cluster: Cluster, rendered: Rendered) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "ConfigMap",
-        "metadata": metadata(cluster, Names(cluster).config_map(rendered.digest)),
+        "metadata": metadata(cluster, cluster.config_map(rendered.digest)),
         "immutable": True,
         "data": dict(rendered.files),
     }
@@ -88,7 +88,7 @@ def network_policies(cluster: Cluster) -> Sequence[Manifest]:
     by_type = {"matchExpressions": [{"key": names.LABEL_TASK_TYPE, "operator": "In", "values": [*_CLIENTS]}]}
     clients = {} if cluster.spec.network_policy == "Namespace" else by_type  # an empty selector selects all pods
     operator = {
-        "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.operator_namespace}},
+        "namespaceSelector": {"matchLabels": {_NAMESPACE_NAME: cluster.config.namespace}},
         "podSelector": {"matchLabels": {names.APP_NAME: names.MANAGER, names.APP_COMPONENT: "operator"}},
     }
     ingress: dict[str, list[Manifest]] = {
@@ -105,7 +105,7 @@ def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Man
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": metadata(cluster, Names(cluster).network_policy(part)),
+        "metadata": metadata(cluster, cluster.named(part)),
         "spec": {
             "podSelector": {"matchLabels": {names.LABEL_JOB_UID: cluster.uid}},
             "policyTypes": ["Ingress"],
@@ -144,7 +144,7 @@ def claim(cluster: Cluster, host: str) -> Manifest:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": metadata(cluster, Names(cluster).claim(host), owned=cluster.spec.data_policy == "Delete"),
+        "metadata": metadata(cluster, cluster.named(host), owned=cluster.spec.data_policy == "Delete"),
         "spec": {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": size}},
@@ -194,7 +194,7 @@ async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
 async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Writes) -> None:
     """Delete the ConfigMaps of settings that no pod has any more."""
     for digest in sorted(digests):
-        config_map = {"metadata": metadata(cluster, Names(cluster).config_map(digest))}
+        config_map = {"metadata": metadata(cluster, cluster.config_map(digest))}
         await writes.remove(catalogue.CONFIG_MAPS, config_map, _CONFIG_MAP)
 
 

@@ -124,10 +124,9 @@ def heaps(cluster: Cluster, role: Role) -> Heaps:
     """Return how the pods of a role divide their memory."""
     volume = cluster.spec.core.volume
     in_memory = role is Role.CORE and volume.empty_dir and volume.medium == "Memory"
-    requests = {Role.MASTER: cluster.master, Role.CORE: cluster.core, Role.TRANSIENT: cluster.transient}[role]
     return heaps_of_pod(
         role,
-        requests.memory_bytes,
+        cluster.requests[role].memory_bytes,
         compute=cluster.spec.compute,
         in_memory_bytes=quantity.units(volume.size) if in_memory else 0,
     )

@@ -15,7 +15,7 @@ from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import daemons, files, model
-from boathouse.services.mrcluster.model import ClusterState, Names
+from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning import degradation, draining, membership, sizing
 from boathouse.services.mrcluster.planning.degradation import Service
 from boathouse.services.mrcluster.planning.observation import ABSENT, LATE_S, Observation, Plan, figures
@@ -228,7 +228,7 @@ def _counts(observation: Observation, draft: Plan, role: Role) -> wire.NodeCount
 
 def _reported(observation: Observation, draft: Plan) -> Plan:
     report, compute = observation.report_within(LATE_S), observation.cluster.spec.compute
-    master = model.Names(observation.cluster).fqdn(model.MASTER)
+    master = observation.cluster.fqdn(model.MASTER)
     addresses = wire.Addresses(
         hdfs=f"hdfs://{master}:{hadoop.NAME_NODE_PORT}",
         webHDFS=f"http://{master}:{hadoop.WEB_HDFS_PORT}",
@@ -266,8 +266,7 @@ def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts
     The settings for clients are those that all nodes have: while nodes are restarted, the former ones.
     """
     cluster, spec = observation.cluster, observation.cluster.spec
-    names = Names(cluster)
-    secrets = (*cluster.defaults.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
+    secrets = (*cluster.config.hadoop.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
     return ClusterFacts(
         uid=cluster.uid,
         namespace=cluster.namespace,
@@ -276,11 +275,11 @@ def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts
         phase=state.phase,
         is_ready=state.phase in _SERVING and state.holds(ConditionType.READY),
         has_compute=spec.compute,
-        domain=names.domain,
+        domain=cluster.domain,
         image=cluster.image,
         classpath=spec.classpath,
         java_home=spec.java_home,
-        settings=names.config_map(state.settings or observation.digest),
+        settings=cluster.config_map(state.settings or observation.digest),
         master=model.MASTER,
         image_pull_policy=spec.image_pull_policy,
         image_pull_secrets=tuple(dict.fromkeys(secrets)),

@@ -2,12 +2,19 @@
 
 import dataclasses
 import enum
+import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
-from boathouse.resources.mrcluster.names import EventReason, Reason, Role
+from boathouse.cluster import wire
+from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, EventReason, Reason, Role
+from boathouse.resources.names import LABEL_TASK_TYPE
+from boathouse.scheduling.pods import facts
+from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
-from boathouse.services.mrcluster.model import Cluster, ClusterState
+from boathouse.services.frame.status_codec import printable
+from boathouse.services.mrcluster import daemons
+from boathouse.services.mrcluster.model import Cluster, ClusterState, number_of, role_of
 from boathouse.services.mrcluster.sizes import Sizes
 from boathouse_policies import model
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
@@ -22,6 +29,13 @@ _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
 ABSENT = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
 """Figures of a node that neither HDFS nor YARN knows."""
 NO_SIZES = Sizes(core_mb=1024, transient_mb=1024, am_mb=384, map_mb=512)
+_REFUSED: Final = 78
+"""With what `start.sh` ends if the NameNode must not use its volume."""
+_REFUSAL: Final = re.compile(
+    rf"(?P<reason>{Reason.NAME_VOLUME_EMPTY}|{Reason.FOREIGN_CLUSTER}): (?P<message>.*)", re.DOTALL
+)
+_CRASHING: Final = "CrashLoopBackOff"
+_MAX_LOG: Final = 400
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +67,58 @@ class NodePod:
     def is_over(self) -> bool:
         """Return whether it serves no more: it has ended, its node is gone, or its deletion was requested."""
         return not self.life.is_live or self.node_gone or self.deleting_since_s is not None
+
+
+def node_pod(pod: facts.PodFacts) -> NodePod | None:
+    """Return the node of a pod; None if the pod is not a node of a cluster."""
+    labels = pod.metadata.labels
+    host = labels.get(LABEL_HOST, "")
+    role = role_of(host)
+    if role is None or labels.get(LABEL_TASK_TYPE) != role:
+        return None
+    statuses = pod.status.container_statuses
+    has_started = any(status.state.running or status.state.terminated for status in statuses)
+    life = pod_life.life_by_phase(pod, has_started=has_started)
+    return NodePod(
+        name=pod.metadata.name,
+        uid=pod.metadata.uid,
+        host=host,
+        role=role,
+        number=number_of(host),
+        node=pod.node_name or None,
+        address=pod.status.pod_ip,
+        life=life,
+        is_ready=life is PodLife.RUNNING and all(status.ready for status in statuses),
+        settings=pod.metadata.annotations.get(ANNOTATION_SETTINGS, ""),
+        deleting_since_s=pod_life.deleting_since_s(pod),
+        problem=_problem(pod) if life.is_live else None,
+        resources=pod.resources,
+    )
+
+
+def _problem(pod: facts.PodFacts) -> Problem | None:
+    """Return why the NameNode does not use its volume, or the first reason why a container does not start."""
+    problems = (pod_life.problem(status) or _crash(status) for status in pod.status.container_statuses)
+    return _refusal(pod_life.container(pod, daemons.NAME_NODE.container)) or next(filter(None, problems), None)
+
+
+def _crash(status: wire.ContainerStatus) -> Problem | None:
+    waiting, ended = status.state.waiting, status.last_state.terminated
+    if waiting is None or waiting.reason != _CRASHING or ended is None:
+        return None
+    last = printable(ended.message.strip()[-_MAX_LOG:], _MAX_LOG)
+    message = f"the container {status.name} ended with exit code {ended.exit_code}" + (f": {last}" if last else "")
+    return Problem(reason=_CRASHING, message=message)
+
+
+def _refusal(status: wire.ContainerStatus | None) -> Problem | None:
+    """Return why the NameNode's volume is refused. This holds while its container starts again, until it is ready."""
+    ended = (status.state.terminated or status.last_state.terminated) if status else None
+    if status is None or status.ready or ended is None or ended.exit_code != _REFUSED:
+        return None
+    match = _REFUSAL.match(ended.message)
+    reason, message = (match["reason"], match["message"]) if match else (Reason.NAME_VOLUME_EMPTY, ended.message)
+    return Problem(reason=reason, message=printable(message.strip(), pod_life.MAX_MESSAGE))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
