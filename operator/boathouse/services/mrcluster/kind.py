@@ -256,9 +256,8 @@ class MRClusterKind:
         self, memory: ClusterMemory, before: ClusterState, plan: Plan, observation: Observation, _writes: Writes
     ) -> None:
         cluster = observation.cluster
-        key = f"{cluster.namespace}/{cluster.name}"
         for event in plan.events:
-            self._events.publish(key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
+            self._events.publish(cluster.key, cluster.uid, event.reason, event.message, is_warning=event.is_warning)
         self._metrics.changed(cluster, before, plan.state)
         self._clusters.put(conditions.cluster_facts(observation, plan.state))
         if _is_written(memory):
@@ -272,7 +271,7 @@ class MRClusterKind:
 
     async def _order(self, observation: Observation, writes: Writes) -> None:
         cluster = observation.cluster
-        body = writes.objects.get(f"{cluster.namespace}/{cluster.name}")
+        body = writes.objects.get(cluster.key)
         if body is None or body["metadata"]["uid"] != cluster.uid:
             return
         with writes.attempt("orders"):

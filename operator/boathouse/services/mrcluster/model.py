@@ -181,6 +181,20 @@ class ClusterState(MRClusterStatus):
         """Return the hosts that are drained."""
         return frozenset(node.host for node in self.leaving)
 
+    def numbers(self, role: Role) -> tuple[int, ...]:
+        """Return the numbers of all core or transient nodes that exist or shall exist, those that leave included."""
+        return self.wanted_core if role is Role.CORE else self.wanted_transient
+
+    def staying(self, role: Role) -> tuple[str, ...]:
+        """Return the hosts of a role that do not leave."""
+        hosts, gone = (host_of(role, number) for number in self.numbers(role)), self.leaving_hosts
+        return tuple(host for host in hosts if host not in gone)
+
+    def wanted(self, role: Role) -> int:
+        """Return how many nodes of a role the cluster shall have."""
+        counts = self.core if role is Role.CORE else self.transient
+        return counts.wanted if counts else len(self.staying(role))
+
     @property
     def wanted_hosts(self) -> tuple[str, ...]:
         """Return all hosts that exist or shall exist, once the cluster has begun: master, core, transient."""

@@ -10,7 +10,7 @@ from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.model import AppState
-from boathouse.services.sparkapp.observation import DriverPod, Observation
+from boathouse.services.sparkapp.observation import DriverPod, Ending, Observation
 
 MAX_MESSAGE: Final = 1200
 IMAGE_S: Final = 300.0
@@ -29,15 +29,18 @@ def ending_of_current(observation: Observation, state: AppState) -> Attempt | No
     pod = observation.driver(state.attempt)
     if pod is None:
         was_there = observation.is_lost or state.phase in {"Starting", "Running"}
-        message = "the driver's pod is gone: it was deleted, or its node was removed"
-        return _infrastructure(observation, state, None, Reason.DRIVER_LOST, message) if was_there else None
-    match pod.state:
-        case PodLife.SUCCEEDED:
-            return ended(observation, state, pod, cause=None)
-        case PodLife.FAILED:
-            return _failed(observation, state, pod)
-        case PodLife.UNPLACED | PodLife.STARTING | PodLife.RUNNING:
-            return _lost(observation, state, pod) or _too_slow(observation, state, pod)
+        end = _lost("the driver's pod is gone: it was deleted, or its node was removed") if was_there else None
+    elif pod.state is PodLife.SUCCEEDED:
+        return ended(observation, state, pod, cause=None)
+    elif pod.state is PodLife.FAILED:
+        end = _failed(pod)
+    else:
+        end = _silent(observation, pod) or _too_slow(observation, state, pod)
+    if end is None:
+        return None
+    cause: wire.Cause = "Infrastructure" if end.is_infrastructure else "Application"
+    exit_code = None if end.is_infrastructure else end.exit_code
+    return ended(observation, state, pod, cause=cause, reason=end.reason, message=end.message, exit_code=exit_code)
 
 
 def is_over(observation: Observation, pod: DriverPod) -> bool:
@@ -95,38 +98,35 @@ def retry_after_s(observation: Observation, state: AppState, end: Attempt) -> fl
     return min(doubled, float(policy.max_retry_interval_seconds))
 
 
-def _failed(observation: Observation, state: AppState, pod: DriverPod) -> Attempt:
-    ending = pod.ending
-    if ending is None:
-        return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, "the driver's pod failed without a reason")
+def _failed(pod: DriverPod) -> Ending:
+    ending = pod.ending or _lost("the driver's pod failed without a reason")
     if ending.is_infrastructure:
-        return _infrastructure(observation, state, pod, ending.reason, ending.message)
-    return ended(
-        observation,
-        state,
-        pod,
-        cause="Application",
-        reason=names.Reason.OOM_KILLED if ending.reason == pod_life.OOM_KILLED else Reason.APPLICATION_FAILED,
-        message=ending.message or f"the driver ended with exit code {ending.exit_code}",
-        exit_code=ending.exit_code,
-    )
+        return ending
+    reason = names.Reason.OOM_KILLED if ending.reason == pod_life.OOM_KILLED else Reason.APPLICATION_FAILED
+    message = ending.message or f"the driver ended with exit code {ending.exit_code}"
+    return dataclasses.replace(ending, reason=reason, message=message)
 
 
-def _lost(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
+def _lost(message: str) -> Ending:
+    return Ending(reason=Reason.DRIVER_LOST, message=message, is_infrastructure=True)
+
+
+def _silent(observation: Observation, pod: DriverPod) -> Ending | None:
     if pod.node_gone:
-        return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, f"the driver's node {pod.node} was removed")
+        return _lost(f"the driver's node {pod.node} was removed")
     if not is_over(observation, pod):
         return None
     waited_s = observation.app.spec.timeouts.driver_lost_seconds
-    message = f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
-    return _infrastructure(observation, state, pod, Reason.DRIVER_LOST, message)
+    return _lost(
+        f"the driver's pod was deleted {waited_s} s ago, and its node {pod.node} does not confirm that it ended"
+    )
 
 
-def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Attempt | None:
+def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Ending | None:
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
     if pod.state is PodLife.STARTING:
-        return _not_started(observation, state, pod, observation.now_s - pod.placed_s)
+        return _not_started(observation, pod, observation.now_s - pod.placed_s)
     executors, minimum = observation.executors, observation.app.minimum
     limit_s = observation.app.spec.timeouts.executor_start_seconds
     since_s = pod.started_s if pod.state is PodLife.RUNNING else None
@@ -137,28 +137,22 @@ def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Atte
         return None
     why = f"{limit_s} s after the driver started (timeouts.executorStartSeconds)"
     message = f"{executors.running} of {minimum} executors run {why}"
-    return _infrastructure(observation, state, pod, Reason.EXECUTOR_START_TIMEOUT, message)
+    return Ending(reason=Reason.EXECUTOR_START_TIMEOUT, message=message, is_infrastructure=True)
 
 
-def _not_started(observation: Observation, state: AppState, pod: DriverPod, waited_s: float) -> Attempt | None:
+def _not_started(observation: Observation, pod: DriverPod, waited_s: float) -> Ending | None:
     problem, missing_s = pod.problem, observation.app.defaults.missing_object_timeout_seconds
     if problem is not None and problem.reason == names.Reason.IMAGE_PULL_FAILED and waited_s >= IMAGE_S:
         message = f"{problem.message}: correct spec.image, or add the Secret for its registry to spec.imagePullSecrets"
-        return ended(observation, state, pod, cause="Application", reason=problem.reason, message=message)
+        return Ending(reason=problem.reason, message=message)
     if problem is not None and problem.reason in _MISSING and waited_s >= missing_s:
-        return ended(observation, state, pod, cause="Application", reason=problem.reason, message=problem.message)
+        return Ending(reason=problem.reason, message=problem.message)
     limit_s = observation.app.spec.timeouts.driver_start_seconds
     if not 0 < limit_s <= waited_s:
         return None
     why = f": {problem.reason}: {problem.message}" if problem else ""
     message = f"the driver did not start within {limit_s} s on node {pod.node} (timeouts.driverStartSeconds){why}"
-    return _infrastructure(observation, state, pod, Reason.DRIVER_START_TIMEOUT, message)
-
-
-def _infrastructure(
-    observation: Observation, state: AppState, pod: DriverPod | None, reason: str, message: str
-) -> Attempt:
-    return ended(observation, state, pod, cause="Infrastructure", reason=reason, message=message)
+    return Ending(reason=Reason.DRIVER_START_TIMEOUT, message=message, is_infrastructure=True)
 
 
 def ended(

@@ -31,13 +31,20 @@ from boathouse.services.sparkapp import (
     model,
     objects,
     planner,
-    pod_reader,
     policy_events,
     rest,
     user_properties,
 )
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState
-from boathouse.services.sparkapp.observation import AppPod, DriverPod, Observation, Plan
+from boathouse.services.sparkapp.observation import (
+    DRIVER_FAILED,
+    AppPod,
+    DriverPod,
+    Observation,
+    Plan,
+    driver_pod,
+    ended,
+)
 from boathouse_policies import model as policy
 from boathouse_policies import run_times
 
@@ -92,7 +99,7 @@ class SparkAppKind:
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
         self.drivers = pod_index.PodIndex(
-            pod_reader.driver_pod,
+            driver_pod,
             self._mark,
             later,
             on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid),
@@ -153,7 +160,6 @@ class SparkAppKind:
             drivers += [current] if current is not None else []
         if app.mounts_objects:
             drivers = [await self._related.with_mounts(pod, app.namespace, self._context.now()) for pod in drivers]
-        diagnosis = self._scheduler.diagnosis(policy.JobId(app.uid))
         waits = current is None and not (state.is_finished or app.spec.suspend)
         return Observation(
             app=app,
@@ -164,7 +170,7 @@ class SparkAppKind:
             is_lost=is_lost,
             is_in_flight=state.is_settled and self._scheduler.may_create(policy.JobId(app.uid)),
             obstacle=memory.obstacle,
-            diagnosis=Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None,
+            diagnosis=self._scheduler.diagnosis(policy.JobId(app.uid)),
             report=self.reports.of(app.uid, current.uid) if current else rest.Report(),
             refusal=await self._refusal(app, memory) if waits else None,
             has_service=memory.has_service,
@@ -213,7 +219,7 @@ class SparkAppKind:
         except errors.NotFound:
             return None
         pod = self._scheduler.transform_pod(view)
-        return pod_reader.driver_pod(pod) if pod.task_of == app.uid else None
+        return driver_pod(pod) if pod.task_of == app.uid else None
 
     async def _refusal(self, app: App, memory: AppMemory) -> Refusal | None:
         if not await self._related.has_account(app.namespace, app.account):
@@ -269,7 +275,7 @@ class SparkAppKind:
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
             if driver.state is PodLife.FAILED:
-                executors = [pod_reader.ended(pod, pod_reader.DRIVER_FAILED) for pod in executors]
+                executors = [ended(pod, DRIVER_FAILED) for pod in executors]
             pods += [driver, *executors]
         return pods
 
@@ -338,7 +344,7 @@ class SparkAppKind:
         memory.has_service = why is None
         if why is not None:  # a driver runs without it
             note = f"Spark's UI has no Service: {why.message}"
-            self._events.publish(f"{app.namespace}/{app.name}", app.uid, "NoService", note)
+            self._events.publish(app.key, app.uid, "NoService", note)
 
     def _submit(
         self, memory: AppMemory, wanted: gang.Gang, plan: Plan, observation: Observation, writes: Writes

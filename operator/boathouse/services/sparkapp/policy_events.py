@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_events import Ended, PodEvents, Publisher
-from boathouse.services.sparkapp import pod_reader
+from boathouse.services.sparkapp import observation
 from boathouse.services.sparkapp.gang import Gang
 from boathouse.services.sparkapp.observation import AppPod
 from boathouse_policies import framework, model, run_times
@@ -65,7 +65,7 @@ class PolicyEvents:
         reported = self._apps.pop(uid, None)
         if reported is None:
             return
-        reported.pods.forget(map(pod_reader.ended, pods) if succeeded else pods)
+        reported.pods.forget(map(observation.ended, pods) if succeeded else pods)
         self._learner.forget(model.JobId(uid))
         self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
@@ -110,5 +110,5 @@ class PolicyEvents:
             spilled = reported.spilled_bytes / max(1, reported.executors) if is_less else 0.0
             used = run_times.MemoryUse(memory_bytes=memory_bytes, spilled_bytes=spilled)
             self._learner.learn(stage, seconds=ended.duration_s, input_bytes=0.0, less=is_less, used=used)
-        elif is_less and ended.reason == pod_reader.EXECUTOR_FAILED:
+        elif is_less and ended.reason == observation.EXECUTOR_FAILED:
             self._learner.out_of_memory(stage, memory_bytes)  # it may have had another reason, which nothing tells

@@ -16,9 +16,9 @@ from boathouse.services.frame.pod_life import Problem
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import daemons, files, model
 from boathouse.services.mrcluster.model import ClusterState
-from boathouse.services.mrcluster.planning import degradation, draining, membership, sizing
+from boathouse.services.mrcluster.planning import degradation, draining, sizing
 from boathouse.services.mrcluster.planning.degradation import Service
-from boathouse.services.mrcluster.planning.observation import ABSENT, LATE_S, Observation, Plan, figures
+from boathouse.services.mrcluster.planning.observation import LATE_S, Observation, Plan, figures
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import DfsState
 
@@ -149,7 +149,7 @@ def _resizing(observation: Observation, draft: Plan) -> _Change:
 
 def _blocked_shrink(observation: Observation, draft: Plan) -> Problem | None:
     """Return why a core node stays that is not wanted; None if all are wanted, or one may leave."""
-    staying, wanted = len(membership.staying(draft.state, Role.CORE)), membership.wanted(draft.state, Role.CORE)
+    staying, wanted = len(draft.state.staying(Role.CORE)), draft.state.wanted(Role.CORE)
     candidate = draining.core_candidate(observation, draft) if staying > wanted else None
     if not isinstance(candidate, Problem):
         return None
@@ -210,19 +210,19 @@ def _counted(observation: Observation, draft: Plan) -> Plan:
 
 
 def _counts(observation: Observation, draft: Plan, role: Role) -> wire.NodeCounts:
-    hosts, report = membership.staying_hosts(draft.state, role), observation.report_within(LATE_S)
+    hosts, report = draft.state.staying(role), observation.report_within(LATE_S)
     if report is None:
         ready = sum(pod is not None and pod.is_ready for pod in map(observation.pod, hosts))
     elif role is Role.CORE:
         reported = figures(report)
-        ready = sum(reported.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
+        ready = sum(reported[host].dfs is DfsState.LIVE for host in hosts)
     else:
         ready = sizing.registered(report, hosts, report.idle_nodes)
     return wire.NodeCounts(
-        wanted=membership.wanted(draft.state, role),
+        wanted=draft.state.wanted(role),
         ready=ready,
         pending=len(hosts) - ready,
-        leaving=len(membership.numbers(draft.state, role)) - len(hosts),
+        leaving=len(draft.state.numbers(role)) - len(hosts),
     )
 
 

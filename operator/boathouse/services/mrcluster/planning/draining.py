@@ -19,9 +19,7 @@ from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.model import ClusterState
-from boathouse.services.mrcluster.planning import membership
 from boathouse.services.mrcluster.planning.observation import (
-    ABSENT,
     FRESH_S,
     LATE_S,
     Observation,
@@ -93,11 +91,12 @@ def places(state: ClusterState) -> int:
 def begin(observation: Observation, draft: Plan, hosts: Iterable[str], reason: Leave) -> Plan:
     """Let nodes leave."""
     now_s, timeout_s = observation.now_s, observation.cluster.spec.resizing.drain_timeout_seconds
-    entries = []
-    for host in hosts:
-        deadline_s = now_s + timeout_s if model.role_of(host) is Role.TRANSIENT else None
-        entries.append(LeavingNode(host=host, since_s=now_s, deadline_s=deadline_s, reason=reason))
-    return draft.with_state(leaving=(*draft.state.leaving, *entries))
+    deadlines_s = {Role.TRANSIENT: now_s + timeout_s}
+    new = (
+        LeavingNode(host=host, since_s=now_s, deadline_s=deadlines_s.get(model.known_role(host)), reason=reason)
+        for host in hosts
+    )
+    return draft.with_state(leaving=(*draft.state.leaving, *new))
 
 
 # Choosing
@@ -109,9 +108,8 @@ def transient_candidates(observation: Observation, draft: Plan) -> list[str]:
     if report is None or report.yarn is None:
         return []
     reported = figures(report)
-    nodes = {host: reported.get(host, ABSENT) for host in membership.staying_hosts(draft.state, Role.TRANSIENT)}
-    candidates = [host for host, node in nodes.items() if node.yarn in _IN_SERVICE]
-    return sorted(candidates, key=lambda host: (nodes[host].containers, -model.number_of(host)))
+    candidates = [host for host in draft.state.staying(Role.TRANSIENT) if reported[host].yarn in _IN_SERVICE]
+    return sorted(candidates, key=lambda host: (reported[host].containers, -model.number_of(host)))
 
 
 def core_candidate(observation: Observation, draft: Plan) -> str | Problem:
@@ -126,13 +124,12 @@ def core_candidate(observation: Observation, draft: Plan) -> str | Problem:
         why = "a decommission was undone: see the events, and change the spec to retry it"
     if report is None or why:
         return Problem(reason=Reason.SHRINK_BLOCKED, message=why)
-    reported, hosts = figures(report), membership.staying_hosts(state, Role.CORE)
-    nodes = {host: reported.get(host, ABSENT) for host in hosts}
-    live = {host: node.free_bytes for host, node in nodes.items() if node.dfs is DfsState.LIVE}
+    reported, hosts = figures(report), state.staying(Role.CORE)
+    live = {host: reported[host].free_bytes for host in hosts if reported[host].dfs is DfsState.LIVE}
     least, free_bytes, obstacles = _least_live(state), sum(live.values()), []
     for host in sorted(hosts, key=lambda host: (host in live, -model.number_of(host))):
         spare, others_bytes = len(live) - (host in live) - least, free_bytes - live.get(host, 0)
-        obstacles.append(_obstacle(host, nodes[host], spare, others_bytes))
+        obstacles.append(_obstacle(host, reported[host], spare, others_bytes))
         if not obstacles[-1]:
             return host
     return Problem(reason=Reason.SHRINK_BLOCKED, message=obstacles[0] if obstacles else "")
@@ -187,8 +184,8 @@ def remember(observation: Observation, draft: Plan) -> Plan:
     return draft.with_marks(barred=_bar(observation, draft.state))
 
 
-def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[int, ...]]:
-    return observation.cluster.generation, membership.staying(state, Role.CORE)
+def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[str, ...]]:
+    return observation.cluster.generation, state.staying(Role.CORE)
 
 
 # Going on
@@ -204,7 +201,7 @@ def advance(observation: Observation, draft: Plan) -> Plan:
             message = f"{node.host} still had containers after its drain timeout, which are lost"
             draft = draft.with_event(EventReason.DRAIN_TIMED_OUT, message, is_warning=True)
         if observation.is_absent(node.host):
-            draft = membership.removed(draft, node.host).with_event(EventReason.SHRANK, f"{node.host} has left")
+            draft = draft.removed(node.host).with_event(EventReason.SHRANK, f"{node.host} has left")
             continue
         drained = dataclasses.replace(node, reason=ended)
         draft = draft.with_state(leaving=tuple(drained if other == node else other for other in draft.state.leaving))
@@ -224,8 +221,7 @@ def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
     if node.deadline_s is not None and observation.now_s >= node.deadline_s + OVERTIME_S:
         return Leave.TIMED_OUT
     report = observation.report_within(FRESH_S)
-    has_left = report is not None and _has_left_yarn(observation, report, node)
-    return Leave.DRAINED if has_left else None
+    return Leave.DRAINED if report is not None and _has_left_yarn(observation, report, node) else None
 
 
 def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingNode) -> bool:
@@ -244,7 +240,7 @@ def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
         return False
     if observation.cluster.spec.compute and not _has_left_yarn(observation, report, node):
         return False
-    dfs = figures(report).get(node.host, ABSENT).dfs
+    dfs = figures(report)[node.host].dfs
     is_gone = dfs in _OUT_OF_HDFS and observation.is_excluded
     return dfs is DfsState.DECOMMISSIONED or (is_gone and not why_not_whole(observation))
 
@@ -258,10 +254,11 @@ def undo_stalled(observation: Observation, draft: Plan) -> Plan:
     leaving = [node for node in draft.state.leaving if model.role_of(node.host) is Role.CORE and not has_ended(node)]
     if not leaving or report is None or report.hdfs is None:
         return draft.with_marks(stalls={})  # a time without reports is not one without progress
-    reported = figures(report)
+    reported, stalls = figures(report), {}
     for node in leaving:
-        draft = _watched(draft, node.host, _stall(observation, report.hdfs, reported.get(node.host, ABSENT)))
-        stall = draft.marks.stalls.get(node.host)
+        stall = _stall(observation, report.hdfs, reported[node.host], draft.marks.stalls.get(node.host))
+        if stall is not None:
+            stalls[node.host] = stall
         if stall is not None and observation.now_s - stall.since_s >= STALL_S:
             why = _STALLED[stall.step].format(left=stall.left, minutes=STALL_S / 60)
             draft = _undone(draft, node.host, why)
@@ -269,31 +266,30 @@ def undo_stalled(observation: Observation, draft: Plan) -> Plan:
                 draft = draft.with_marks(barred=_bar(observation, draft.state))
         elif why := _too_few(observation, draft, report):
             draft = _undone(draft, node.host, why)
-    return draft
-
-
-def _watched(draft: Plan, host: str, now: Stall) -> Plan:
-    stalls = dict(draft.marks.stalls)
-    if now.is_over:  # containers end by themselves, however late
-        stalls.pop(host, None)
-    elif host not in stalls or now.replaces(stalls[host]):
-        stalls[host] = now
     return draft.with_marks(stalls=stalls)
 
 
-def _stall(observation: Observation, hdfs: HdfsFigures, node_figures: NodeFigures) -> Stall:
+def _stall(
+    observation: Observation, hdfs: HdfsFigures, node_figures: NodeFigures, former: Stall | None
+) -> Stall | None:
+    """Return what a decommission has left, and since when that is no less; None for nothing."""
     step, lost = _STEPS[node_figures.dfs], hdfs.missing + hdfs.corrupt
     left = {Step.COPIED: lost, Step.NO_DATA_NODE: lost + hdfs.under_replicated}.get(step, node_figures.blocks_left)
-    return Stall(step=step, left=left, since_s=observation.now_s)
+    stall = Stall(step=step, left=left, since_s=observation.now_s)
+    if stall.is_over:
+        return None  # containers end by themselves, however late
+    return stall if former is None or stall.replaces(former) else former
 
 
 def awaited(observation: Observation, state: ClusterState) -> str:
     """Return what a core node waits for that has nothing to copy, with a separator before it; empty for none."""
     report = observation.report_within(LATE_S)
-    reported = figures(report) if report else {}
+    if report is None:
+        return ""
+    reported = figures(report)
     for node in state.leaving:
-        node_figures = reported.get(node.host, ABSENT)
-        if report is None or has_ended(node) or model.role_of(node.host) is not Role.CORE:
+        node_figures = reported[node.host]
+        if has_ended(node) or model.role_of(node.host) is not Role.CORE:
             continue
         if node_figures.dfs is DfsState.DECOMMISSIONED:
             return f"; {node.host}: copied; waits for {_awaited(report, node_figures)}"
@@ -319,20 +315,13 @@ def _too_few(observation: Observation, draft: Plan, report: AgentReport) -> str:
     if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
     reported, least = figures(report), _least_live(draft.state)
-    hosts = membership.staying_hosts(draft.state, Role.CORE)
-    live = sum(reported.get(host, ABSENT).dfs is DfsState.LIVE for host in hosts)
+    hosts = draft.state.staying(Role.CORE)
+    live = sum(reported[host].dfs is DfsState.LIVE for host in hosts)
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 
-def keep(draft: Plan, host: str) -> Plan:
-    """Let a node stay that was to leave, because the cluster needs it again."""
-    message = f"{host} stays: the cluster needs it again"
-    return membership.kept(draft, host).with_event(EventReason.GREW, message)
-
-
 def _undone(draft: Plan, host: str, why: str) -> Plan:
-    draft = membership.kept(draft, host)
-    return draft.with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
+    return draft.kept(host).with_event(EventReason.DECOMMISSION_UNDONE, f"{host} stays: {why}", is_warning=True)
 
 
 def undoable(observation: Observation, draft: Plan, role: Role) -> list[str]:

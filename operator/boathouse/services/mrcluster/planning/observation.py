@@ -1,20 +1,22 @@
 """What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
 
+import collections
 import dataclasses
 import enum
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from boathouse.cluster import wire
 from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST, EventReason, Reason, Role
+from boathouse.resources.mrcluster.status import NodeCounts
 from boathouse.resources.names import LABEL_TASK_TYPE
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrcluster import daemons
-from boathouse.services.mrcluster.model import Cluster, ClusterState, number_of, role_of
+from boathouse.services.mrcluster.model import Cluster, ClusterState, known_role, number_of, role_of
 from boathouse.services.mrcluster.sizes import Sizes
 from boathouse_policies import model
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
@@ -26,8 +28,6 @@ READY_S = 30.0
 LATE_S = 60.0
 """Age of a report from which the master counts as not reporting."""
 _REFUSALS = frozenset({Reason.NAME_VOLUME_EMPTY, Reason.FOREIGN_CLUSTER})
-ABSENT = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
-"""Figures of a node that neither HDFS nor YARN knows."""
 NO_SIZES = Sizes(core_mb=1024, transient_mb=1024, am_mb=384, map_mb=512)
 _REFUSED: Final = 78
 """With what `start.sh` ends if the NameNode must not use its volume."""
@@ -195,7 +195,7 @@ class Marks:
 
     unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     stalls: Mapping[str, Stall] = dataclasses.field(default_factory=dict)
-    barred: tuple[int, tuple[int, ...]] | None = None
+    barred: tuple[int, tuple[str, ...]] | None = None
     withdrawn_s: float | None = None
     idle_s: float | None = None
     no_application_s: float | None = None
@@ -291,9 +291,10 @@ class Observation:
         return Problem(reason=Reason.FOREIGN_CLUSTER, message=message)
 
 
-def figures(report: AgentReport) -> Mapping[str, NodeFigures]:
-    """Return the figures of a report by host."""
-    return {node.host: node for node in report.nodes}
+def figures(report: AgentReport) -> collections.defaultdict[str, NodeFigures]:
+    """Return the figures of a report by host, without any for one that neither HDFS nor YARN knows."""
+    absent = NodeFigures(host="a", dfs=DfsState.NONE, yarn=YarnState.NONE)
+    return collections.defaultdict(lambda: absent, ((node.host, node) for node in report.nodes))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -342,6 +343,29 @@ class Plan:
         if pod is None or pod.deleting_since_s is not None or pod in self.delete:
             return self
         return dataclasses.replace(self, delete=(*self.delete, pod))
+
+    def with_wanted(self, role: Role, count: int) -> "Plan":
+        """Return a draft whose cluster shall have so many nodes of a role."""
+        counts = (self.state.core if role is Role.CORE else self.state.transient) or NodeCounts()
+        return self.with_state(**{role.value: counts.model_copy(update={"wanted": count})})
+
+    def added(self, role: Role, new: Iterable[int]) -> "Plan":
+        """Return a draft with more nodes. The counter passes each number of a transient node: none is used twice."""
+        numbers = tuple(sorted({*self.state.numbers(role), *new}))
+        if role is Role.CORE:
+            return self.with_state(wanted_core=numbers)
+        following = max((self.state.next_transient, *(number + 1 for number in numbers)))
+        return self.with_state(wanted_transient=numbers, next_transient=following)
+
+    def removed(self, host: str) -> "Plan":
+        """Return a draft without a node."""
+        role, number = known_role(host), number_of(host)
+        left = tuple(other for other in self.state.numbers(role) if other != number)
+        return self.kept(host).with_state(**{f"wanted_{role}": left})
+
+    def kept(self, host: str) -> "Plan":
+        """Return a draft in which a node does not leave."""
+        return self.with_state(leaving=tuple(node for node in self.state.leaving if node.host != host))
 
     def with_event(self, reason: EventReason, message: str, *, is_warning: bool = False) -> "Plan":
         """Return a draft with another event."""
