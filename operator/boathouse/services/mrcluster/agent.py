@@ -30,7 +30,6 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.hadoop import Applications
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning.observation import NodePod
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Limits, Reason, Rejected
@@ -169,7 +168,7 @@ class Written:
         since: The resource version since which this leader has ordered these hosts to leave.
     """
 
-    state: ClusterState
+    state: model.ClusterState
     revision: int
     since: int
 
@@ -187,7 +186,7 @@ class OrderBook:
         self._written: dict[ObjectUid, Written] = {}
         self._raised: dict[ObjectUid, int] = {}
 
-    def publish(self, uid: ObjectUid, state: ClusterState, revision: int) -> None:
+    def publish(self, uid: ObjectUid, state: model.ClusterState, revision: int) -> None:
         """Order what a status demands: as it was written, with this resource version, not as it is planned."""
         former = self._written.get(uid)
         is_same = former is not None and former.state.leaving_hosts == state.leaving_hosts

@@ -33,7 +33,6 @@ from boathouse.services.frame.kind import (
     refusing,
     revision,
 )
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import Writes
 from boathouse.services.mrcluster import (
     cluster_metrics,
@@ -46,9 +45,7 @@ from boathouse.services.mrcluster import (
     sizes,
 )
 from boathouse.services.mrcluster.agent import OrderBook, Reports
-from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState
-from boathouse.services.mrcluster.placement import NodePods
 from boathouse.services.mrcluster.planning import conditions, planner, sizing
 from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan, node_pod
 from boathouse_policies import model as policy
@@ -77,7 +74,7 @@ _CONDITION_OF_PHASE: Final = {
 class _Submission:
     """What the scheduler is given. Submissions compare by value."""
 
-    pods: NodePods
+    pods: placement.NodePods
     wanted: Sequence[str]
     unplaced: Sequence[NodePod]
     priority: int
@@ -97,13 +94,13 @@ class ClusterMemory(status_writer.Memory[ClusterState]):
     """
 
     marks: Marks = dataclasses.field(default_factory=Marks)
-    rendered: tuple[Cluster, Rendered] | None = None
+    rendered: tuple[Cluster, files.Rendered] | None = None
     digests: set[str] = dataclasses.field(default_factory=set)
     ensured: str = ""
     network: str = ""
     applied_s: float = 0.0
     claimed: set[str] = dataclasses.field(default_factory=set)
-    obstacle: Problem | None = None
+    obstacle: pod_life.Problem | None = None
     held: frozenset[str] = frozenset()
     submitted: tuple[_Submission, float] | None = None
     reported: AgentReport | None = None
@@ -181,7 +178,7 @@ class MRClusterKind:
         nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
         diagnosis, report = self._scheduler.diagnosis(policy.JobId(uid)), self.reports.last(uid)
-        why = Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
+        why = pod_life.Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
         creating = (cluster.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
         return Observation(
             cluster=cluster,
@@ -220,7 +217,7 @@ class MRClusterKind:
 
     def _lost_claims(self, cluster: Cluster, state: ClusterState, nodes: Sequence[NodePod]) -> Sequence[str]:
         seen = self._scheduler.state
-        placed = {pod.host for pod in nodes if pod.life is not PodLife.UNPLACED}
+        placed = {pod.host for pod in nodes if pod.life is not pod_life.PodLife.UNPLACED}
         return [
             host
             for host in state.wanted_hosts
@@ -288,7 +285,7 @@ class MRClusterKind:
         wanted = await self._prepare(memory, due, observation, writes)
         unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
         submission = _Submission(
-            pods=NodePods(
+            pods=placement.NodePods(
                 cluster=observation.cluster,
                 rendered=_rendered(observation.cluster, memory),
                 may_format=not (written.cluster_id or plan.state.cluster_id),
@@ -348,7 +345,7 @@ class MRClusterKind:
         memory.submitted = submission, now_s
 
 
-def _rendered(cluster: Cluster, memory: ClusterMemory) -> Rendered:
+def _rendered(cluster: Cluster, memory: ClusterMemory) -> files.Rendered:
     if memory.rendered is None or memory.rendered[0] != cluster:
         memory.rendered = cluster, files.render(cluster)
     return memory.rendered[1]

@@ -20,13 +20,11 @@ from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
-from boathouse.resources.mrcluster.status import MRCluster, MRClusterStatus
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.applicants import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
-from boathouse.services.frame.status_codec import StatusCodec
 
 MRCLUSTERS: Final = hadoop.MRCLUSTERS
 DEFAULT_REPLICATION: Final = 3
@@ -97,7 +95,7 @@ class Cluster(Applicant):
 @refusing
 def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
     """Return the cluster that a custom resource describes, or why it cannot run."""
-    spec = MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    spec = wire.MRCluster.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
     fields = applicant(body, spec, config, config.hadoop.image, "Hadoop")
     if isinstance(fields, Refusal):
         return fields
@@ -161,7 +159,7 @@ def number_of(host: str) -> int:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class ClusterState(MRClusterStatus):
+class ClusterState(wire.MRClusterStatus):
     """A cluster's status.
 
     Attributes:
@@ -205,7 +203,7 @@ class ClusterState(MRClusterStatus):
         return (MASTER, *core, *transient)
 
 
-_CODEC: Final = StatusCodec(ClusterState)
+_CODEC: Final = status_codec.StatusCodec(ClusterState)
 
 
 def from_status(status: Mapping[str, Any] | None) -> ClusterState:

@@ -10,7 +10,6 @@ from typing import Final
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
 from boathouse.resources.mrcluster import names as cluster_names
-from boathouse.resources.mrcluster.names import Reason, Role
 from boathouse.resources.mrcluster.nodes import Volume
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import manifests
@@ -24,7 +23,7 @@ from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
 APP: Final = "boathouse-hadoop"
-_CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
+_CLIENTS: Final = (*map(str, TaskType), cluster_names.Role.CLIENT.value, "driver")
 """Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _POLICIES: Final = ("cluster", "clients")
@@ -117,9 +116,9 @@ def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Man
 def volume(cluster: Cluster, host: str) -> Volume | None:
     """Return the volume of a host that keeps data; None for a transient node."""
     match role_of(host):
-        case Role.MASTER:
+        case cluster_names.Role.MASTER:
             return cluster.spec.master.volume
-        case Role.CORE:
+        case cluster_names.Role.CORE:
             return cluster.spec.core.volume
         case _:
             return None
@@ -199,4 +198,5 @@ async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Wr
 
 
 async def _checked(write: Awaitable[wire.Manifest | None]) -> Problem | None:
-    return await problem_of(write, refused=Reason.WRITE_REFUSED, taken=Reason.NAME_TAKEN, noun="cluster")
+    refused, taken = cluster_names.Reason.WRITE_REFUSED, cluster_names.Reason.NAME_TAKEN
+    return await problem_of(write, refused=refused, taken=taken, noun="cluster")

@@ -15,10 +15,7 @@ from boathouse.services import hadoop
 from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrcluster import daemons, files, objects, sizes
-from boathouse.services.mrcluster.daemons import Daemon
-from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import MASTER, Cluster, Requests, known_role
-from boathouse.services.mrcluster.sizes import Memory
 from boathouse_task import cluster_contract, contract
 
 _GRACE_S: Final = 60
@@ -33,7 +30,7 @@ _DAEMON_SHARE: Final = 8
 _CPU_WEIGHTS: Final = {daemons.DATA_NODE: 1, daemons.NODE_MANAGER: 4}
 _REFRESH: Final = "refresh"
 _REFRESH_BYTES: Final = 1024**2
-_REFRESH_MEMORY: Final = Memory(limit_mib=256, heap_mib=64)
+_REFRESH_MEMORY: Final = sizes.Memory(limit_mib=256, heap_mib=64)
 _CONF: Final = "conf"
 _DATA: Final = "data"
 _TMP: Final = "tmp"
@@ -46,7 +43,7 @@ CONTAINERS: Final = frozenset({*(daemon.container for daemon in daemons.ALL), _R
 """The containers of all roles."""
 
 
-def of(cluster: Cluster, host: str, rendered: Rendered, *, may_format: bool = False) -> Manifest:
+def of(cluster: Cluster, host: str, rendered: files.Rendered, *, may_format: bool = False) -> Manifest:
     """Return the pod of a host, without a node.
 
     With `may_format` the status has never had an ID of HDFS: only then is an empty volume of the master formatted.
@@ -56,7 +53,12 @@ def of(cluster: Cluster, host: str, rendered: Rendered, *, may_format: bool = Fa
 
 
 def _pod(
-    cluster: Cluster, host: str, role: Role, rendered: Rendered, containers: list[Manifest], volumes: list[Manifest]
+    cluster: Cluster,
+    host: str,
+    role: Role,
+    rendered: files.Rendered,
+    containers: list[Manifest],
+    volumes: list[Manifest],
 ) -> Manifest:
     """Return a pod with the fields of the spec for pods. Its containers are those with Hadoop."""
     metadata = objects.metadata(cluster, cluster.named(host)) | {"annotations": {ANNOTATION_SETTINGS: rendered.digest}}
@@ -112,7 +114,7 @@ def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:
     return {**affinity, "nodeAffinity": {**node, _REQUIRED: {"nodeSelectorTerms": terms}}}
 
 
-def _master(cluster: Cluster, rendered: Rendered, may_format: bool) -> Manifest:
+def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Manifest:
     heaps = sizes.heaps(cluster, Role.MASTER)
     containers = [
         _daemon(cluster, MASTER, daemon, size, **_parts(cluster, daemon, may_format))
@@ -139,7 +141,7 @@ def _master(cluster: Cluster, rendered: Rendered, may_format: bool) -> Manifest:
     return manifest
 
 
-def _parts(cluster: Cluster, daemon: Daemon, may_format: bool) -> Manifest:
+def _parts(cluster: Cluster, daemon: daemons.Daemon, may_format: bool) -> Manifest:
     """Return variables and mounts of a daemon of the master."""
     match daemon:
         case daemons.NAME_NODE:
@@ -203,7 +205,7 @@ def _agent(cluster: Cluster) -> Manifest:
     }
 
 
-def _worker(cluster: Cluster, host: str, role: Role, rendered: Rendered) -> Manifest:
+def _worker(cluster: Cluster, host: str, role: Role, rendered: files.Rendered) -> Manifest:
     heaps, spec = sizes.heaps(cluster, role), cluster.spec
     is_transient = role is Role.TRANSIENT
     requests = cluster.requests[role]
@@ -260,8 +262,8 @@ def _mount(name: str, path: str) -> Manifest:
 def _daemon(
     cluster: Cluster,
     host: str,
-    program: Daemon,
-    size: Memory,
+    program: daemons.Daemon,
+    size: sizes.Memory,
     *,
     env: Sequence[tuple[str, str]] = (),
     mounts: Sequence[Manifest] = (),
@@ -314,7 +316,7 @@ def _container(
     host: str,
     name: str,
     command: Sequence[str],
-    size: Memory,
+    size: sizes.Memory,
     *,
     options: Sequence[str] = (),
     env: Sequence[tuple[str, str]] = (),

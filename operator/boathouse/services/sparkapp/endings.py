@@ -6,9 +6,7 @@ from typing import Final
 from boathouse.resources import names
 from boathouse.resources.sparkapp import status as wire
 from boathouse.resources.sparkapp.names import ConditionType, Reason
-from boathouse.resources.sparkapp.status import Attempt
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp.model import AppState
 from boathouse.services.sparkapp.observation import DriverPod, Ending, Observation
 
@@ -24,15 +22,15 @@ whatever the timeouts of the application: a driver may request one that fits now
 _MISSING: Final = frozenset({names.Reason.SECRET_NOT_FOUND, names.Reason.CONFIG_MAP_NOT_FOUND})
 
 
-def ending_of_current(observation: Observation, state: AppState) -> Attempt | None:
+def ending_of_current(observation: Observation, state: AppState) -> wire.Attempt | None:
     """Return how the current attempt ended; None while it is in progress."""
     pod = observation.driver(state.attempt)
     if pod is None:
         was_there = observation.is_lost or state.phase in {"Starting", "Running"}
         end = _lost("the driver's pod is gone: it was deleted, or its node was removed") if was_there else None
-    elif pod.state is PodLife.SUCCEEDED:
+    elif pod.state is pod_life.PodLife.SUCCEEDED:
         return ended(observation, state, pod, cause=None)
-    elif pod.state is PodLife.FAILED:
+    elif pod.state is pod_life.PodLife.FAILED:
         end = _failed(pod)
     else:
         end = _silent(observation, pod) or _too_slow(observation, state, pod)
@@ -55,7 +53,7 @@ def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
     return deleting_since_s + observation.app.spec.timeouts.driver_lost_seconds
 
 
-def counted(observation: Observation, state: AppState, end: Attempt) -> AppState:
+def counted(observation: Observation, state: AppState, end: wire.Attempt) -> AppState:
     """Return the state with an attempt that ended, and with its failure counted.
 
     The stages and tasks that the driver reported last, up to ten seconds before its end, are over.
@@ -79,7 +77,7 @@ def counted(observation: Observation, state: AppState, end: Attempt) -> AppState
     )
 
 
-def retry_after_s(observation: Observation, state: AppState, end: Attempt) -> float | None:
+def retry_after_s(observation: Observation, state: AppState, end: wire.Attempt) -> float | None:
     """Return how long to wait before the next attempt; None if there is none.
 
     An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
@@ -125,11 +123,11 @@ def _silent(observation: Observation, pod: DriverPod) -> Ending | None:
 def _too_slow(observation: Observation, state: AppState, pod: DriverPod) -> Ending | None:
     if pod.deleting_since_s is not None or pod.placed_s is None:
         return None
-    if pod.state is PodLife.STARTING:
+    if pod.state is pod_life.PodLife.STARTING:
         return _not_started(observation, pod, observation.now_s - pod.placed_s)
     executors, minimum = observation.executors, observation.app.minimum
     limit_s = observation.app.spec.timeouts.executor_start_seconds
-    since_s = pod.started_s if pod.state is PodLife.RUNNING else None
+    since_s = pod.started_s if pod.state is pod_life.PodLife.RUNNING else None
     is_late = since_s is not None and 0 < limit_s <= observation.now_s - since_s
     has_requested = executors.pending + executors.running > 0
     was_ready = state.holds(ConditionType.EXECUTORS_READY)  # later losses of executors are the driver's to replace
@@ -164,10 +162,10 @@ def ended(
     reason: str = "",
     message: str = "",
     exit_code: int | None = None,
-) -> Attempt:
+) -> wire.Attempt:
     """Return the end of an attempt, by default its success."""
     ended_s = pod.ended_s if pod else None
-    return Attempt(
+    return wire.Attempt(
         number=state.attempt,
         application_id=state.application_id,
         cause=cause,

@@ -17,7 +17,6 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_index import Later
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.sparkapp import observation
-from boathouse.services.sparkapp.observation import AppPod
 
 LABEL_ROLE: Final = "spark-role"
 """Set by Spark on all pods of an application."""
@@ -28,7 +27,7 @@ _Owner = tuple[str, str]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Executor:
-    pod: AppPod
+    pod: observation.AppPod
     is_running: bool
     is_deleted: bool
 
@@ -42,7 +41,7 @@ class _Driver:
     """
 
     pods: dict[str, _Executor] = dataclasses.field(default_factory=dict)
-    gone: dict[str, AppPod] = dataclasses.field(default_factory=dict)
+    gone: dict[str, observation.AppPod] = dataclasses.field(default_factory=dict)
     counts: collections.Counter[bool] = dataclasses.field(default_factory=collections.Counter)
     failed: int = 0
     app: ObjectUid | None = None
@@ -126,7 +125,7 @@ class ExecutorPods:
         driver = self._drivers.get((namespace, driver_uid))
         return (driver.counts[False], driver.counts[True]) if driver else (0, 0)
 
-    def take(self, namespace: str, driver_uid: str) -> Sequence[AppPod]:
+    def take(self, namespace: str, driver_uid: str) -> Sequence[observation.AppPod]:
         """Return the executors of a driver that exist, and once each that is gone."""
         driver = self._drivers.get((namespace, driver_uid))
         if driver is None:

@@ -18,7 +18,6 @@ from typing import Any, ClassVar, Final
 from boathouse.cluster import catalogue, wire
 from boathouse.resources.sparkapp.names import TASK_TYPE_DRIVER, TASK_TYPE_EXECUTOR
 from boathouse.services.frame import manifests
-from boathouse.services.frame.manifests import Manifest
 from boathouse.services.sparkapp import pods, sizing
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AttemptNames
 from boathouse.services.sparkapp.observation import DriverPod
@@ -62,7 +61,7 @@ def _requests(app: App, heap: int) -> sizing.Requests:
     return sizing.executor({**app.conf, sizing.HEAP: f"{heap}m"}, is_python=app.is_python)
 
 
-def placeholder(manifest: Manifest) -> Manifest:
+def placeholder(manifest: manifests.Manifest) -> manifests.Manifest:
     """Return the placeholder of a pod, without a name."""
     metadata, spec = manifest["metadata"], manifest["spec"]
     claims = [volume for volume in spec["volumes"] if "persistentVolumeClaim" in volume]
@@ -193,7 +192,9 @@ def program(app: App) -> str:
     return f"{app.namespace}/{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
 
 
-def _class(app: App, task_type: str, manifest: Manifest, gang_min: int, estimates: model.Estimates) -> model.TaskClass:
+def _class(
+    app: App, task_type: str, manifest: manifests.Manifest, gang_min: int, estimates: model.Estimates
+) -> model.TaskClass:
     return model.TaskClass(
         id=model.ClassId(f"{app.uid}/{task_type}"),
         job=model.JobId(app.uid),

@@ -21,7 +21,6 @@ from boathouse.services.frame.kind import (
     Refusal,
     is_submission_due,
 )
-from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import ObjectEvents, Writes, problem_of
 from boathouse.services.sparkapp import (
     app_metrics,
@@ -82,7 +81,7 @@ class AppMemory(status_writer.Memory[AppState]):
     submitted: tuple[gang.Gang, float] | None = None
     created: int = 0
     has_service: bool | None = None
-    obstacle: Problem | None = None
+    obstacle: pod_life.Problem | None = None
     vanished: int = 0
 
 
@@ -99,10 +98,7 @@ class SparkAppKind:
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
         self.drivers = pod_index.PodIndex(
-            driver_pod,
-            self._mark,
-            later,
-            on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid),
+            driver_pod, self._mark, later, on_gone=lambda driver: self.executors.forget(driver.namespace, driver.uid)
         )
         self.reports = rest.Reports(self._mark, self._context.monotonic)
         self.learner = run_times.Learner()
@@ -252,7 +248,7 @@ class SparkAppKind:
         if pod is not None and self.reports.follows(app.uid, pod.uid, pod.address):
             return
         port = user_properties.ports(app.conf)[user_properties.UI]
-        if pod is None or pod.state is not PodLife.RUNNING or not pod.address or not port:
+        if pod is None or pod.state is not pod_life.PodLife.RUNNING or not pod.address or not port:
             self.reports.forget(app.uid)
             return
         attempt = app.attempt(pod.attempt)
@@ -274,7 +270,7 @@ class SparkAppKind:
         pods: list[AppPod] = []
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
-            if driver.state is PodLife.FAILED:
+            if driver.state is pod_life.PodLife.FAILED:
                 executors = [ended(pod, DRIVER_FAILED) for pod in executors]
             pods += [driver, *executors]
         return pods
@@ -312,7 +308,7 @@ class SparkAppKind:
         self._submit(memory, wanted, plan, observation, writes)
         if memory.vanished == attempt:
             return 0.0
-        return PENDING_REQUEUE_S if pod is None or pod.state is PodLife.UNPLACED else None
+        return PENDING_REQUEUE_S if pod is None or pod.state is pod_life.PodLife.UNPLACED else None
 
     def _estimates(self, app: App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
         """Return the executors' run times by their memory, which can be chosen before there is a driver.
@@ -360,6 +356,6 @@ class SparkAppKind:
         memory.vanished = attempt if over and not is_known else 0
 
 
-async def _problem(write: Awaitable[wire.Manifest | None]) -> Problem | None:
+async def _problem(write: Awaitable[wire.Manifest | None]) -> pod_life.Problem | None:
     refused, taken = Reason.CONFIG_MAP_REFUSED, Reason.NAME_TAKEN
     return await problem_of(write, refused=refused, taken=taken, noun="application")

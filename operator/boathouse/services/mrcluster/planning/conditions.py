@@ -8,16 +8,12 @@ from boathouse.resources import names
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import ConditionType, EventReason, Reason, Role
-from boathouse.resources.mrcluster.status import SizeChange
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec
 from boathouse.services.frame.kind import Refusal
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrcluster import daemons, files, model
-from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning import degradation, draining, sizing
-from boathouse.services.mrcluster.planning.degradation import Service
 from boathouse.services.mrcluster.planning.observation import LATE_S, Observation, Plan, figures
 from boathouse_policies.model import NodeName
 from boathouse_task.cluster_contract import DfsState
@@ -49,11 +45,11 @@ _SERVING: Final = frozenset({"Ready", "Degraded"})
 """Phases in which jobs may begin if HDFS and YARN are available: a lost core node does not hold them up."""
 
 
-def _changed(state: ClusterState, now_s: float, changes: Iterable[_Change], **fields: Any) -> ClusterState:
+def _changed(state: model.ClusterState, now_s: float, changes: Iterable[_Change], **fields: Any) -> model.ClusterState:
     return status_codec.with_conditions(state, now_s, ConditionType, changes, **fields)
 
 
-def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float) -> ClusterState:
+def refused(state: model.ClusterState, refusal: Refusal, generation: int, now_s: float) -> model.ClusterState:
     """Return the state of an invalid resource; the cause may be corrected in another object.
 
     A cluster that has started keeps its pods, but the operator does not replace, resize or observe them.
@@ -67,7 +63,7 @@ def refused(state: ClusterState, refusal: Refusal, generation: int, now_s: float
     return _changed(state, now_s, changes, observed_generation=generation, reason=refusal.reason)
 
 
-def expired(observation: Observation, draft: Plan) -> ClusterState:
+def expired(observation: Observation, draft: Plan) -> model.ClusterState:
     """Return the last state of a cluster that expired without use."""
     reason, ttl_s = Reason.TTL_EXPIRED, observation.cluster.spec.ttl_seconds_after_idle
     message = f"the cluster was not used for {ttl_s} s"
@@ -87,7 +83,7 @@ def in_progress(observation: Observation, draft: Plan) -> Plan:
     degraded = (problem.reason, problem.message) if problem else (Reason.HEALTHY, "")
     changes: list[_Change] = [
         (ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {draft.state.queue}"),
-        _available(ConditionType.READY, Service(Reason.AVAILABLE) if is_ready else lacking),
+        _available(ConditionType.READY, degradation.Service(Reason.AVAILABLE) if is_ready else lacking),
         _available(ConditionType.HDFS_AVAILABLE, hdfs),
         _available(ConditionType.YARN_AVAILABLE, yarn),
         (ConditionType.DEGRADED, problem is not None, *degraded),
@@ -113,7 +109,7 @@ def _phase(observation: Observation, draft: Plan, problem: Problem | None, *, is
     return "Ready" if is_ready and master is not None and not master.is_over else "Starting"
 
 
-def _available(condition_type: ConditionType, service: Service) -> _Change:
+def _available(condition_type: ConditionType, service: degradation.Service) -> _Change:
     return condition_type, service.is_available, service.reason, service.message
 
 
@@ -200,7 +196,7 @@ def _with_events(observation: Observation, draft: Plan) -> Plan:
 def _counted(observation: Observation, draft: Plan) -> Plan:
     core, transient = _counts(observation, draft, Role.CORE), _counts(observation, draft, Role.TRANSIENT)
     draft = draft.with_state(core=core, transient=transient)
-    change = SizeChange(time_s=observation.now_s, core=core.ready, transient=transient.ready)
+    change = wire.SizeChange(time_s=observation.now_s, core=core.ready, transient=transient.ready)
     sizes = draft.state.sizes
     if sizes and (sizes[-1].core, sizes[-1].transient) == (change.core, change.transient):
         return draft
@@ -260,14 +256,14 @@ def _reported(observation: Observation, draft: Plan) -> Plan:
     return draft.with_state(hdfs=hdfs)
 
 
-def cluster_facts(observation: Observation, state: ClusterState) -> ClusterFacts:
+def cluster_facts(observation: Observation, state: model.ClusterState) -> hadoop.ClusterFacts:
     """Return the facts of a cluster in a state.
 
     The settings for clients are those that all nodes have: while nodes are restarted, the former ones.
     """
     cluster, spec = observation.cluster, observation.cluster.spec
     secrets = (*cluster.config.hadoop.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
-    return ClusterFacts(
+    return hadoop.ClusterFacts(
         uid=cluster.uid,
         namespace=cluster.namespace,
         name=cluster.name,

@@ -13,14 +13,7 @@ from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
 from boathouse.services.mrcluster.planning import draining, replacing
-from boathouse.services.mrcluster.planning.observation import (
-    LATE_S,
-    READY_S,
-    Failing,
-    Observation,
-    Plan,
-    figures,
-)
+from boathouse.services.mrcluster.planning.observation import LATE_S, READY_S, Failing, Observation, Plan, figures
 from boathouse_task.cluster_contract import AgentReport, DfsState, YarnState
 
 FAILING_S: Final = 60.0

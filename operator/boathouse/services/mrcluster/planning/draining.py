@@ -15,19 +15,9 @@ from typing import Final
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import EventReason, Reason, Role
-from boathouse.resources.mrcluster.status import LeavingNode
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState
-from boathouse.services.mrcluster.planning.observation import (
-    FRESH_S,
-    LATE_S,
-    Observation,
-    Plan,
-    Stall,
-    Step,
-    figures,
-)
+from boathouse.services.mrcluster.planning.observation import FRESH_S, LATE_S, Observation, Plan, Stall, Step, figures
 from boathouse_task.cluster_contract import AgentReport, DfsState, HdfsFigures, NodeFigures, YarnState
 
 STALL_S: Final = 600.0
@@ -78,12 +68,12 @@ class Leave(enum.StrEnum):
 _ENDED: Final = frozenset({Leave.DRAINED, Leave.TIMED_OUT})
 
 
-def has_ended(node: LeavingNode) -> bool:
+def has_ended(node: wire.LeavingNode) -> bool:
     """Return whether a node is drained, so that only its pod is left to remove."""
     return node.reason in _ENDED
 
 
-def places(state: ClusterState) -> int:
+def places(state: model.ClusterState) -> int:
     """Return how many more nodes may leave at the same time."""
     return wire.MAX_LEAVING - len(state.leaving)
 
@@ -93,7 +83,7 @@ def begin(observation: Observation, draft: Plan, hosts: Iterable[str], reason: L
     now_s, timeout_s = observation.now_s, observation.cluster.spec.resizing.drain_timeout_seconds
     deadlines_s = {Role.TRANSIENT: now_s + timeout_s}
     new = (
-        LeavingNode(host=host, since_s=now_s, deadline_s=deadlines_s.get(model.known_role(host)), reason=reason)
+        wire.LeavingNode(host=host, since_s=now_s, deadline_s=deadlines_s.get(model.known_role(host)), reason=reason)
         for host in hosts
     )
     return draft.with_state(leaving=(*draft.state.leaving, *new))
@@ -166,7 +156,7 @@ def why_not_whole(observation: Observation) -> str:
     return "HDFS has under-replicated blocks" if hdfs.under_replicated else ""
 
 
-def _least_live(state: ClusterState) -> int:
+def _least_live(state: model.ClusterState) -> int:
     return max(state.replication, state.first_core_nodes)
 
 
@@ -184,7 +174,7 @@ def remember(observation: Observation, draft: Plan) -> Plan:
     return draft.with_marks(barred=_bar(observation, draft.state))
 
 
-def _bar(observation: Observation, state: ClusterState) -> tuple[int, tuple[str, ...]]:
+def _bar(observation: Observation, state: model.ClusterState) -> tuple[int, tuple[str, ...]]:
     return observation.cluster.generation, state.staying(Role.CORE)
 
 
@@ -209,7 +199,7 @@ def advance(observation: Observation, draft: Plan) -> Plan:
     return draft
 
 
-def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
+def _ended(observation: Observation, node: wire.LeavingNode) -> Leave | None:
     """Return how a node's drain has ended; None if it goes on."""
     if node.reason in _ENDED:
         return Leave(node.reason)
@@ -224,7 +214,7 @@ def _ended(observation: Observation, node: LeavingNode) -> Leave | None:
     return Leave.DRAINED if report is not None and _has_left_yarn(observation, report, node) else None
 
 
-def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingNode) -> bool:
+def _has_left_yarn(observation: Observation, report: AgentReport, node: wire.LeavingNode) -> bool:
     node_figures = figures(report).get(node.host)
     if node_figures is not None and node_figures.yarn is not YarnState.NONE:
         return node_figures.yarn in _OUT_OF_YARN
@@ -233,7 +223,7 @@ def _has_left_yarn(observation: Observation, report: AgentReport, node: LeavingN
     return observation.is_excluded and observation.now_s - node.since_s >= SETTLED_S
 
 
-def _has_left_hdfs(observation: Observation, node: LeavingNode) -> bool:
+def _has_left_hdfs(observation: Observation, node: wire.LeavingNode) -> bool:
     """Return whether no replica is on a core node alone, and YARN runs nothing on it."""
     report, hdfs = observation.report_within(FRESH_S), observation.hdfs_within(FRESH_S)
     if report is None or hdfs is None or hdfs.safe_mode or hdfs.missing or hdfs.corrupt:
@@ -281,7 +271,7 @@ def _stall(
     return stall if former is None or stall.replaces(former) else former
 
 
-def awaited(observation: Observation, state: ClusterState) -> str:
+def awaited(observation: Observation, state: model.ClusterState) -> str:
     """Return what a core node waits for that has nothing to copy, with a separator before it; empty for none."""
     report = observation.report_within(LATE_S)
     if report is None:

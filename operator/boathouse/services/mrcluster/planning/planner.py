@@ -18,7 +18,6 @@ from typing import Final
 
 from boathouse.resources.mrcluster.names import Role
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.model import ClusterState
 from boathouse.services.mrcluster.planning import conditions, degradation, draining, replacing, sizing
 from boathouse.services.mrcluster.planning.observation import READY_S, Observation, Plan
 
@@ -108,7 +107,7 @@ def plan(observation: Observation) -> Plan:
     return dataclasses.replace(draft, submit=submit, requeue_s=requeue_s)
 
 
-def wanted(state: ClusterState, observation: Observation) -> Sequence[str]:
+def wanted(state: model.ClusterState, observation: Observation) -> Sequence[str]:
     """Return the hosts of a written state that shall have a pod and have none: the master, core, transient nodes.
 
     A core node that leaves is needed until its blocks are copied.

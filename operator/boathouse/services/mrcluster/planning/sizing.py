@@ -19,7 +19,6 @@ from boathouse.resources.mrcluster.status import SizeReason
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster.model import host_of, role_of
 from boathouse.services.mrcluster.planning import draining
-from boathouse.services.mrcluster.planning.draining import Leave
 from boathouse.services.mrcluster.planning.observation import FRESH_S, LATE_S, Observation, Plan, figures
 from boathouse_policies import koala, model
 from boathouse_policies.koala.cluster import UNBOUNDED
@@ -185,14 +184,18 @@ def _fewer(observation: Observation, draft: Plan, role: Role, spare: int) -> Pla
     if role is Role.TRANSIENT:
         return _fewer_transient(observation, draft, draining.transient_candidates(observation, draft), spare)
     candidate = draining.core_candidate(observation, draft)
-    return draft if isinstance(candidate, Problem) else draining.begin(observation, draft, [candidate], Leave.SHRINKING)
+    return (
+        draft
+        if isinstance(candidate, Problem)
+        else draining.begin(observation, draft, [candidate], draining.Leave.SHRINKING)
+    )
 
 
 def _fewer_transient(observation: Observation, draft: Plan, candidates: Sequence[str], spare: int) -> Plan:
     leaving = [node for node in draft.state.leaving if not draining.has_ended(node)]
     leaving_transient = sum(role_of(node.host) is Role.TRANSIENT for node in leaving)
     most = min(spare, observation.cluster.spec.resizing.shrink_by - leaving_transient, draining.places(draft.state))
-    return draining.begin(observation, draft, candidates[: max(0, most)], Leave.SHRINKING)
+    return draining.begin(observation, draft, candidates[: max(0, most)], draining.Leave.SHRINKING)
 
 
 def _given_back(observation: Observation, draft: Plan) -> Plan:
