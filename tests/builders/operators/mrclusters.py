@@ -8,7 +8,7 @@ import contextlib
 
 from boathouse.resources import names
 from boathouse.resources.config import OperatorConfig
-from boathouse.services.mrcluster import wiring
+from boathouse.services.mrcluster import kind
 from boathouse.services.mrcluster.model import MASTER
 from boathouse.services.progress.limits import Rejected
 from boathouse_policies import model
@@ -189,7 +189,7 @@ class RunningMRCluster(leaders.RestartableLeader):
     kind_name, plural, key = "MRCluster", "mrclusters", KEY
 
     def __init__(self, api, config=CONFIG, profile="fair"):
-        super().__init__(api, wiring.MRCLUSTERS, config, profile)
+        super().__init__(api, kind.ENTRY, config, profile)
         self.nodes = Nodes(api, self)
         for number in range(6):
             api.add(manifests.node(f"n{number}", cpu="8", memory="16Gi"))

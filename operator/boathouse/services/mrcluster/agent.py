@@ -54,12 +54,9 @@ _REPORT: Final = msgspec.json.Decoder(AgentReport)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _NameNode:
-    """The NameNode of the last report that had one.
+    """The NameNode of the last report that had one: its start by its node's clock, and as far as that can be right.
 
-    Attributes:
-        reported_start_s: When it started, by its node's clock.
-        started_s: When it started, as far as that can be right: after the last report of its predecessor, and before
-            its own first one.
+    That is after the last report of its predecessor, and before its own first one.
     """
 
     reported_start_s: int
@@ -78,10 +75,7 @@ class _Received:
 
 
 class Reports:
-    """Last reports of the agents of all clusters.
-
-    `mark` is called with a cluster whose report has news.
-    """
+    """Last reports of the agents of all clusters; `mark` is called with a cluster whose report has news."""
 
     def __init__(
         self,
@@ -131,10 +125,7 @@ class Reports:
         return began_s
 
     def number(self, uid: ObjectUid) -> int:
-        """Return the number of the response to the report that was just taken.
-
-        It is random, so that neither an agent nor another leader has it before.
-        """
+        """Return the number of the response to the report just taken: random, so that nobody has it before."""
         number = 1 + random.getrandbits(_NUMBER_BITS - 1)
         self._received[uid].answers[number] = self._now()
         return number
@@ -160,50 +151,47 @@ def _comparable(report: AgentReport) -> AgentReport:
     return replace(report, yarn=yarn, tags={}, took_ms=0, follows=0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+@dataclasses.dataclass(slots=True, kw_only=True)
+class _Written:
     """A status that was written.
 
     Attributes:
         since: The resource version since which this leader has ordered these hosts to leave.
+        raised: The least epoch of orders, after an agent held some of a later leader.
     """
 
     state: model.ClusterState
     revision: int
     since: int
+    raised: int = 0
 
 
 class OrderBook:
-    """Orders for the agents of all clusters that this leader has reconciled.
-
-    The epoch is None before this process leads.
-    """
+    """Orders for the agents of all clusters that this leader has reconciled; its epoch is None before it leads."""
 
     def __init__(
         self, applications: Applications, *, epoch: Callable[[], int | None], may_lead: Callable[[], bool]
     ) -> None:
         self._applications, self._epoch, self._may_lead = applications, epoch, may_lead
-        self._written: dict[ObjectUid, Written] = {}
-        self._raised: dict[ObjectUid, int] = {}
+        self._written: dict[ObjectUid, _Written] = {}
 
     def publish(self, uid: ObjectUid, state: model.ClusterState, revision: int) -> None:
         """Order what a status demands: as it was written, with this resource version, not as it is planned."""
-        former = self._written.get(uid)
-        is_same = former is not None and former.state.leaving_hosts == state.leaving_hosts
-        since = former.since if former is not None and is_same else revision
-        self._written[uid] = Written(state=state, revision=revision, since=since)
+        written = self._written.setdefault(uid, _Written(state=state, revision=revision, since=revision))
+        if written.state.leaving_hosts != state.leaving_hosts:
+            written.since = revision
+        written.state, written.revision = state, revision
 
     def holds(self, uid: ObjectUid, held: Version) -> bool:
         """Return whether an agent with orders of this version holds those to drain the nodes of the written status."""
         written, epoch = self._written.get(uid), self._epoch()
         if written is None or epoch is None:
             return False
-        return held >= Version(max(epoch, self._raised.get(uid, 0)), written.since)
+        return held >= Version(max(epoch, written.raised), written.since)
 
     def forget(self, uid: ObjectUid) -> None:
         """Give no orders until the next status: the cluster was deleted, or etcd restored."""
         self._written.pop(uid, None)
-        self._raised.pop(uid, None)
 
     def answer(self, uid: ObjectUid, held: Version, *, number: int, next_s: float) -> AgentOrders:
         """Return the response with this number to an agent that holds orders of a version."""
@@ -214,26 +202,27 @@ class OrderBook:
         return AgentOrders(
             next_s=next_s,
             number=number,
-            version=self._version(uid, epoch, written.revision, held),
-            leaving=leaving(written),
+            version=_version(uid, written, epoch, held),
+            leaving=_leaving(written.state),
             tags=list(tags),
             kill=list(kill),
         )
 
-    def _version(self, uid: ObjectUid, epoch: int, revision: int, held: Version) -> Version:
-        """Return a version that is not smaller than the one that the agent holds."""
-        version = Version(max(epoch, self._raised.get(uid, 0)), revision)
-        if held <= version:
-            return version
-        raised = self._raised[uid] = min(held.epoch + 1, _LARGEST_EPOCH)
-        _log.warning("an agent held orders of a later leader: etcd was restored", cluster=uid, epoch=raised)
-        return Version(raised, revision)
+
+def _version(uid: ObjectUid, written: _Written, epoch: int, held: Version) -> Version:
+    """Return a version that is not smaller than the one that the agent holds."""
+    version = Version(max(epoch, written.raised), written.revision)
+    if held <= version:
+        return version
+    written.raised = min(held.epoch + 1, _LARGEST_EPOCH)
+    _log.warning("an agent held orders of a later leader: etcd was restored", cluster=uid, epoch=written.raised)
+    return Version(written.raised, written.revision)
 
 
-def leaving(written: Written) -> list[Leaving]:
-    """Return the nodes that the agent shall drain.
+def _leaving(state: model.ClusterState) -> list[Leaving]:
+    """Return the nodes that the agent shall drain, each with the timeout at the start of its drain.
 
-    The timeout is the one at the start of the drain. YARN counts it from there, also when it reads a changed list.
+    YARN counts it from there, also when it reads a changed list.
     """
     return [
         Leaving(
@@ -241,7 +230,7 @@ def leaving(written: Written) -> list[Leaving]:
             timeout_s=NO_TIMEOUT if node.deadline_s is None else round(node.deadline_s - node.since_s),
             stores=model.role_of(node.host) is Role.CORE,
         )
-        for node in written.state.leaving[:MOST_LEAVING]
+        for node in state.leaving[:MOST_LEAVING]
     ]
 
 

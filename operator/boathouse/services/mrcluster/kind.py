@@ -4,13 +4,14 @@ The status says which nodes exist or shall exist. Only what was written of it is
 process that ends at any point leaves a state from which its successor goes on.
 """
 
+import asyncio
 import dataclasses
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
 from boathouse.resources.mrcluster import status as wire
-from boathouse.resources.mrcluster.names import ConditionType, Role
+from boathouse.resources.mrcluster.names import POD_LABELS, ConditionType, Role
 from boathouse.resources.names import Reason
 from boathouse.scheduling import scheduler
 from boathouse.services.frame import (
@@ -41,10 +42,11 @@ from boathouse.services.mrcluster import (
     network_probe,
     objects,
     placement,
+    pods,
     scaling,
     sizes,
 )
-from boathouse.services.mrcluster.agent import OrderBook, Reports
+from boathouse.services.mrcluster.agent import AgentRoutes, OrderBook, Reports
 from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, ClusterState
 from boathouse.services.mrcluster.planning import conditions, planner, sizing
 from boathouse.services.mrcluster.planning.observation import NO_SIZES, Marks, NodePod, Observation, Plan, node_pod
@@ -114,11 +116,11 @@ class MRClusterKind:
     remember: ClassVar[type[ClusterMemory]] = ClusterMemory
     refuse = staticmethod(conditions.refused)
 
-    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
+    def __init__(self, leader: controllers.LeaderServices) -> None:
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self._clusters, self._applications, self._bundles = leader.clusters, leader.applications, leader.bundles
-        self.pods = pod_index.PodIndex(node_pod, self._mark, later)
+        self.pods = pod_index.PodIndex(node_pod, self._mark, asyncio.get_running_loop().call_later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
             leader.applications, epoch=lambda: self._scheduler.pod_writer.epoch, may_lead=self._context.may_lead
@@ -177,8 +179,7 @@ class MRClusterKind:
         rendered, uid = _rendered(cluster, memory), cluster.uid
         nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
-        diagnosis, report = self._scheduler.diagnosis(policy.JobId(uid)), self.reports.last(uid)
-        why = pod_life.Problem(reason=diagnosis.reason, message=diagnosis.message) if diagnosis else None
+        report = self.reports.last(uid)
         creating = (cluster.host(task.partition("/")[2]) for task in self._scheduler.creating(policy.JobId(uid)))
         return Observation(
             cluster=cluster,
@@ -191,7 +192,7 @@ class MRClusterKind:
             lost_claims=self._lost_claims(cluster, memory.state, nodes),
             target=self.scaling.target(uid),
             is_ordered=report is not None and self.orders.holds(uid, report.version),
-            diagnosis=memory.obstacle or why,
+            diagnosis=memory.obstacle or self._scheduler.diagnosis(policy.JobId(uid)),
             unreachable=memory.obstacle if not memory.network else None,
             digest=rendered.digest,
             overridden=rendered.overridden,
@@ -359,3 +360,32 @@ def _is_written(memory: ClusterMemory) -> bool:
 
 def _ready(counts: wire.NodeCounts | None) -> str:
     return f"{counts.ready} of {counts.wanted}" if counts else "0"
+
+
+def add(leader: controllers.LeaderServices) -> None:
+    """Add the kind MRCluster with its routes and watches."""
+    kind = MRClusterKind(leader)
+    leader.controllers.add(kind)
+    leader.controllers.loops.append(kind.network.loop)
+    scheduling = leader.scheduling
+
+    def namespace_of(uid: ObjectUid) -> str | None:
+        facts = leader.clusters.get(uid)
+        return facts.namespace if facts is not None else None
+
+    agents = AgentRoutes(
+        pods=kind.pods,
+        namespace_of=namespace_of,
+        reports=kind.reports,
+        orders=kind.orders,
+        applications=leader.applications,
+        now=leader.controllers.context.now,
+    )
+    leader.endpoint.add(agents.find, agents.routes())
+    scheduling.scheduler.scaler = kind.scaling.take
+    scheduling.nodes.subscribe(kind.pods.on_node)
+    scheduling.pods.subscribe(kind.pods.on_pod)
+    scheduling.ended.subscribe(kind.pods.on_ended)
+
+
+ENTRY: Final = controllers.KindEntry(pod_labels=POD_LABELS, pod_containers=pods.CONTAINERS, scales=True, add=add)

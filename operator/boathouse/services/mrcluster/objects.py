@@ -32,10 +32,7 @@ _NETWORK_POLICY: Final = "network-policy"
 
 
 def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
-    """Return the metadata of an object of a cluster.
-
-    Kubernetes deletes an owned object with the cluster.
-    """
+    """Return the metadata of an object of a cluster. Kubernetes deletes an owned object with the cluster."""
     return {
         "name": name,
         "namespace": cluster.namespace,

@@ -1,15 +1,23 @@
 """SparkApp on the frame: observe an application, plan, and create what its attempts need."""
 
+import asyncio
 import dataclasses
 from collections.abc import Awaitable, Mapping
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse.cluster import catalogue, errors, wire
+from boathouse.cluster import boundary, catalogue, errors, informer, store, wire
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import ConditionType, Reason
+from boathouse.resources.sparkapp.names import (
+    LABEL_ATTEMPT,
+    LABEL_TASK_TYPE,
+    TASK_TYPE_EXECUTOR,
+    ConditionType,
+    Reason,
+)
 from boathouse.resources.sparkapp.status import ExecutorCounts
 from boathouse.scheduling import scheduler
+from boathouse.scheduling.pods import facts
 from boathouse.services import hadoop
 from boathouse.services.frame import controllers, pod_index, pod_life, protocols, related_objects, status_writer
 from boathouse.services.frame.kind import (
@@ -30,10 +38,12 @@ from boathouse.services.sparkapp import (
     model,
     objects,
     planner,
+    pods,
     policy_events,
     rest,
     user_properties,
 )
+from boathouse.services.sparkapp.executor_pods import LABEL_ROLE
 from boathouse.services.sparkapp.model import SPARKAPPS, App, AppState
 from boathouse.services.sparkapp.observation import (
     DRIVER_FAILED,
@@ -93,7 +103,8 @@ class SparkAppKind:
     remember: ClassVar[type[AppMemory]] = AppMemory
     refuse = staticmethod(conditions.refused)
 
-    def __init__(self, leader: controllers.LeaderServices, later: pod_index.Later) -> None:
+    def __init__(self, leader: controllers.LeaderServices) -> None:
+        later = asyncio.get_running_loop().call_later
         self._context, self._settings = leader.controllers.context, leader.settings
         self._scheduler, self._mark = leader.scheduling.scheduler, leader.controllers.mark
         self.executors = executor_pods.ExecutorPods(self._mark_owner, later)
@@ -267,13 +278,13 @@ class SparkAppKind:
 
     def _pods(self, observation: Observation) -> list[AppPod]:
         """Return the drivers and executors of all attempts. A driver that failed takes its executors with it."""
-        pods: list[AppPod] = []
+        found: list[AppPod] = []
         for driver in observation.drivers:
             executors = self.executors.take(observation.app.namespace, driver.uid)
             if driver.state is pod_life.PodLife.FAILED:
                 executors = [ended(pod, DRIVER_FAILED) for pod in executors]
-            pods += [driver, *executors]
-        return pods
+            found += [driver, *executors]
+        return found
 
     async def _withdraw(self, memory: AppMemory, plan: Plan, observation: Observation, _writes: Writes) -> None:
         uid, pods = observation.app.uid, self._pods(observation)
@@ -359,3 +370,50 @@ class SparkAppKind:
 async def _problem(write: Awaitable[wire.Manifest | None]) -> pod_life.Problem | None:
     refused, taken = Reason.CONFIG_MAP_REFUSED, Reason.NAME_TAKEN
     return await problem_of(write, refused=refused, taken=taken, noun="application")
+
+
+def add(leader: controllers.LeaderServices) -> None:
+    """Let a leader reconcile SparkApps, with their watches."""
+    kind = SparkAppKind(leader)
+    leader.controllers.add(kind)
+    scheduling = leader.scheduling
+    scheduling.nodes.subscribe(kind.drivers.on_node)
+    scheduling.pods.subscribe(kind.drivers.on_pod)
+    scheduling.pods.subscribe(kind.executors.on_pod)
+    scheduling.ended.subscribe(kind.drivers.on_ended)
+    leader.saved["spark-estimates"] = kind.learner
+    leader.controllers.loops += [kind.reports, _ended_executors(leader, kind)]
+
+
+def _ended_executors(leader: controllers.LeaderServices, kind: SparkAppKind) -> informer.Informer[facts.PodFacts]:
+    """Return the watch of executors that ended: Boathouse's other watch of ended pods shows only its own."""
+    context = leader.controllers.context
+
+    def changed(change: store.Change[facts.PodFacts]) -> None:
+        if watch.synced.is_set():  # those of the first list ended before this process
+            context.aside.run(
+                catalogue.PODS,
+                store.subject(change).metadata,
+                boundary.Reason.HANDLING,
+                kind.executors.on_ended,
+                change,
+            )
+
+    watch = informer.Informer(
+        context.api,
+        catalogue.PODS,
+        on_change=changed,
+        namespaces=sorted(leader.settings.watch_namespaces),
+        labels=f"{LABEL_ROLE}={TASK_TYPE_EXECUTOR}",
+        fields=catalogue.PODS_THAT_ENDED,
+        transform=leader.scheduling.scheduler.transform_pod,
+        aside=context.aside,
+    )
+    return watch
+
+
+ENTRY: Final = controllers.KindEntry(
+    pod_labels=frozenset({LABEL_TASK_TYPE, LABEL_ATTEMPT, LABEL_ROLE}),
+    pod_containers=frozenset({pods.DRIVER_CONTAINER, pods.EXECUTOR_CONTAINER}),
+    add=add,
+)

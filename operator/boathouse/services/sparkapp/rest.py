@@ -164,10 +164,7 @@ class DriverClient:
             await self._session.close()
 
     async def get(self, address: str, port: int, path: str) -> bytes | None:
-        """Return the answer to a GET; None for no usable one.
-
-        The path has a query, and no leading slash.
-        """
+        """Return the answer to a GET; None for no usable one. The path has a query, and no leading slash."""
         url = url_of(address, port, path)
         if url is None or self._session is None:
             return None

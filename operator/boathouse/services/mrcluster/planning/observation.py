@@ -12,6 +12,7 @@ from boathouse.resources.mrcluster.names import ANNOTATION_SETTINGS, LABEL_HOST,
 from boathouse.resources.mrcluster.status import NodeCounts
 from boathouse.resources.names import LABEL_TASK_TYPE
 from boathouse.scheduling.pods import facts
+from boathouse.scheduling.reasons import JobDiagnosis
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
@@ -231,7 +232,7 @@ class Observation:
     taken: frozenset[str] = frozenset()
     lost_claims: Collection[str] = ()
     target: Target | None = None
-    diagnosis: Problem | None = None
+    diagnosis: Problem | JobDiagnosis | None = None
     unreachable: Problem | None = None
     digest: str = ""
     overridden: Sequence[str] = ()
