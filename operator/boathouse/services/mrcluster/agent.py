@@ -54,10 +54,7 @@ _REPORT: Final = msgspec.json.Decoder(AgentReport)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _NameNode:
-    """The NameNode of the last report that had one: its start by its node's clock, and as far as that can be right.
-
-    That is after the last report of its predecessor, and before its own first one.
-    """
+    """The NameNode of the last report that had one: its start by its node's clock, and as far as that can be right."""
 
     reported_start_s: int
     started_s: int
@@ -103,12 +100,9 @@ class Reports:
     def take(self, uid: ObjectUid, report: AgentReport, arrival: float) -> float | None:
         """Keep a report in the place of the cluster's last, with the start of the NameNode as far as it can be right.
 
-        Returns:
-            A time, in epoch seconds, before the agent began the round of the report. None if it is unknown: the
-            report is the agent's first to this leader, or the agent did not get the last responses.
-
-        Raises:
-            Rejected: A later request has been taken; the body of this one was slower.
+        Returns a time, in epoch seconds, before the agent began the round of the report. None: it is unknown, because
+        the report is the agent's first to this leader, or the agent did not get the last responses. Raises `Rejected`
+        if a later request was taken: the body of this one was slower.
         """
         last = self._received.get(uid)
         if last is not None and arrival < last.arrival:

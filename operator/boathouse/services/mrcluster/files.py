@@ -273,10 +273,9 @@ def mapred_defaults(cluster: Cluster) -> dict[str, str]:
 class Rendered:
     """The configuration of a cluster.
 
-    Attributes:
-        digest: Of the files, and of the fields for pods. The settings of the operator are not in it, so that a new
-            version of the operator restarts no cluster if its files are the same.
-        overridden: Keys of the user that are ignored, sorted.
+    The digest is of the files, and of the fields for pods. The settings of the operator are not in it, so that a new
+    version of the operator restarts no cluster if its files are the same. `overridden` are keys of the user that are
+    ignored, sorted.
     """
 
     files: Mapping[str, str]

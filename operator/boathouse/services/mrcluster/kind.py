@@ -72,27 +72,17 @@ _CONDITION_OF_PHASE: Final = {
 """The condition whose message is the text of the event about a phase."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class _Submission:
-    """What the scheduler is given. Submissions compare by value."""
-
-    pods: placement.NodePods
-    wanted: Sequence[str]
-    unplaced: Sequence[NodePod]
-    priority: int
+_Submission = tuple[placement.NodePods, Sequence[str], Sequence[NodePod], int]
+"""What `placement.of` makes the scheduler's input of."""
 
 
 @dataclasses.dataclass(slots=True)
 class ClusterMemory(status_writer.Memory[ClusterState]):
     """The data about a cluster that this process keeps beyond its status.
 
-    Attributes:
-        digests: Of the settings that pods had.
-        ensured: The digest whose ConfigMap exists; empty before that is known.
-        network: The `networkPolicy` that was applied, with the Service.
-        claimed: Hosts whose claims this process has created or found.
-        held: Hosts that shall have a pod and have not been submitted yet.
-        reported: The last report that the policies know.
+    `digests` are of the settings that pods had, and `ensured` that of the ConfigMap that exists, or empty. `network` is
+    the `networkPolicy` that was applied, with the Service. `claimed` are hosts whose claims were created or found, and
+    `held` those that shall have a pod and are not submitted yet. The policies know the report `reported`.
     """
 
     marks: Marks = dataclasses.field(default_factory=Marks)
@@ -176,7 +166,9 @@ class MRClusterKind:
 
     async def observe(self, cluster: Cluster, memory: ClusterMemory) -> Observation:
         """Collect everything that the plan depends on."""
-        rendered, uid = _rendered(cluster, memory), cluster.uid
+        uid = cluster.uid
+        if memory.rendered is None or memory.rendered[0] != cluster:
+            memory.rendered = cluster, files.render(cluster)
         nodes = [pod_life.with_node(pod, self._scheduler.state.pods.nodes) for pod in self.pods.of(uid)]
         memory.digests |= {pod.settings for pod in nodes if pod.settings}
         report = self.reports.last(uid)
@@ -184,6 +176,7 @@ class MRClusterKind:
         return Observation(
             cluster=cluster,
             state=memory.state,
+            rendered=memory.rendered[1],
             now_s=self._context.now(),
             nodes=nodes,
             report=report,
@@ -194,8 +187,6 @@ class MRClusterKind:
             is_ordered=report is not None and self.orders.holds(uid, report.version),
             diagnosis=memory.obstacle or self._scheduler.diagnosis(policy.JobId(uid)),
             unreachable=memory.obstacle if not memory.network else None,
-            digest=rendered.digest,
-            overridden=rendered.overridden,
             sizes=sizes.of(cluster) if cluster.spec.compute else NO_SIZES,
             users=self._clusters.users(uid),
             probe=self.network.finding(uid),
@@ -243,7 +234,7 @@ class MRClusterKind:
         Those that this process does not know, because its predecessor ended while nodes got them, stay until the
         cluster is deleted: the operator may not list ConfigMaps.
         """
-        digest = observation.digest
+        digest = observation.rendered.digest
         if plan.state.settings != digest or any(pod.settings != digest for pod in observation.nodes):
             return
         old = ({former} | memory.digests) - {"", digest}
@@ -285,16 +276,13 @@ class MRClusterKind:
         due = [host for host in planner.wanted(written, observation) if host in memory.held]
         wanted = await self._prepare(memory, due, observation, writes)
         unplaced = [pod for pod in observation.nodes if observation.is_unplaced(pod.host) and pod not in plan.delete]
-        submission = _Submission(
-            pods=placement.NodePods(
-                cluster=observation.cluster,
-                rendered=_rendered(observation.cluster, memory),
-                may_format=not (written.cluster_id or plan.state.cluster_id),
-            ),
-            wanted=wanted,
-            unplaced=[] if observation.halt else unplaced,
-            priority=await self._related.priority(observation.cluster.priority_class),
+        node_pods = placement.NodePods(
+            cluster=observation.cluster,
+            rendered=observation.rendered,
+            may_format=not (written.cluster_id or plan.state.cluster_id),
         )
+        priority = await self._related.priority(observation.cluster.priority_class)
+        submission = (node_pods, wanted, [] if observation.halt else unplaced, priority)
         self._submit(memory, submission, observation, writes)
         memory.held -= set(wanted)
         if memory.obstacle is None:
@@ -305,7 +293,7 @@ class MRClusterKind:
         self, memory: ClusterMemory, wanted: Sequence[str], observation: Observation, writes: Writes
     ) -> Sequence[str]:
         """Create what hosts need; returns those that have it."""
-        cluster, rendered = observation.cluster, _rendered(observation.cluster, memory)
+        cluster, rendered = observation.cluster, observation.rendered
         memory.obstacle, now_s = None, observation.now_s
         if memory.network != cluster.spec.network_policy or now_s >= memory.applied_s + APPLY_AGAIN_S:
             memory.obstacle = await objects.apply_network(cluster, writes)
@@ -332,24 +320,17 @@ class MRClusterKind:
         return problem is None
 
     def _submit(self, memory: ClusterMemory, submission: _Submission, observation: Observation, writes: Writes) -> None:
-        now_s, uid = self._context.monotonic(), observation.cluster.uid
-        is_pending = bool(submission.wanted or submission.unplaced)
-        if not is_submission_due(memory.submitted, submission, now_s, is_pending=is_pending):
+        now_s, (node_pods, wanted, unplaced, priority) = self._context.monotonic(), submission
+        if not is_submission_due(memory.submitted, submission, now_s, is_pending=bool(wanted or unplaced)):
             return
-        nodes = placement.of(submission.pods, submission.wanted, submission.unplaced, priority=submission.priority)
+        nodes = placement.of(node_pods, wanted, unplaced, priority=priority)
         with writes.attempt("submit"):
-            self.scaling.submit(uid, nodes.submission(sizing.policy_constants(observation)))
+            self.scaling.submit(observation.cluster.uid, nodes.submission(sizing.policy_constants(observation)))
             if nodes.tasks:
                 placement.submit(self._scheduler, nodes)
             else:
                 self._scheduler.withdraw(nodes.job.id)
         memory.submitted = submission, now_s
-
-
-def _rendered(cluster: Cluster, memory: ClusterMemory) -> files.Rendered:
-    if memory.rendered is None or memory.rendered[0] != cluster:
-        memory.rendered = cluster, files.render(cluster)
-    return memory.rendered[1]
 
 
 def _is_written(memory: ClusterMemory) -> bool:

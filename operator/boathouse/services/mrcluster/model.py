@@ -125,11 +125,7 @@ def _requests(resources: MasterResources | NodeResources) -> Requests:
 
 
 def host_of(role: Role, number: int) -> str:
-    """Return the short name of a node.
-
-    Raises:
-        KeyError: The role has no hosts: it is that of clients.
-    """
+    """Return the short name of a node; raise a KeyError for the role of clients, which has no hosts."""
     return MASTER if role is Role.MASTER else f"{_LETTERS[role]}{number}"
 
 
@@ -142,11 +138,7 @@ def role_of(host: str) -> Role | None:
 
 
 def known_role(host: str) -> Role:
-    """Return the role of a host.
-
-    Raises:
-        ValueError: No host has this name.
-    """
+    """Return the role of a host; raise a ValueError if no host has this name."""
     role = role_of(host)
     if role is None:
         raise ValueError(f'"{host}" is not the name of a host: it is {MASTER}, c0 or t0')
@@ -154,7 +146,7 @@ def known_role(host: str) -> Role:
 
 
 def number_of(host: str) -> int:
-    """Return the number of a core or transient node; 0 for the master. Raises a ValueError as `known_role` does."""
+    """Return the number of a core or transient node; 0 for the master."""
     return 0 if known_role(host) is Role.MASTER else int(host[1:])
 
 
@@ -162,11 +154,8 @@ def number_of(host: str) -> int:
 class ClusterState(wire.MRClusterStatus):
     """A cluster's status.
 
-    Attributes:
-        first_core_nodes: 0 until the first pod is submitted.
-        replication: By the spec that the state follows; 0 before the first plan.
-        next_transient: More than all that were ever used.
-        load_percent: With the fields below a figure reported by the cluster's image, None without a recent report.
+    `first_core_nodes` is 0 until the first pod is submitted, `replication` 0 before the first plan. `next_transient` is
+    more than all numbers that were ever used. The figures from `load_percent` on are None without a recent report.
     """
 
     @property

@@ -9,7 +9,7 @@ from typing import Final
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity
-from boathouse.resources.mrcluster import names as cluster_names
+from boathouse.resources.mrcluster.names import KIND, Reason, Role
 from boathouse.resources.mrcluster.nodes import Volume
 from boathouse.scheduling.volumes import rules
 from boathouse.services.frame import manifests
@@ -18,12 +18,12 @@ from boathouse.services.frame.pod_life import Problem
 from boathouse.services.frame.writes import Writes, problem_of
 from boathouse.services.mrcluster import daemons
 from boathouse.services.mrcluster.files import Rendered
-from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, role_of
+from boathouse.services.mrcluster.model import MRCLUSTERS, Cluster, known_role
 from boathouse_policies import model
 from boathouse_task.contract import TaskType
 
 APP: Final = "boathouse-hadoop"
-_CLIENTS: Final = (*map(str, TaskType), cluster_names.Role.CLIENT.value, "driver")
+_CLIENTS: Final = (*map(str, TaskType), Role.CLIENT.value, "driver")
 """Types of the pods that Boathouse creates for jobs; users cannot create pods with this label."""
 _NAMESPACE_NAME: Final = "kubernetes.io/metadata.name"
 _POLICIES: Final = ("cluster", "clients")
@@ -39,7 +39,7 @@ def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
         "labels": {
             **manifests.labels(APP, cluster),
             names.LABEL_JOB_UID: cluster.uid,
-            names.LABEL_KIND: cluster_names.KIND,
+            names.LABEL_KIND: KIND,
         },
         **({"ownerReferences": [manifests.owner_reference(MRCLUSTERS, cluster)]} if owned else {}),
     }
@@ -112,13 +112,8 @@ def _network_policy(cluster: Cluster, part: str, ingress: list[Manifest]) -> Man
 
 def volume(cluster: Cluster, host: str) -> Volume | None:
     """Return the volume of a host that keeps data; None for a transient node."""
-    match role_of(host):
-        case cluster_names.Role.MASTER:
-            return cluster.spec.master.volume
-        case cluster_names.Role.CORE:
-            return cluster.spec.core.volume
-        case _:
-            return None
+    spec = cluster.spec
+    return {Role.MASTER: spec.master.volume, Role.CORE: spec.core.volume}.get(known_role(host))
 
 
 def has_claim(cluster: Cluster, host: str) -> bool:
@@ -128,11 +123,7 @@ def has_claim(cluster: Cluster, host: str) -> bool:
 
 
 def claim(cluster: Cluster, host: str) -> Manifest:
-    """Return the manifest of a host's claim; with `dataPolicy: Retain` it outlives the cluster.
-
-    Raises:
-        ValueError: The host has none.
-    """
+    """Return the claim of a host that has one; with `dataPolicy: Retain` it outlives the cluster."""
     data_volume = volume(cluster, host)
     if data_volume is None or data_volume.empty_dir:
         raise ValueError(f"{host} of the cluster {cluster.name} has no claim")
@@ -155,12 +146,11 @@ def is_lost(storage: rules.Storage, nodes: Iterable[model.Node], claim: str) -> 
     A volume is tied to nodes if its node affinity names them, as that of a local volume does.
     """
     claim_view = storage.claims.get(claim)
-    if claim_view is None or not claim_view.is_bound:
-        return False
-    volume = storage.volumes.get(claim_view.spec.volume_name)
+    volume = storage.volumes.get(claim_view.spec.volume_name) if claim_view and claim_view.is_bound else None
     affinity = volume.spec.node_affinity if volume else None
-    is_tied = affinity is not None and affinity.required is not None
-    return volume is not None and is_tied and not any(rules.reaches(volume, node) for node in nodes)
+    if volume is None or affinity is None or affinity.required is None:
+        return False
+    return not any(rules.reaches(volume, node) for node in nodes)
 
 
 async def ensure_settings(cluster: Cluster, rendered: Rendered, writes: Writes) -> Problem | None:
@@ -195,5 +185,4 @@ async def remove_settings(cluster: Cluster, digests: Collection[str], writes: Wr
 
 
 async def _checked(write: Awaitable[wire.Manifest | None]) -> Problem | None:
-    refused, taken = cluster_names.Reason.WRITE_REFUSED, cluster_names.Reason.NAME_TAKEN
-    return await problem_of(write, refused=refused, taken=taken, noun="cluster")
+    return await problem_of(write, refused=Reason.WRITE_REFUSED, taken=Reason.NAME_TAKEN, noun="cluster")

@@ -29,8 +29,7 @@ _ROLES: Final = (Role.MASTER, Role.CORE, Role.TRANSIENT)
 class NodePods:
     """Builds the pods of a cluster's hosts. Running nodes take no orders: they are never suspended or started twice.
 
-    Attributes:
-        may_format: Whether the written status never had an ID of HDFS: only then is an empty volume formatted.
+    With `may_format` the written status never had an ID of HDFS: only then is an empty volume formatted.
     """
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRCLUSTERS
@@ -67,12 +66,9 @@ class NodePods:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Nodes:
-    """The scheduler's input for a cluster.
+    """The scheduler's input for a cluster: its classes by role, without claims, and those of its tasks in their order.
 
-    Attributes:
-        roles: The class of each role that the cluster can have, without claims.
-        classes: Those of the tasks, in the order in which they are served: master, core, transient.
-        tasks: Hosts that have no node: those without a pod, and pods without a node.
+    The tasks are the hosts that have no node: those without a pod, and pods without a node.
     """
 
     job: model.Job

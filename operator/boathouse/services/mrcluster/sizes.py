@@ -39,23 +39,14 @@ class Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Heaps:
-    """The memory of a pod by daemon, in the order of the containers.
-
-    `yarn_mb` is what a NodeManager offers to containers of applications; 0 without one.
-    """
+    """The memory of a pod by daemon, in the order of the containers, and what a NodeManager offers to YARN, or 0."""
 
     daemons: Mapping[Daemon, Memory]
     yarn_mb: int = 0
 
 
 def heaps_of_pod(role: Role, limit_bytes: int, *, compute: bool = True, in_memory_bytes: int = 0) -> Heaps:
-    """Return how the pod of a role divides its memory.
-
-    `in_memory_bytes` is the size of a core node's volume if it is in memory, which counts for its DataNode's container.
-
-    Raises:
-        ValueError: The daemons need more.
-    """
+    """Return how the pod of a role divides its memory; `in_memory_bytes` is the size of a core node's volume there."""
     limit_mib = limit_bytes // MIB
     heap_mib = min(max(limit_mib // 10, _LEAST_HEAP_MIB), _MOST_HEAP_MIB)
     small = Memory(limit_mib=heap_mib + _OFF_HEAP_MIB, heap_mib=heap_mib)
@@ -134,8 +125,7 @@ def heaps(cluster: Cluster, role: Role) -> Heaps:
 
 def of(cluster: Cluster) -> Sizes:
     """Return the sizes of a cluster with YARN: the user's, or defaults that fit."""
-    core_mb = heaps(cluster, Role.CORE).yarn_mb
-    transient_mb = heaps(cluster, Role.TRANSIENT).yarn_mb
+    core_mb, transient_mb = (heaps(cluster, role).yarn_mb for role in (Role.CORE, Role.TRANSIENT))
     return Sizes(
         core_mb=core_mb,
         transient_mb=transient_mb,
@@ -145,10 +135,7 @@ def of(cluster: Cluster) -> Sizes:
 
 
 def check(cluster: Cluster) -> None:
-    """Refuse a cluster whose daemons or jobs have too little memory.
-
-    An ApplicationMaster runs on a core node; a map needs room beside it, or on another node.
-    """
+    """Refuse a cluster whose daemons have too little memory, or a map beside its ApplicationMaster on a core node."""
     heaps(cluster, Role.MASTER)
     heaps(cluster, Role.CORE)
     if not cluster.spec.compute:

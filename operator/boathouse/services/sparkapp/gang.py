@@ -35,10 +35,8 @@ _KEPT_OF_CONTAINERS: Final = ("name", "image", "resources", "securityContext")
 def resized(app: App, memory_bytes: int) -> App:
     """Return the application with the largest heap with which an executor's pod requests at most so much.
 
-    The application is returned unchanged if that is the heap of its spec.
-
-    Raises:
-        ValueError: An executor with the least heap requests more.
+    It is unchanged if that is the heap of its spec. Raises a ValueError if an executor with the least heap requests
+    more.
     """
     if memory_bytes >= app.executor.memory_bytes:
         return app
@@ -141,12 +139,10 @@ def of(
     priority: int = 0,
     estimates: model.Estimates = model.UNKNOWN,
 ) -> Gang:
-    """Return the gang of an attempt.
+    """Return the gang of an attempt, whose minimum is 0 once the reservation of executors expired.
 
     The scheduler needs the driver for as long as it runs: executors are those of a driver that was submitted last. It
-    also counts which of the minimum the driver has created.
-
-    The minimum is 0 once the reservation of executors expired. `driver_uid` is that of a driver's pod that has no node
+    also counts which of the minimum the driver has created. `driver_uid` is that of a driver's pod that has no node
     yet. The estimates are of the executors' run times. The driver runs as long as they do.
     """
     names = app.attempt(attempt)

@@ -82,10 +82,8 @@ _CONDITION_OF_PHASE: Final = {
 class AppMemory(status_writer.Memory[AppState]):
     """The data about an application that this process keeps beyond its status.
 
-    Attributes:
-        created: The attempt whose ConfigMap is known to exist.
-        has_service: Whether the Service of the UI exists; None before that is known.
-        vanished: The attempt whose pod came and went, as far as the scheduler knows.
+    The ConfigMap of the attempt `created` exists. `has_service` is None before it is known whether the Service of the
+    UI exists. The pod of the attempt `vanished` came and went, as far as the scheduler knows.
     """
 
     submitted: tuple[gang.Gang, float] | None = None

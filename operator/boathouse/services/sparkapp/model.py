@@ -76,11 +76,9 @@ class AttemptNames:
 class App(Applicant):
     """A valid SparkApp.
 
-    Attributes:
-        conf: What the user and the defaults say in Spark's properties, without what is an attempt's.
-        driver: What the driver's pod requests, without extended resources of the field.
-        minimum: Executors that have room reserved before the driver starts.
-        ideal_executor: What an executor requests with the memory of the spec; None: `executor`.
+    `conf` has what the user and the defaults say in Spark's properties, without what is an attempt's. For `minimum`
+    executors room is reserved before the driver starts. `ideal_executor` is what an executor requests with the memory
+    of the spec, if `executor` is less.
     """
 
     spec: SparkAppSpec

@@ -71,11 +71,8 @@ def properties(app: App, attempt: AttemptNames, clusters: Sequence[hadoop.Cluste
 def config_map(app: App, attempt: AttemptNames, clusters: Sequence[hadoop.ClusterFacts] = ()) -> manifests.Manifest:
     """Return the ConfigMap of an attempt, the same for the same application, number and clusters; the driver needs it.
 
-    The attempt sees the HDFS of the clusters. Annotations say which they are: a cluster that is created again under
-    the name of one of them has other addresses.
-
-    Raises:
-        ValueError: A property has a line end or a NUL.
+    The attempt sees the HDFS of the clusters. Annotations say which they are: a cluster that is created again under the
+    name of one of them has other addresses. Raises a ValueError if a property has a line end or a NUL.
     """
     metadata = _metadata(app, attempt.config_map)
     if clusters:

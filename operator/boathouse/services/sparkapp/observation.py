@@ -33,7 +33,7 @@ DRIVER_FAILED: Final = "DriverFailed"
 class Ending:
     """Why a driver's pod failed, as the kubelet and the control plane say it, with the last lines that it wrote.
 
-    `is_infrastructure`: the cluster is to blame, not the application.
+    With `is_infrastructure` the cluster is to blame, not the application.
     """
 
     reason: str
@@ -45,13 +45,7 @@ class Ending:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AppPod:
-    """A driver or an executor, as policies know it.
-
-    Attributes:
-        placed_s: When it got its node, from which its start is timed.
-        ended_s: When it ended; None if it has not, or if that is not known.
-        reason: Why it failed; empty if it did not.
-    """
+    """A driver or an executor, as policies know it, with when it got its node, when it ended, and why it failed."""
 
     suspension: ClassVar[None] = None
     is_suspended: ClassVar[bool] = False
@@ -70,9 +64,8 @@ class AppPod:
 class DriverPod(AppPod):
     """The driver's pod of an attempt.
 
-    Attributes:
-        deleting_since_s: When it was asked to go; it may linger on a node that does not answer.
-        executor_bytes: The memory that was chosen for its executors; 0: that of the spec.
+    After `deleting_since_s` it may linger on a node that does not respond. `executor_bytes` is the memory that was
+    chosen for its executors; 0: that of the spec.
     """
 
     stage: model.Stage = model.Stage.DRIVER
@@ -184,11 +177,9 @@ def _life(pod: facts.PodFacts) -> PodLife:
 class Observation:
     """All that a decision may depend on, with the pods of all attempts that exist.
 
-    Attributes:
-        is_lost: Whether the current attempt's pod was seen, and is neither there nor about to be created.
-        is_in_flight: Whether a driver that was decided may still be created.
-        refusal: Why no attempt can be submitted: something that it needs is missing.
-        has_service: Whether Spark's UI has its Service; None if that is not known.
+    `is_lost`: the current attempt's pod was observed, and is neither there nor about to be created. `is_in_flight`: a
+    driver that was decided may still be created. `refusal` is what an attempt lacks to be submitted. `has_service` is
+    None if it is not known whether Spark's UI has its Service.
     """
 
     app: App
@@ -213,10 +204,8 @@ class Observation:
 class Plan:
     """What to do, in this order: write the state, delete pods, have the driver of an attempt scheduled.
 
-    Attributes:
-        orphaned: Drivers that count as ended, whose executors must end.
-        submit: The attempt whose objects must exist, and whose driver must be scheduled if it has no pod; None: none.
-        reserve: Executors for which room is reserved while the driver starts.
+    Executors of `orphaned` drivers, which count as ended, must end. The attempt `submit` must have its objects, and its
+    driver must be scheduled if it has no pod. While the driver starts, room is reserved for `reserve` executors.
     """
 
     state: AppState

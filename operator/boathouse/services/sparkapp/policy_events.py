@@ -13,11 +13,7 @@ from boathouse_policies import framework, model, run_times
 
 @dataclasses.dataclass(slots=True)
 class _ReportedApp:
-    """State of an application in its last published events.
-
-    Attributes:
-        executors: The most executors of which the observers know.
-    """
+    """State of an application in its last published events, with the most executors of which the observers know."""
 
     gang: Gang
     pods: PodEvents[AppPod]
@@ -39,10 +35,7 @@ class PolicyEvents:
         self._apps: dict[ObjectUid, _ReportedApp] = {}
 
     def update(self, uid: ObjectUid, gang: Gang, pods: Sequence[AppPod], *, spilled_bytes: int = 0) -> None:
-        """Publish the changes of an application that is submitted since the last call.
-
-        `spilled_bytes` is what its executors spilled, as far as its driver reported.
-        """
+        """Publish the changes of a submitted application since the last call, and keep what its executors spilled."""
         reported = self._apps.get(uid) or self._apps.setdefault(uid, self._begin(gang))
         before, reported.gang, reported.spilled_bytes = reported.gang, gang, spilled_bytes
         placed = sum(pod.stage is model.Stage.EXECUTOR and pod.node is not None and pod.state.is_live for pod in pods)

@@ -123,10 +123,7 @@ def relied_on(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | None:
-    """Return the expected properties that the program changed, sorted; None if the answer is not understood.
-
-    The answer is that of `ENVIRONMENT_PATH`.
-    """
+    """Return the properties that the program changed, sorted; None if its answer is not understood."""
     environment = _decoded(answer, _Environment)
     if environment is None:
         return None
@@ -194,11 +191,7 @@ def url_of(address: str, port: int, path: str) -> str | None:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A running driver; with `reads_spills`, what its executors spilled is read too.
-
-    Attributes:
-        expected: The properties that it was given, of those that are compared.
-    """
+    """A running driver, with the properties to compare; with `reads_spills`, what its executors spilled is read too."""
 
     uid: ObjectUid
     namespace: str
@@ -228,10 +221,7 @@ class _Followed:
 
 
 class Reports:
-    """The reports of running drivers; `run` reads them.
-
-    `on_change` is called with the application whose report changed.
-    """
+    """The reports of running drivers, which `run` reads; calls `on_change` with an application that has news."""
 
     def __init__(
         self, on_change: Callable[[ObjectUid], None], monotonic: Callable[[], float], client: DriverClient | None = None

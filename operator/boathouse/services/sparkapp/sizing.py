@@ -34,13 +34,7 @@ _LARGEST: Final = 2**63 - 1
 
 
 def mebibytes(text: str, *, unit: str = "m") -> int:
-    """Return a size in MiB, rounded down.
-
-    `unit` is that of a number without one, which the property has.
-
-    Raises:
-        ValueError: Spark does not read the text as a size.
-    """
+    """Return a size in MiB, rounded down; `unit` is that of a number without one."""
     match = _SIZE.fullmatch(text.strip().lower())
     factor = _BYTES.get(match["unit"] or unit) if match else None
     if match is None or factor is None or len(match["number"]) > len(str(_LARGEST)):

@@ -42,10 +42,7 @@ _EVENT_LOG: Final = {"spark.eventLog.enabled": "true", "spark.eventLog.rolling.e
 def ports(conf: Mapping[str, str]) -> dict[str, int]:
     """Return the ports that the properties say, by name; 0 is one that Spark chooses when it starts.
 
-    That of the UI also has the REST interface.
-
-    Raises:
-        ValueError: One of them is not a port.
+    That of the UI also has the REST interface. Raises a ValueError if one of them is not a port.
     """
     block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
     return {
@@ -127,11 +124,7 @@ def _s3(s3: S3) -> dict[str, str]:
 
 
 def render(properties: Mapping[str, str]) -> str:
-    """Return the text of a file with these properties, sorted by key.
-
-    Raises:
-        ValueError: A key or a value has a line end or a NUL, which no property of Spark needs.
-    """
+    """Return a file with these properties, sorted by key; raise a ValueError if one has a line end or a NUL."""
     for text in (*properties, *properties.values()):
         if _FORBIDDEN.search(text):
             raise ValueError(f"{text[:64]!r} has a line end or a NUL: remove it")

@@ -159,10 +159,10 @@ def _failed_orders(observation: Observation) -> str:
 
 
 def _settings(observation: Observation) -> Iterator[_Change]:
-    keys = observation.overridden
+    keys = observation.rendered.overridden
     reason, message = (Reason.CLOSED_SETTINGS, spec.ignored_settings(keys)) if keys else (Reason.NOT_OVERRIDDEN, "")
     yield ConditionType.SETTINGS_OVERRIDDEN, bool(keys), reason, message
-    old = sum(pod.settings != observation.digest for pod in observation.nodes)
+    old = sum(pod.settings != observation.rendered.digest for pod in observation.nodes)
     message = f"{old} of {len(observation.nodes)} nodes have other settings" if old else ""
     yield ConditionType.ROLLED_OUT, not old, Reason.ROLLING_OUT if old else Reason.ROLLED_OUT, message
 
@@ -181,8 +181,8 @@ def _network(observation: Observation) -> tuple[bool | None, str, str]:
 
 def _with_events(observation: Observation, draft: Plan) -> Plan:
     state = observation.state
-    if observation.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
-        message = f"ignored settings: {', '.join(observation.overridden)}"
+    if observation.rendered.overridden and not state.holds(ConditionType.SETTINGS_OVERRIDDEN):
+        message = f"ignored settings: {', '.join(observation.rendered.overridden)}"
         draft = draft.with_event(EventReason.SETTINGS_OVERRIDDEN, message, is_warning=True)
     if observation.probe is Reason.NOT_ENFORCED and not state.holds(ConditionType.NETWORK_UNVERIFIED):
         message = "this cluster does not enforce NetworkPolicies"
@@ -275,7 +275,7 @@ def cluster_facts(observation: Observation, state: model.ClusterState) -> hadoop
         image=cluster.image,
         classpath=spec.classpath,
         java_home=spec.java_home,
-        settings=cluster.config_map(state.settings or observation.digest),
+        settings=cluster.config_map(state.settings or observation.rendered.digest),
         master=model.MASTER,
         image_pull_policy=spec.image_pull_policy,
         image_pull_secrets=tuple(dict.fromkeys(secrets)),

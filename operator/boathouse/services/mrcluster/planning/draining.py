@@ -103,10 +103,7 @@ def transient_candidates(observation: Observation, draft: Plan) -> list[str]:
 
 
 def core_candidate(observation: Observation, draft: Plan) -> str | Problem:
-    """Return the core node that may leave now, or why none may.
-
-    It is the newest, if HDFS is whole and the others can take its blocks.
-    """
+    """Return the core node that may leave now, the newest if HDFS is whole and others have room, or why none may."""
     report, state, why = observation.report_within(FRESH_S), draft.state, why_not_whole(observation)
     if any(model.role_of(host) is Role.CORE for host in state.leaving_hosts):
         why = "another core node leaves"

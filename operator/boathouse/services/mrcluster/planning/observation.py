@@ -17,6 +17,7 @@ from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrcluster import daemons
+from boathouse.services.mrcluster.files import Rendered
 from boathouse.services.mrcluster.model import Cluster, ClusterState, known_role, number_of, role_of
 from boathouse.services.mrcluster.sizes import Sizes
 from boathouse_policies import model
@@ -43,10 +44,8 @@ _MAX_LOG: Final = 400
 class NodePod:
     """The pod of a host of a cluster, such as `c0`, which has the number 0, as the master does.
 
-    Attributes:
-        settings: Digest of the settings that it was created with.
-        deleting_since_s: When its deletion was requested; it may linger on a node that does not respond.
-        problem: Why it does not start. NAME_VOLUME_EMPTY or FOREIGN_CLUSTER: the NameNode refused its volume.
+    `settings` is the digest of those that it was created with. After `deleting_since_s` it may linger on a node that
+    does not respond. `problem` is why it does not start, or why the NameNode refused its volume.
     """
 
     name: str
@@ -124,12 +123,9 @@ def _refusal(status: wire.ContainerStatus | None) -> Problem | None:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Target:
-    """A policy's decision.
+    """A policy's decision: how many nodes the cluster keeps, without those that leave, and whether new ones hold data.
 
-    Attributes:
-        nodes: Core and transient nodes that the cluster keeps, those that leave not counted.
-        stores: Whether nodes that are added hold data.
-        offer: Nodes that it accepted of an offer; negative: that it gives back.
+    `offer` are the nodes that it accepted of an offer; negative: that it gives back.
     """
 
     nodes: int
@@ -151,9 +147,8 @@ class Step(enum.IntEnum):
 class Stall:
     """What a decommission has left, and since when it is no less.
 
-    Attributes:
-        left: Blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt; without a DataNode, these
-            and blocks that lack replicas.
+    `left` are blocks to copy; once all are copied, blocks of HDFS that are missing or corrupt; without a DataNode,
+    these and blocks that lack replicas.
     """
 
     step: Step
@@ -184,14 +179,10 @@ class Failing:
 class Marks:
     """What the planner remembers beside the status. It is lost with the process, and observed again.
 
-    Attributes:
-        unplaced_s: Hosts without a Kubernetes node, and since when.
-        barred: Generation and core nodes with which a decommission stalled: none begins until one of them changes.
-        withdrawn_s: When nodes were last withdrawn for want of room.
-        idle_s: Since when the cluster has no application and no user.
-        no_application_s: Since when the cluster has no application.
-        agent_failing: The agent's work, though the daemons respond.
-        last_report_s: When the last report arrived; before the first: since when this process waits for one.
+    A time says since when something holds: hosts have no Kubernetes node, the cluster has no application and no user,
+    or no application, or when nodes were last withdrawn for want of room. `barred` are generation and core nodes with
+    which a decommission stalled: none begins until one of them changes. `agent_failing` is the agent's work, though the
+    daemons respond. Before the first report, `last_report_s` is since when this process waits for one.
     """
 
     unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
@@ -217,13 +208,14 @@ class Observation:
         lost_claims: Hosts whose claims no pod can ever mount: their volumes were on Kubernetes nodes that do not exist.
         target: The last decision of the policy that no plan has used.
         unreachable: Why its NetworkPolicies or its Service cannot be made those of the spec.
-        digest: Of the settings that the spec has now.
+        rendered: The settings that the spec has now.
         users: Jobs with clusterRef, and pods of jobs that read the HDFS.
         probe: What the test of the network has shown: ENFORCED, NOT_ENFORCED or CANNOT_TELL; None: not tested yet.
     """
 
     cluster: Cluster
     state: ClusterState
+    rendered: Rendered
     now_s: float
     nodes: Sequence[NodePod] = ()
     report: AgentReport | None = None
@@ -234,8 +226,6 @@ class Observation:
     target: Target | None = None
     diagnosis: Problem | JobDiagnosis | None = None
     unreachable: Problem | None = None
-    digest: str = ""
-    overridden: Sequence[str] = ()
     sizes: Sizes = NO_SIZES
     users: int = 0
     probe: Reason | None = None
@@ -311,12 +301,8 @@ class ClusterEvent:
 class Plan:
     """What to do, in this order: write the state, delete pods, publish orders, have nodes scheduled.
 
-    Each step of the planner adds to the one before it.
-
-    Attributes:
-        marks: To be given to the next observation.
-        consumed: The target that was used; None: it is kept.
-        submit: All hosts that shall have a pod and have none; a task that is not in it must not be scheduled.
+    Each step of the planner adds to the one before it. `marks` are for the next observation. `consumed` is the target
+    that was used. `submit` are all hosts that shall have a pod and have none: no other task may be scheduled.
     """
 
     state: ClusterState

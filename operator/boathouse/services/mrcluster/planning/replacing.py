@@ -79,22 +79,23 @@ def lost_core_node(observation: Observation, draft: Plan) -> Problem | None:
 
 def roll(observation: Observation, draft: Plan) -> Plan:
     """Restart the next nodes whose settings are old, and record the settings that all nodes have."""
-    old = [pod for pod in observation.nodes if pod.settings != observation.digest]
+    old = [pod for pod in observation.nodes if pod.settings != observation.rendered.digest]
     if not old:
-        return draft.with_state(settings=observation.digest) if observation.nodes else draft
+        return draft.with_state(settings=observation.rendered.digest) if observation.nodes else draft
     if draft.state.leaving or draft.delete:
         return draft
     transient = [pod.host for pod in old if pod.role is Role.TRANSIENT]
-    if transient and not any(_is_starting(pod) for pod in observation.nodes if pod.settings == observation.digest):
+    is_starting = any(
+        pod.role is Role.TRANSIENT and pod.node is not None and not (pod.is_ready or pod.is_over)
+        for pod in observation.nodes
+        if pod.settings == observation.rendered.digest
+    )
+    if transient and not is_starting:
         most = observation.cluster.spec.resizing.shrink_by
         chosen = [host for host in draining.transient_candidates(observation, draft) if host in transient][:most]
         if chosen:
             return draining.begin(observation, draft, chosen, draining.Leave.ROLLING)
     return draft.deleting(_next(observation, draft, old, waits=bool(transient)))
-
-
-def _is_starting(pod: NodePod) -> bool:
-    return pod.role is Role.TRANSIENT and pod.node is not None and not (pod.is_ready or pod.is_over)
 
 
 def _next(observation: Observation, draft: Plan, old: list[NodePod], *, waits: bool) -> NodePod | None:
@@ -122,6 +123,6 @@ def _may_restart(observation: Observation, draft: Plan, pod: NodePod, live: Abst
             continue
         if lasting is None or lasting.is_over:
             return False
-        if not lasting.is_ready and (pod.is_ready or lasting.settings == observation.digest):
+        if not lasting.is_ready and (pod.is_ready or lasting.settings == observation.rendered.digest):
             return False
     return live >= set(draft.state.staying(Role.CORE))
