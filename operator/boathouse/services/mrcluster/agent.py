@@ -46,7 +46,6 @@ from boathouse_task.cluster_contract import (
     Version,
 )
 
-_NUMBER_BITS: Final = 62
 _log = logs.get(__name__)
 _LARGEST_EPOCH: Final = 2**62
 _REPORT: Final = msgspec.json.Decoder(AgentReport)
@@ -120,7 +119,7 @@ class Reports:
 
     def number(self, uid: ObjectUid) -> int:
         """Return the number of the response to the report just taken: random, so that nobody has it before."""
-        number = 1 + random.getrandbits(_NUMBER_BITS - 1)
+        number = 1 + random.getrandbits(61)
         self._received[uid].answers[number] = self._now()
         return number
 

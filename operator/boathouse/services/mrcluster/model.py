@@ -27,9 +27,7 @@ from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 
 MRCLUSTERS: Final = hadoop.MRCLUSTERS
-DEFAULT_REPLICATION: Final = 3
 MASTER: Final = "master"
-_DIGEST: Final = 8
 _LETTERS: Final = {Role.CORE: "c", Role.TRANSIENT: "t"}
 _ROLES: Final = {letter: role for role, letter in _LETTERS.items()}
 _NUMBERED: Final = re.compile(r"(?P<letter>[ct])(?P<number>0|[1-9][0-9]{0,9})")
@@ -66,7 +64,7 @@ class Cluster(Applicant):
 
     def config_map(self, digest: str) -> str:
         """Return the name of the ConfigMap with the settings of a digest."""
-        return self.named(f"conf-{digest[:_DIGEST]}")
+        return self.named(f"conf-{digest[:8]}")
 
     def claim_key(self, host: str) -> str:
         """Return namespace and name of a claim, `NAMESPACE/NAME`."""
@@ -117,7 +115,7 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
 def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
     """Return the replication by the first number of core nodes, so that it does not change as the cluster grows."""
     first = status.get("firstCoreNodes")
-    return min(DEFAULT_REPLICATION, first if isinstance(first, int) and first > 0 else spec.core.count)
+    return min(3, first if isinstance(first, int) and first > 0 else spec.core.count)
 
 
 def _requests(resources: MasterResources | NodeResources) -> Requests:

@@ -18,19 +18,12 @@ from boathouse.services.mrcluster import daemons, files, objects, sizes
 from boathouse.services.mrcluster.model import MASTER, Cluster, Requests, known_role
 from boathouse_task import cluster_contract, contract
 
-_GRACE_S: Final = 60
-_ZONE: Final = "topology.kubernetes.io/zone"
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _PATIENCE_S: Final = {Role.MASTER: 300, Role.CORE: 300, Role.TRANSIENT: 60}
 """How long a pod stays on a node that does not respond. Core nodes have data there."""
 AGENT: Final = "agent"
-_AGENT_LIMIT: Final = "96Mi"
-_SMALL_SHARE: Final = 1
-_DAEMON_SHARE: Final = 8
 _CPU_WEIGHTS: Final = {daemons.DATA_NODE: 1, daemons.NODE_MANAGER: 4}
 _REFRESH: Final = "refresh"
-_REFRESH_BYTES: Final = 1024**2
-_REFRESH_MEMORY: Final = sizes.Memory(limit_mib=256, heap_mib=64)
 _CONF: Final = "conf"
 _DATA: Final = "data"
 _TMP: Final = "tmp"
@@ -84,7 +77,7 @@ def _pod(
             "restartPolicy": "Always",
             "hostname": host,
             "subdomain": cluster.service,
-            "terminationGracePeriodSeconds": _GRACE_S,
+            "terminationGracePeriodSeconds": 60,
         },
         is_protected=role is not Role.TRANSIENT,
     )
@@ -109,7 +102,7 @@ def _in_zones(affinity: Manifest, zones: Sequence[str]) -> Manifest:
     """Return the affinity with the zones required in each of its terms, of which a node must match one."""
     node = affinity.get("nodeAffinity", {})
     terms = node.get(_REQUIRED, {}).get("nodeSelectorTerms", [{}])
-    zone = {"key": _ZONE, "operator": "In", "values": sorted(zones)}
+    zone = {"key": "topology.kubernetes.io/zone", "operator": "In", "values": sorted(zones)}
     terms = [{**term, "matchExpressions": [*term.get("matchExpressions", ()), zone]} for term in terms]
     return {**affinity, "nodeAffinity": {**node, _REQUIRED: {"nodeSelectorTerms": terms}}}
 
@@ -126,13 +119,13 @@ def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Man
         _data_volume(cluster, MASTER),
         _empty_volume(_TMP),
         _empty_volume(_CHECKPOINT),
-        _empty_volume(_REFRESH, _REFRESH_BYTES),
+        _empty_volume(_REFRESH, 1024**2),
         *manifests.endpoint_volumes(),
     ]
     manifest = _pod(cluster, MASTER, Role.MASTER, rendered, containers, volumes)
     spec = manifest["spec"]
     spec["containers"].append(_agent(cluster))  # after the template: the user's variables are not for it
-    weights = [*([_DAEMON_SHARE] * len(heaps.daemons)), _SMALL_SHARE, _SMALL_SHARE]
+    weights = [*([8] * len(heaps.daemons)), 1, 1]
     _add_cpu(spec["containers"], cluster.requests[Role.MASTER], weights)
     present = spec.get("imagePullSecrets", [])
     ours = [{"name": name} for name in cluster.config.task.image_pull_secrets]
@@ -195,7 +188,7 @@ def _agent(cluster: Cluster) -> Manifest:
             {"name": "canary", "containerPort": daemons.CANARY_PORT, "protocol": "TCP"},
             {"name": "control", "containerPort": daemons.CONTROL_PORT, "protocol": "TCP"},
         ],
-        "resources": {"requests": {"memory": f"{sizes.AGENT_MIB}Mi"}, "limits": {"memory": _AGENT_LIMIT}},
+        "resources": {"requests": {"memory": f"{sizes.AGENT_MIB}Mi"}, "limits": {"memory": "96Mi"}},
         "securityContext": manifests.container_security(),
         "volumeMounts": [
             _data_mount(daemons.AGENT_FOLDER),
@@ -284,7 +277,8 @@ def _refresh(cluster: Cluster) -> Manifest:
     """Return the container that carries out the agent's requests with the commands of the cluster's image."""
     command = ("refresh.sh", daemons.REFRESH_FOLDER, cluster_contract.TRANSIENT_LABEL)
     options, mounts = ["-XX:TieredStopAtLevel=1"], [_mount(_REFRESH, daemons.REFRESH_FOLDER)]
-    container = _container(cluster, MASTER, _REFRESH, command, _REFRESH_MEMORY, options=options, mounts=mounts)
+    size = sizes.Memory(limit_mib=256, heap_mib=64)
+    container = _container(cluster, MASTER, _REFRESH, command, size, options=options, mounts=mounts)
     container["resources"]["requests"]["memory"] = f"{sizes.REFRESH_MIB}Mi"
     return container
 

@@ -22,11 +22,8 @@ AGENT_MIB: Final = 48
 _OFF_HEAP_MIB: Final = 128
 """Metaspace, threads, code and buffers of a JVM with a small heap."""
 _LEAST_HEAP_MIB: Final = 192
-_MOST_HEAP_MIB: Final = 1024
 AM_MEMORY: Final = "yarn.app.mapreduce.am.resource.mb"
 MAP_MEMORY: Final = "mapreduce.map.memory.mb"
-_AM_MB: Final = 384
-_MAP_MB: Final = 512
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +45,7 @@ class Heaps:
 def heaps_of_pod(role: Role, limit_bytes: int, *, compute: bool = True, in_memory_bytes: int = 0) -> Heaps:
     """Return how the pod of a role divides its memory; `in_memory_bytes` is the size of a core node's volume there."""
     limit_mib = limit_bytes // MIB
-    heap_mib = min(max(limit_mib // 10, _LEAST_HEAP_MIB), _MOST_HEAP_MIB)
+    heap_mib = min(max(limit_mib // 10, _LEAST_HEAP_MIB), 1024)
     small = Memory(limit_mib=heap_mib + _OFF_HEAP_MIB, heap_mib=heap_mib)
     match role:
         case Role.MASTER:
@@ -129,8 +126,8 @@ def of(cluster: Cluster) -> Sizes:
     return Sizes(
         core_mb=core_mb,
         transient_mb=transient_mb,
-        am_mb=_setting(cluster, AM_MEMORY, min(_AM_MB, core_mb)),
-        map_mb=_setting(cluster, MAP_MEMORY, min(_MAP_MB, core_mb, transient_mb)),
+        am_mb=_setting(cluster, AM_MEMORY, min(384, core_mb)),
+        map_mb=_setting(cluster, MAP_MEMORY, min(512, core_mb, transient_mb)),
     )
 
 

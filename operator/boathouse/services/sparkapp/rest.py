@@ -20,13 +20,7 @@ from boathouse import fair
 from boathouse.resources.sparkapp import status as wire
 from boathouse.services.frame.kind import ObjectUid
 
-JOBS_PATH: Final = "jobs?status=running"
-ENVIRONMENT_PATH: Final = "environment"
-STAGES_PATH: Final = "stages?status=complete"
-_MAX_COUNT: Final = 2**31 - 1
-_MOST_SPILLED_BYTES: Final = 2**60
 MASTER: Final = "spark.master"
-_REDACTED: Final = "redacted)"
 _SIZES: Final = (
     *(
         f"spark.{role}.{what}"
@@ -102,7 +96,7 @@ def progress(answer: bytes) -> Progress | None:
     jobs = _decoded(answer, list[_Job])
     if jobs is None:
         return None
-    totals = {name: min(sum(max(0, getattr(job, name)) for job in jobs), _MAX_COUNT) for name in _Job.__struct_fields__}
+    totals = {name: min(sum(max(0, getattr(job, name)) for job in jobs), 2**31 - 1) for name in _Job.__struct_fields__}
     return Progress(
         stages=wire.StageCounts(**{state: totals[f"num_{state}_stages"] for state in _STATES}),
         tasks=wire.TaskCounts(total=totals["num_tasks"], **{state: totals[f"num_{state}_tasks"] for state in _STATES}),
@@ -114,7 +108,7 @@ def spilled_bytes(answer: bytes) -> int | None:
     stages = _decoded(answer, list[_Stage])
     if stages is None:
         return None
-    return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), _MOST_SPILLED_BYTES)
+    return min(sum(max(0, stage.disk_bytes_spilled) for stage in stages), 2**60)
 
 
 def relied_on(properties: Mapping[str, str]) -> dict[str, str]:
@@ -134,7 +128,7 @@ def overridden(answer: bytes, expected: Mapping[str, str]) -> Sequence[str] | No
 def _differs(key: str, expected: str, actual: str | None) -> bool:
     if key == MASTER:
         return actual is not None and not actual.startswith("k8s://")
-    return actual is None or (actual.strip() != expected.strip() and not actual.endswith(_REDACTED))
+    return actual is None or (actual.strip() != expected.strip() and not actual.endswith("redacted)"))
 
 
 class DriverClient:
@@ -294,13 +288,13 @@ async def _report(client: DriverClient, followed: _Followed) -> Report:
         path = f"api/v1/applications/{target.application_id}/{path}"
         return await client.get(target.address, target.port, path)
 
-    jobs = await get(JOBS_PATH)
+    jobs = await get("jobs?status=running")
     if jobs is None:
         return report
     report = dataclasses.replace(report, progress=progress(jobs) or report.progress)
-    if target.reads_spills and (stages := await get(STAGES_PATH)) is not None:
+    if target.reads_spills and (stages := await get("stages?status=complete")) is not None:
         spilled = max(spilled_bytes(stages) or 0, report.spilled_bytes)
         report = dataclasses.replace(report, spilled_bytes=spilled)
-    environment = await get(ENVIRONMENT_PATH) if report.overridden is None else None
+    environment = await get("environment") if report.overridden is None else None
     changed = None if environment is None else overridden(environment, target.expected)
     return report if changed is None else dataclasses.replace(report, overridden=tuple(changed[:MAX_KEYS]))

@@ -17,8 +17,6 @@ BLOCK_MANAGER_PORT: Final = 7079
 UI_PORT: Final = 4040
 UI: Final = "spark-ui"
 _SIZES: Final = ("emory", "emoryOverhead")
-_KEYS_OF_VARIABLES: Final = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
-"""A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second."""
 _COMMITTERS: Final = "org.apache.spark.internal.io.cloud"
 _FORBIDDEN: Final = re.compile(r"[\x00\r\n]")
 _PENDING_PODS: Final = 5
@@ -108,8 +106,10 @@ def _text(path: str, value: Any) -> str:
 
 
 def _s3(s3: S3) -> dict[str, str]:
+    # A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second.
+    provider = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
     settings = {
-        **hadoop.s3_settings(s3, _KEYS_OF_VARIABLES),
+        **hadoop.s3_settings(s3, provider),
         "fs.s3a.committer.name": "magic",
         # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
         # stores refuse to delete a folder that has files.
