@@ -8,10 +8,12 @@ most every ten seconds, and namespaces take turns.
 """
 
 import asyncio
+import contextlib
 import dataclasses
 import ipaddress
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final, Self, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from typing import Final, TypeVar
 
 import aiohttp
 import msgspec
@@ -49,6 +51,8 @@ WORKERS: Final = 8
 STARTS_PER_S: Final = 20
 MAX_KEYS: Final = 16
 T = TypeVar("T")
+Get = Callable[[str, int, str], Awaitable[bytes | None]]
+"""Reads a path of a port of an address."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,44 +135,36 @@ def _differs(key: str, expected: str, actual: str | None) -> bool:
     return actual is None or (actual.strip() != expected.strip() and not actual.endswith("redacted)"))
 
 
-class DriverClient:
-    """Reads from drivers; an async context manager."""
+@contextlib.asynccontextmanager
+async def reader() -> AsyncIterator[Get]:
+    """Yield a function that returns the answer to a GET of a path without leading slash; None for no usable one."""
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(force_close=True, limit=0),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
+        headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+        auto_decompress=False,
+        trust_env=False,
+        max_line_size=8190,
+        max_field_size=8190,
+    ) as session:
+        yield partial(_get, session)
 
-    def __init__(self) -> None:
-        self._session: aiohttp.ClientSession | None = None
 
-    async def __aenter__(self) -> Self:
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(force_close=True, limit=0),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=TIMEOUT_S),
-            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            auto_decompress=False,
-            trust_env=False,
-            max_line_size=8190,
-            max_field_size=8190,
-        )
-        return self
-
-    async def __aexit__(self, *exc_info: object) -> None:
-        if self._session is not None:
-            await self._session.close()
-
-    async def get(self, address: str, port: int, path: str) -> bytes | None:
-        """Return the answer to a GET; None for no usable one. The path has a query, and no leading slash."""
-        url = url_of(address, port, path)
-        if url is None or self._session is None:
-            return None
-        try:
-            async with asyncio.timeout(TIMEOUT_S), self._session.get(url, allow_redirects=False) as answer:
-                if answer.status != _OK:
-                    return None
-                body = await answer.content.readexactly(MAX_ANSWER_BYTES + 1)
-        except asyncio.IncompleteReadError as whole:
-            return whole.partial
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
-            return None
-        return None if len(body) > MAX_ANSWER_BYTES else body
+async def _get(session: aiohttp.ClientSession, address: str, port: int, path: str) -> bytes | None:
+    url = url_of(address, port, path)
+    if url is None:
+        return None
+    try:
+        async with asyncio.timeout(TIMEOUT_S), session.get(url, allow_redirects=False) as answer:
+            if answer.status != _OK:
+                return None
+            body = await answer.content.readexactly(MAX_ANSWER_BYTES + 1)
+    except asyncio.IncompleteReadError as whole:
+        return whole.partial
+    except (aiohttp.ClientError, TimeoutError, OSError, ValueError):
+        return None
+    return None if len(body) > MAX_ANSWER_BYTES else body
 
 
 def url_of(address: str, port: int, path: str) -> str | None:
@@ -218,10 +214,12 @@ class Reports:
     """The reports of running drivers, which `run` reads; calls `on_change` with an application that has news."""
 
     def __init__(
-        self, on_change: Callable[[ObjectUid], None], monotonic: Callable[[], float], client: DriverClient | None = None
+        self,
+        on_change: Callable[[ObjectUid], None],
+        monotonic: Callable[[], float],
+        client: contextlib.AbstractAsyncContextManager[Get] | None = None,
     ) -> None:
-        self._on_change, self._monotonic = on_change, monotonic
-        self._client = client or DriverClient()
+        self._on_change, self._monotonic, self._client = on_change, monotonic, client or reader()
         self._followed: dict[ObjectUid, _Followed] = {}
         self._queue: fair.FairQueue[ObjectUid] = fair.FairQueue(WORKERS)
 
@@ -246,12 +244,12 @@ class Reports:
     async def run(self) -> None:
         """Read reports until cancelled."""
         reading: set[asyncio.Task[None]] = set()
-        async with self._client as client:
+        async with self._client as get:
             try:
                 while True:
                     self._queue_due()
                     if (taken := self._queue.take()) is not None:
-                        task = asyncio.create_task(self._read(client, *taken))
+                        task = asyncio.create_task(self._read(get, *taken))
                         reading.add(task)
                         task.add_done_callback(reading.discard)
                     await asyncio.sleep(1 / STARTS_PER_S)
@@ -267,12 +265,12 @@ class Reports:
                 followed.is_queued = True
                 self._queue.put(followed.target.namespace, uid)
 
-    async def _read(self, client: DriverClient, namespace: str, uid: ObjectUid) -> None:
+    async def _read(self, get: Get, namespace: str, uid: ObjectUid) -> None:
         followed = self._followed.get(uid)
         try:
             if followed is None or not followed.is_queued:
                 return
-            report = await _report(client, followed)
+            report = await _report(get, followed)
             followed.is_queued, followed.due_s = False, self._monotonic() + EVERY_S
             if report != followed.report:
                 followed.report = report
@@ -281,20 +279,19 @@ class Reports:
             self._queue.done(namespace)
 
 
-async def _report(client: DriverClient, followed: _Followed) -> Report:
+async def _report(get: Get, followed: _Followed) -> Report:
     target, report = followed.target, followed.report
 
-    async def get(path: str) -> bytes | None:
-        path = f"api/v1/applications/{target.application_id}/{path}"
-        return await client.get(target.address, target.port, path)
+    async def answer(path: str) -> bytes | None:
+        return await get(target.address, target.port, f"api/v1/applications/{target.application_id}/{path}")
 
-    jobs = await get("jobs?status=running")
+    jobs = await answer("jobs?status=running")
     if jobs is None:
         return report
     report = dataclasses.replace(report, progress=progress(jobs) or report.progress)
-    if target.reads_spills and (stages := await get("stages?status=complete")) is not None:
+    if target.reads_spills and (stages := await answer("stages?status=complete")) is not None:
         spilled = max(spilled_bytes(stages) or 0, report.spilled_bytes)
         report = dataclasses.replace(report, spilled_bytes=spilled)
-    environment = await get("environment") if report.overridden is None else None
+    environment = await answer("environment") if report.overridden is None else None
     changed = None if environment is None else overridden(environment, target.expected)
     return report if changed is None else dataclasses.replace(report, overridden=tuple(changed[:MAX_KEYS]))
