@@ -100,7 +100,15 @@ def test_the_commits_sums_are_not_added_to_those_of_the_tasks(reported, counters
     limits = settle.Limits(max_attempts=1, start_timeout_s=10, image_pull_timeout_s=10)
     commit = mrjobs.succeeded_pod("commit", counters=reported)
     stage, sums = job_state.StageState.empty(1), {"g": {"n": 7}}
-    settled = settle.settle(TaskType.COMMIT, stage, [commit], sums, limits, 0, settle.RUN, {}, seconds=(), former=None)
+    settler = settle.Settler(
+        type=TaskType.COMMIT,
+        outcome=settle.Settlement(counters=sums),
+        stage=stage,
+        limits=limits,
+        now_s=0,
+        stop=settle.RUN,
+    )
+    settled = settler.settle([commit])
     assert settled.counters == counters
 
 

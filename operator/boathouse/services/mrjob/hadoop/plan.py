@@ -17,7 +17,7 @@ so no two run at a time:
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.names import ConditionType, Reason
@@ -167,21 +167,14 @@ def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState) -> bool:
 
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
+    admitted = conditions.admitted(state)
     if problem.reason in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND):
         admitted = (ConditionType.ADMITTED, False, problem.reason, problem.message)
-    else:
-        admitted = (ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
-    former = [
-        (condition_type, False, reason, "")
-        for condition_type, reason in (
-            (ConditionType.SUSPENDED, Reason.RESUMED),
-            (ConditionType.RUNNING, problem.reason),
-        )
-        if state.condition(condition_type) is not None
-    ]
     scheduled = (ConditionType.SCHEDULED, False, problem.reason, problem.message)
-    state = conditions.with_conditions(state, o.now_s, admitted, scheduled, *former)
-    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason))
+    over = ((ConditionType.SUSPENDED, False, Reason.RESUMED, ""), (ConditionType.RUNNING, False, problem.reason, ""))
+    former = [condition for condition in over if state.condition(condition[0]) is not None]
+    changes, reason = (admitted, scheduled, *former), str(problem.reason)
+    state = conditions.with_conditions(state, o.now_s, *changes, phase="Pending", reason=reason)
     return Desired(state=state, recheck_at_s=min(steps.deadline_s(o.job, state), o.now_s + CLUSTER_S))
 
 
@@ -191,16 +184,20 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     if hadoop is None or not hadoop.is_open:
         return Desired(state=state, delete=live)
     kill = [application.id for application in mirror.running(o.views)]
-    state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
+    state = _with_attempt(state, is_stopping=True)
     has_never_submitted = o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
     if not kill and not _can_submit(o) and (has_never_submitted or _is_cluster_gone(o, hadoop)):
         return Desired(state=_closed(state, o.now_s), delete=live)
     return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
 
 
-def _closed(state: JobState, now_s: float) -> JobState:
+def _with_attempt(state: JobState, **fields: Any) -> JobState:
     assert state.hadoop is not None
-    return dataclasses.replace(state, hadoop=dataclasses.replace(state.hadoop, ended_s=now_s))
+    return dataclasses.replace(state, hadoop=dataclasses.replace(state.hadoop, **fields))
+
+
+def _closed(state: JobState, now_s: float) -> JobState:
+    return _with_attempt(state, ended_s=now_s)
 
 
 def _stop(o: HadoopObservation, state: JobState) -> Desired:
@@ -231,7 +228,7 @@ def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
         return dataclasses.replace(desired, is_ending=True)
     message = f"applications with the tag {hadoop.tag} may still run: kill them, or delete the cluster"
     left = (ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
-    state = conditions.with_conditions(_closed(desired.state, o.now_s), o.now_s, left, generation=o.job.generation)
+    state = conditions.with_conditions(_closed(desired.state, o.now_s), o.now_s, left)
     return dataclasses.replace(desired, state=state, recheck_at_s=None)
 
 
@@ -380,7 +377,7 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
     assert state.hadoop is not None
     pod = _client(o, state)
     number, node = state.hadoop.attempt, pod.node if pod is not None else None
-    failed = failure(TASK_TYPE, number, node, ending, ending.time_s if ending.time_s is not None else o.now_s)
+    failed = failure(TASK_TYPE, number, node, ending, o.now_s)
     user, infrastructure = state.past_failures
     counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)
     failures = (*state.last_failures, failed)[-MAX_LAST_FAILURES:]
@@ -391,7 +388,7 @@ def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
     desired = _stopped(o, state)
     state, hadoop = desired.state, desired.state.hadoop
     if hadoop is not None and not hadoop.is_open:  # the backoff is for attempts that ended by themselves
-        state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=False))
+        state = _with_attempt(state, is_stopping=False)
     return dataclasses.replace(desired, state=_in_progress(o, state), recheck_at_s=o.now_s + SOON_S, failures=[failed])
 
 

@@ -21,8 +21,6 @@ from boathouse_task import contract
 GIVE_UP_S: Final = 600.0
 MAX_ATTEMPTS: Final = 5
 """Maximum attempts of the cleanup task, for user and infrastructure errors alike."""
-_HOLD: Final = settle.StageControl(indices=frozenset())
-"""Running attempts continue, and no attempt starts."""
 
 
 def begin(job: Job, state: JobState, now_s: float) -> JobState:
@@ -38,13 +36,14 @@ def plan(all_steps: Observation, observation: Observation, job_state: JobState) 
     if not is_in_progress(state):
         return Desired(state=state, delete=[pod for pod in all_steps.pods if pod.is_active])
     others = [pod for pod in all_steps.pods if pod.task_type is not contract.TaskType.CLEANUP]
-    limits = dataclasses.replace(observation.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
+
     lost_since_s = observation.now_s - settle.LOST_AFTER_S  # deleted pods on unreachable nodes count only for a time
     are_writing = any(
         pod.state.is_live and (pod.deleting_since_s is None or pod.deleting_since_s > lost_since_s) for pod in others
     )
-    control = _HOLD if are_writing else settle.RUN
-    settlement = steps.settled(observation, state, contract.TaskType.CLEANUP, limits, control)
+    control = steps.HOLD if are_writing else settle.RUN
+    limits = dataclasses.replace(observation.limits, max_attempts=MAX_ATTEMPTS, max_infrastructure=MAX_ATTEMPTS)
+    settlement = steps.settled(observation, state, contract.TaskType.CLEANUP, control, limits=limits)
     state = _advance(observation, state, settlement)
     if not is_in_progress(state):
         return Desired(

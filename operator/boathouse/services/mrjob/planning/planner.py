@@ -25,7 +25,7 @@ from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState, Stag
 from boathouse.services.mrjob.model import Resources
 from boathouse.services.mrjob.planning import cleanup, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, StageControl, Verdict
+from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, Verdict
 from boathouse_task.contract import TaskType
 
 _PHASES: Final[Mapping[TaskType, mrjob_status.Phase]] = {
@@ -40,9 +40,9 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
     """Return the state of a refused resource. It is pending, because the cause may be fixed without a change of it."""
     if state.finished:
         return state
-    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
     refused = (names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    return conditions.with_conditions(state, now_s, refused)
+    state = dataclasses.replace(state, observed_generation=generation)
+    return conditions.with_conditions(state, now_s, refused, reason=refusal.reason)
 
 
 def plan(observation: Observation) -> Desired:
@@ -56,7 +56,7 @@ def plan(observation: Observation) -> Desired:
     if observation.missing and state.plan is None and not everything.pods and not suspend:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
-    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else RUN)
+    settlement = steps.settled(observation, state, stage_type, steps.HALT if suspend else RUN)
     write_plan = (
         stage_type is TaskType.SETUP
         and settlement.stages[TaskType.SETUP].done
@@ -67,7 +67,7 @@ def plan(observation: Observation) -> Desired:
     if stage_type is TaskType.MAP:
         mapped = dataclasses.replace(state, stages={**state.stages, **settlement.stages})
         control = steps.early_reduces(observation, mapped, settlement.waiting)
-        _settle(observation, state, TaskType.REDUCE, control, settlement)
+        steps.settled(observation, state, TaskType.REDUCE, control, former=settlement)
     state = steps.follow(_advance(observation, state, settlement), observation.job)
     state = _describe(observation, state, stage_type, settlement)
     if state.finished:
@@ -132,20 +132,6 @@ def _accept_plan(observation: Observation) -> JobState:
         TaskType.REDUCE: StageState.empty(observation.job.steps[state.step].reduces),
     }
     return dataclasses.replace(state, plan=stored, stages=stages)
-
-
-def _settle(
-    observation: Observation,
-    state: JobState,
-    stage_type: TaskType,
-    control: StageControl,
-    former: Settlement | None = None,
-) -> Settlement:
-    stage = observation.job.stage(stage_type, state.step)
-    limits = dataclasses.replace(
-        observation.limits, max_attempts=stage.max_attempts, failures_max_percent=stage.failures_max_percent
-    )
-    return steps.settled(observation, state, stage_type, limits, control, former)
 
 
 def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:

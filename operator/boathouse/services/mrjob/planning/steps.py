@@ -25,6 +25,8 @@ from boathouse_task.contract import TaskType
 
 HALT: Final = settle.StageControl()
 """All attempts end, and no attempt starts."""
+HOLD: Final = settle.StageControl(indices=frozenset())
+"""Running attempts continue, and no attempt starts."""
 PREEMPTION_DELAY_S: Final = 10.0
 """How long a map is pending before a reduce of its job is preempted."""
 PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0
@@ -58,29 +60,36 @@ def settled(
     observation: Observation,
     state: JobState,
     task_type: TaskType,
-    limits: settle.Limits,
     control: settle.StageControl,
+    *,
+    limits: settle.Limits | None = None,
     former: settle.Settlement | None = None,
 ) -> settle.Settlement:
-    """Settle the attempts of a stage, after those of another one that runs concurrently if there is one."""
+    """Settle the attempts of a stage. The result is added to `former`, of one that runs concurrently, if there is one.
+
+    `limits` are by default those of the stage.
+    """
+    spec, stage = observation.job.stage(task_type, state.step), state.stages[task_type].copy()
+    own_limits = {"max_attempts": spec.max_attempts, "failures_max_percent": spec.failures_max_percent}
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
-    lost = state.stages[task_type].settled(0) if task_type is TaskType.SETUP else 0
-    pods = [
+    lost = stage.settled(0) if task_type is TaskType.SETUP else 0
+    return settle.Settler(
+        type=task_type,
+        outcome=former or settle.Settlement(counters={group: dict(sums) for group, sums in state.counters.items()}),
+        stage=stage,
+        limits=limits or dataclasses.replace(observation.limits, **own_limits),
+        now_s=observation.now_s,
+        stop=control,
+        failed_s=dict(observation.failed_s),
+        requested={
+            attempt.index: attempt
+            for attempt in observation.seconds
+            if attempt.step == state.step and attempt.task_type is task_type
+        },
+    ).settle(
         pod
         for pod in observation.pods
         if pod.task_type is task_type and not (pod.state is PodLife.SUCCEEDED and pod.attempt <= lost)
-    ]
-    return settle.settle(
-        task_type,
-        state.stages[task_type],
-        pods,
-        state.counters,
-        limits,
-        observation.now_s,
-        control,
-        observation.failed_s,
-        seconds=[attempt for attempt in observation.seconds if attempt.step == state.step],
-        former=former,
     )
 
 
@@ -138,7 +147,7 @@ def early_reduces(observation: Observation, state: JobState, waiting: Sequence[s
         return HALT
     maps = state.stages[TaskType.MAP]
     if maps.succeeded * 100 < maps.total * observation.job.spec.slow_start_completed_maps_percent and not maps.done:
-        return settle.StageControl(indices=frozenset())
+        return HOLD
     if not waiting or not _needs_preemption(observation, state):
         return settle.RUN
     running = [pod for pod in observation.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
