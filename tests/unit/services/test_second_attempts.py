@@ -48,7 +48,7 @@ def test_a_second_attempt_without_a_node_is_pending_with_its_pod(job):
 def test_the_first_to_end_wins_and_the_other_is_ended(job, winner):
     other = 3 - winner
     desired = desired_of(job, mrjobs.succeeded_pod("m-0", winner), mrjobs.attempt_pod("m-0", other))
-    assert (map_states(desired).winner, mrjobs.deleted_pods(desired), len(desired.results)) == (
+    assert (map_states(desired).winner, mrjobs.deleted_pods(desired), len(desired.settlement.results)) == (
         [winner],
         [f"m-0-a{other}"],
         1,

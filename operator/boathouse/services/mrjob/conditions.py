@@ -16,7 +16,6 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
-from boathouse.services.mrjob.settle import Verdict
 from boathouse_policies.profiles.guard import Off, Part
 from boathouse_task import contract
 
@@ -47,7 +46,7 @@ def admitted(state: JobState) -> Condition:
     return ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}"
 
 
-def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState:
+def finished(state: JobState, verdict: Problem | None, now_s: float) -> JobState:
     """Return the state of a job that has failed, or whose output is complete if there is no verdict."""
     reason, message = (verdict.reason, verdict.message) if verdict else (Reason.SUCCEEDED, "the output is complete")
     reason = Reason.TASK_FAILED if reason == contract.Reason.USER_COMMAND_FAILED else reason

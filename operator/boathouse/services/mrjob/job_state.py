@@ -29,6 +29,7 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 MAX_ATTEMPT = 0xFFFF
+"""The status stores attempt numbers in 16 bits."""
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 _COUNTED: Final = ("last", "user_failures", "infrastructure_failures", "killed")

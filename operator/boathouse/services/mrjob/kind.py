@@ -14,7 +14,7 @@ from boathouse.scheduling.pods import ownership
 from boathouse.services import hadoop
 from boathouse.services.frame import controllers, pod_index, protocols, related_objects, status_codec, status_writer
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import ObjectEvents, Writes
 from boathouse.services.mrjob import (
     conditions,
@@ -46,7 +46,7 @@ from boathouse_policies.profiles import guard
 
 RETRIES_DISTANCE_S: Final = 1.0
 """The interval at which a job takes its share of retries, for all attempts that became pending meanwhile."""
-_PLAN_LOST: Final = settle.Verdict(
+_PLAN_LOST: Final = Problem(
     reason=names.Reason.PLAN_LOST,
     message="the ConfigMaps with the job's split plan were deleted or changed: recreate the job",
 )
@@ -209,12 +209,14 @@ class MRJobKind:
         if isinstance(observation, HadoopObservation):
             return self.hadoop.plan(observation, memory)
         job, desired = observation.job, planner.plan(observation)
-        memory.note_failures(desired.failures, observation.now_s)
+        memory.note_failures(desired.settlement.failures, observation.now_s)
         state = task_reports.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
         if observation.size is None:
             state = predictions.withdrawn(state, observation.now_s)
         else:
-            state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
+            state = predictions.predicted(
+                state, job, observation.size, desired.settlement.used_byte_s, observation.now_s
+            )
         state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
         state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
         desired = dataclasses.replace(desired, state=state)
@@ -247,7 +249,7 @@ class MRJobKind:
         """Write a posted plan, count the settled attempts, and publish what has just changed of some conditions."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
-        self._metrics.attempts(desired.results, desired.failures)
+        self._metrics.attempts(desired.settlement)
         self._metrics.prediction(before.prediction, desired.state.prediction)
         if why := conditions.cleanup_failure(before, desired.state):
             self._events.not_cleaned_up(job.key, job.uid, why)

@@ -99,24 +99,17 @@ class Attempt:
         return self.step, self.task_type, self.index
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The job's failure, with the reason and message of a failed task."""
-
-    reason: str
-    message: str
-
-
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """Result of settling the attempts of one stage, or of stages that run concurrently.
+    """Result of settling the attempts of one stage, or of stages that run concurrently; empty if nothing was settled.
 
     Attributes:
+        verdict: why the job fails.
         active: numbers of attempts that start and that run, by stage.
         used_byte_s: run times of the maps and reduces that won, each times its memory request.
     """
 
-    counters: contract.Counters
+    counters: contract.Counters = dataclasses.field(default_factory=dict)
     stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
     active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     failures: list[TaskFailure] = dataclasses.field(default_factory=list)
@@ -125,7 +118,7 @@ class Settlement:
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
-    verdict: Verdict | None = None
+    verdict: Problem | None = None
     recheck_at_s: float = math.inf
     used_byte_s: float = 0.0
 
@@ -159,6 +152,7 @@ class Settler:
     """
 
     type: contract.TaskType
+    step: int = 0
     outcome: Settlement
     stage: StageState
     limits: Limits
@@ -185,7 +179,7 @@ class Settler:
             if last or not self.stop.restart:
                 self._task(index, ())
             else:  # it has no attempt yet, like most tasks of a large job that has just started
-                self._waiting.append(Attempt(task_type=self.type, index=index, number=1))
+                self._waiting.append(Attempt(task_type=self.type, index=index, number=1, step=self.step))
         self.outcome.stages[self.type] = stage
         self.outcome.active[self.type] = self._starting, self._running
         self.outcome.waiting += sorted(self._waiting, key=lambda attempt: attempt.index)
@@ -210,7 +204,8 @@ class Settler:
         elif self.stop.restart and pods[-1] is live and index in self.requested:
             self.outcome.seconds.append(self.requested[index])
         elif self.stop.restart and pods[-1] is not live and pods[-1].state is PodLife.UNPLACED:
-            second = Attempt(task_type=self.type, index=index, number=pods[-1].attempt, pod_uid=pods[-1].uid)
+            number, uid = pods[-1].attempt, pods[-1].uid
+            second = Attempt(task_type=self.type, index=index, number=number, pod_uid=uid, step=self.step)
             self.outcome.seconds.append(second)
 
     def _won(self, index: int, pod: AttemptPod, highest: int) -> None:
@@ -296,7 +291,7 @@ class Settler:
         if self.outcome.verdict is None:
             self.outcome.verdict = self._judge(index, task, attempt, ending, node)
 
-    def _judge(self, index: int, task: str, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
+    def _judge(self, index: int, task: str, attempt: int, ending: Ending, node: str | None) -> Problem | None:
         named = f"{self.type} task" if task == self.type else f"{self.type} task {task}"
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         message, is_user_error = ending.message, ending.user_error
@@ -309,7 +304,7 @@ class Settler:
             often = "once" if failures == 1 else f"{failures} times"
             kind = "" if is_user_error else " with infrastructure errors"
             message = f"failed {often}{kind}; last error: {message}"
-        return Verdict(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
+        return Problem(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
 
     def _may_give_up(self, index: int) -> bool:
         """Return whether the job goes on after a user error of this task, because few tasks of the stage may fail."""
@@ -319,8 +314,14 @@ class Settler:
         return allowed > 0 and given_up * 100 <= allowed and failures[index] <= limits.max_attempts
 
     def _attempt(self, index: int, number: int, pod_uid: str | None = None) -> Attempt:
-        is_given_up = self.stage.user_failures[index] >= self.limits.max_attempts
-        return Attempt(task_type=self.type, index=index, number=number, pod_uid=pod_uid, is_given_up=is_given_up)
+        return Attempt(
+            task_type=self.type,
+            index=index,
+            number=number,
+            pod_uid=pod_uid,
+            step=self.step,
+            is_given_up=self.stage.user_failures[index] >= self.limits.max_attempts,
+        )
 
     def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
         """Add the task's next attempt to the pending ones once its backoff has passed."""
