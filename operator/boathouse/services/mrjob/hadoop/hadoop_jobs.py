@@ -56,13 +56,12 @@ class HadoopJobs:
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
-    def unknown(self, job: Job, state: JobState) -> str | None:
+    def unknown(self, job: Job, state: JobState) -> list[str]:
         """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
+        named = [job.cluster, *self._names(job)]
         if state.finished or job.deleting_since_s is not None:
-            names_ = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
-        else:
-            names_ = [job.cluster, *self._names(job)]
-        return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
+            named = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
+        return self._clusters.unlisted(job.namespace, named)[:1]
 
     def observe(
         self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None] = MappingProxyType({})
@@ -165,11 +164,10 @@ class HadoopJobs:
     def _kill(self, cluster: ClusterFacts, desired: Desired, memory: JobMemory, writes: Writes) -> None:
         """Order kills. That the attempt stops must be in the status first: else its end would count as a failure."""
         attempt = desired.state.hadoop
-        if not desired.kill or attempt is None or (attempt.is_stopping and not _is_written(desired.state, memory)):
+        if attempt is None or (attempt.is_stopping and not _is_written(desired.state, memory)):
             return
-        writes.check_lead()
         for application_id in desired.kill:
-            with failpoints.around("mrjob.kill-application"):
+            with writes.attempt("kill-application"):
                 self._applications.request_kill(cluster.uid, application_id)
 
     def _submit(
@@ -178,7 +176,6 @@ class HadoopJobs:
         """Have the client of the attempt scheduled. Returns 0 to reconcile at once: its pod ended unobserved."""
         job, attempt = observation.job, memory.state.hadoop
         assert attempt is not None
-        writes.check_lead()
         memory.hadoop.begun = 0
         builder = ClientBuilder(
             job=job,
@@ -192,7 +189,7 @@ class HadoopJobs:
         )
         pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
         task = builder.task(pod.uid if pod is not None and pod.node is None else None)
-        with failpoints.around("mrjob.submit"):
+        with writes.attempt("submit"):
             over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
         if not over:
             return None

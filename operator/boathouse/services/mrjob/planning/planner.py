@@ -81,13 +81,14 @@ def plan(observation: Observation) -> Desired:
     moved, order = steps.current(state, observation.job) is not stage_type, list(TaskType)
     over = [pod for pod in observation.pods if pod.task_type in order[: order.index(stage_type)]]
     over += [pod for pod in everything.pods if pod.step != step]
-    next_s = steps.next_reconcile_s(observation, state, settlement.recheck_at_s)
     return Desired(
         state=state,
         write_plan=write_plan,
         delete=[*settlement.obsolete, *(pod for pod in over if pod.is_active)],
         waiting=[*settlement.waiting, *settlement.seconds],
-        recheck_at_s=observation.now_s if moved else next_s,
+        recheck_at_s=observation.now_s
+        if moved
+        else steps.next_reconcile_s(observation, state, settlement.recheck_at_s),
         settlement=settlement,
     )
 
