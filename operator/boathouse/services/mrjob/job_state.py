@@ -155,6 +155,10 @@ class JobState(JobFields):
         """Whether the job has succeeded or failed."""
         return self.phase in TERMINAL
 
+    def total(self, task_type: TaskType) -> int:
+        """Return the number of tasks of a stage of the current step; 0 until it is known."""
+        return self.stages[task_type].total if task_type in self.stages else 0
+
     def since_s(self, condition_type: str) -> float | None:
         """Return since when a condition has its status, in epoch seconds; None if the job has none of the type."""
         condition = self.condition(condition_type)
