@@ -7,8 +7,15 @@ from typing import Annotated, Any, Final, Literal
 import pydantic
 from pydantic import Field
 from pydantic.alias_generators import to_camel
+from pydantic.config import JsonDict
 
 RULES = "x-kubernetes-validations"
+ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
+
+
+def map_list(key: str) -> JsonDict:
+    """Return the `json_schema_extra` of a list whose elements are told apart by a key."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [key]}
 
 
 def rule(expression: str, message: str) -> dict[str, str]:
@@ -38,6 +45,11 @@ def rules(*cel_rules: dict[str, Any], **keywords: Any) -> dict[str, Any]:
 def checked(*cel_rules: dict[str, Any]) -> pydantic.ConfigDict:
     """Return the configuration of a model with CEL rules."""
     return pydantic.ConfigDict(json_schema_extra=rules(*cel_rules))
+
+
+def optional(description: str, **constraints: Any) -> Any:
+    """Return a field that may be absent."""
+    return Field(default=None, description=description, **constraints)
 
 
 class Model(pydantic.BaseModel):
@@ -127,9 +139,7 @@ class Condition(Model):
     last_transition_time: Annotated[str, Field(json_schema_extra={"format": "date-time"})] = Field(
         description="When the status of the condition last changed."
     )
-    observed_generation: int | None = Field(
-        default=None, ge=0, description="Value of metadata.generation that the condition is about."
-    )
+    observed_generation: int | None = optional("Value of metadata.generation that the condition is about.", ge=0)
 
 
 def with_immutability(

@@ -156,10 +156,7 @@ class Metrics:
         versions = importlib.metadata.version("boathouse"), platform.python_version()
         self.gauges.add(
             Gauge(
-                "boathouse_build_info",
-                "1, with the versions as labels",
-                lambda: {versions: 1.0},
-                ("version", "python"),
+                "boathouse_build_info", "1, with the versions as labels", lambda: {versions: 1.0}, ("version", "python")
             ),
             Gauge(
                 "boathouse_loop_failures",

@@ -17,6 +17,7 @@ from boathouse.resources.base import (
     HadoopSettings,
     Model,
     at_least,
+    optional,
     quantity_schema,
     rule,
     rules,
@@ -132,28 +133,25 @@ BlockSize = Annotated[
 class Hdfs(Model):
     """HDFS of the cluster."""
 
-    replication: int | None = Field(
-        default=None,
-        ge=1,
-        le=10,
-        description="Copies of each block of new files. Absent: 3, or the first number of core nodes if that is less.",
+    replication: int | None = optional(
+        "Copies of each block of new files. Absent: 3, or the first number of core nodes if that is less.", ge=1, le=10
     )
     block_size: BlockSize = Field(default="128Mi", description="Of new files.")
-    settings: HadoopSettings | None = Field(default=None, description="For hdfs-site.xml.")
+    settings: HadoopSettings | None = optional("For hdfs-site.xml.")
 
 
 class Yarn(Model):
     """YARN of the cluster."""
 
-    settings: HadoopSettings | None = Field(
-        default=None, description="For yarn-site.xml; keys of the CapacityScheduler go to capacity-scheduler.xml."
+    settings: HadoopSettings | None = optional(
+        "For yarn-site.xml; keys of the CapacityScheduler go to capacity-scheduler.xml."
     )
 
 
 class MapReduce(Model):
     """MapReduce of the cluster."""
 
-    settings: HadoopSettings | None = Field(default=None, description="For mapred-site.xml.")
+    settings: HadoopSettings | None = optional("For mapred-site.xml.")
 
 
 def _bytes(path: str, *parents: str) -> str:
@@ -211,14 +209,13 @@ class MRClusterSpec(TemplateFields):
             *_rules, always_mutable=_MUTABLE, mutable_while_suspended=(), noun="cluster"
         )
     )
-    queue: DnsLabel | None = Field(
-        default=None, description="Queue of the cluster. Absent: the namespace's default queue, or that of the chart."
+    queue: DnsLabel | None = optional(
+        "Queue of the cluster. Absent: the namespace's default queue, or that of the chart."
     )
-    image: str | None = Field(
-        default=None,
+    image: str | None = optional(
+        "Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
         min_length=1,
         max_length=512,
-        description="Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
         json_schema_extra=rules(
             rule(
                 r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
@@ -258,24 +255,21 @@ class MRClusterSpec(TemplateFields):
             Field(min_length=1, max_length=32, json_schema_extra={"x-kubernetes-list-type": "set"}),
         ]
         | None
-    ) = Field(default=None, description="Values of topology.kubernetes.io/zone. Absent: any node.")
-    node_selector: NodeLabels | None = Field(default=None, description="Labels that nodes of the pods must have.")
-    tolerations: Tolerations | None = Field(default=None, description="Taints of nodes that the pods tolerate.")
-    env: Environment | None = Field(default=None, description="Of all containers with Hadoop.")
-    pod_template: PodTemplate | None = Field(
-        default=None, description="Fields of the pods of all nodes. A change restarts the nodes."
-    )
+    ) = optional("Values of topology.kubernetes.io/zone. Absent: any node.")
+    node_selector: NodeLabels | None = optional("Labels that nodes of the pods must have.")
+    tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")
+    env: Environment | None = optional("Of all containers with Hadoop.")
+    pod_template: PodTemplate | None = optional("Fields of the pods of all nodes. A change restarts the nodes.")
     hdfs: Hdfs = Field(default_factory=Hdfs, json_schema_extra=default_of(Hdfs()))
     yarn: Yarn = Field(default_factory=Yarn, json_schema_extra=default_of(Yarn()))
     mapreduce: MapReduce = Field(default_factory=MapReduce, json_schema_extra=default_of(MapReduce()))
-    hadoop_settings: HadoopSettings | None = Field(default=None, description="For core-site.xml.")
+    hadoop_settings: HadoopSettings | None = optional("For core-site.xml.")
     compute: bool = Field(default=True, description="False: HDFS without YARN.")
-    ttl_seconds_after_idle: int | None = Field(
-        default=None,
+    ttl_seconds_after_idle: int | None = optional(
+        "The cluster is deleted when it has had no application, no job with clusterRef and no unfinished "
+        "job that names its HDFS for this time. Absent: never.",
         ge=60,
         le=365 * 86400,
-        description="The cluster is deleted when it has had no application, no job with clusterRef and no unfinished "
-        "job that names its HDFS for this time. Absent: never.",
     )
     data_policy: Literal["Retain", "Delete"] = Field(
         default="Retain", description="What happens to the claims of master and core nodes when the cluster is deleted."

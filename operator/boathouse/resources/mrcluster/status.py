@@ -10,9 +10,8 @@ from typing import Annotated, Final, Literal
 
 import pydantic
 from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
 
-from boathouse.resources.base import Model, rule, rules
+from boathouse.resources.base import ATOMIC, Model, map_list, optional, rule, rules
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrcluster import names
 from boathouse.resources.mrcluster.spec import MRClusterSpec
@@ -70,7 +69,6 @@ MAX_SIZES: Final = 120
 MAX_MESSAGE: Final = 640
 """Of a condition: with all conditions as long as that, the largest cluster has a status below 32 KiB."""
 MAX_SIZE_REASON: Final = 512
-_ATOMIC: Final[JsonDict] = {"x-kubernetes-list-type": "atomic"}
 
 
 class NodeCounts(Model):
@@ -145,13 +143,11 @@ class Addresses(Model):
 
     hdfs: str = Field(max_length=256, description="URL of HDFS for Hadoop's clients (fs.defaultFS).")
     web_hdfs: str = Field(alias="webHDFS", max_length=256, description="URL of the NameNode for WebHDFS.")
-    resource_manager: str | None = Field(
-        default=None, max_length=256, description="URL of the ResourceManager's pages. Absent: the cluster has no YARN."
+    resource_manager: str | None = optional(
+        "URL of the ResourceManager's pages. Absent: the cluster has no YARN.", max_length=256
     )
-    job_history: str | None = Field(
-        default=None,
-        max_length=256,
-        description="URL of the JobHistoryServer's pages. Absent: the cluster has no YARN.",
+    job_history: str | None = optional(
+        "URL of the JobHistoryServer's pages. Absent: the cluster has no YARN.", max_length=256
     )
 
 
@@ -203,14 +199,14 @@ class MRClusterStatus(Status):
         Field(
             max_length=MAX_LEAVING,
             description="Nodes that are drained, or whose pods are deleted after it.",
-            json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["host"]},
+            json_schema_extra=map_list("host"),
         ),
     ] = ()
     size: SizeReason | None = None
     sizes: Annotated[
         tuple[SizeChange, ...],
         ABSENT,
-        Field(max_length=MAX_SIZES, description="Changes of the size, the latest last.", json_schema_extra=_ATOMIC),
+        Field(max_length=MAX_SIZES, description="Changes of the size, the latest last.", json_schema_extra=ATOMIC),
     ] = ()
     load_percent: Annotated[int | None, Field(description="F: running and pending containers, of the slots.")] = None
     slots: Annotated[int | None, Field(description="Maps that can run at the same time.")] = None

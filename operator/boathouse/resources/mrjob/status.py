@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import Model
+from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrjob import names
 from boathouse.resources.mrjob.spec import MRJobSpec
@@ -43,14 +43,14 @@ class TaskFailure(Model):
     """One failed attempt."""
 
     task: str = Field(max_length=32, description="Task, such as m-00042.")
-    step: int | None = Field(default=None, description="Step of the task, from 0, if the job has several.")
+    step: int | None = optional("Step of the task, from 0, if the job has several.")
     attempt: int = Field(description="Number of the attempt, from 1.")
-    node: str | None = Field(default=None, max_length=253, description="Node of its pod.")
+    node: str | None = optional("Node of its pod.", max_length=253)
     reason: str = Field(max_length=64, description="A token for programs.")
     message: str = Field(default="", max_length=1200, description="What happened.")
-    exit_code: int | None = Field(default=None, description="Of the command, if it ended.")
+    exit_code: int | None = optional("Of the command, if it ended.")
     user_error: bool = Field(default=False, description="Whether it counts against maxAttempts.")
-    time: Annotated[str, Field(json_schema_extra=_time)] | None = Field(default=None, description="When it failed.")
+    time: Annotated[str, Field(json_schema_extra=_time)] | None = optional("When it failed.")
 
 
 class PlanStatus(Model):
@@ -84,15 +84,11 @@ _Packed = Annotated[str, Field(max_length=65536)]
 class AttemptArrays(Model):
     """A number per task of a stage, as base64(zlib(little-endian uint16)). Absent: all tasks have the default."""
 
-    last: _Packed | None = Field(default=None, description="Highest attempt number; default 0.")
-    user_failures: _Packed | None = Field(default=None, description="Attempts with user errors; default 0.")
-    infrastructure_failures: _Packed | None = Field(
-        default=None, description="Attempts with infrastructure errors; default 0."
-    )
-    killed: _Packed | None = Field(
-        default=None, description="Attempts that Boathouse ended for another task or for the job; default 0."
-    )
-    winners: _Packed | None = Field(default=None, description="Attempt whose commit won, if not attempt 1; default 0.")
+    last: _Packed | None = optional("Highest attempt number; default 0.")
+    user_failures: _Packed | None = optional("Attempts with user errors; default 0.")
+    infrastructure_failures: _Packed | None = optional("Attempts with infrastructure errors; default 0.")
+    killed: _Packed | None = optional("Attempts that Boathouse ended for another task or for the job; default 0.")
+    winners: _Packed | None = optional("Attempt whose commit won, if not attempt 1; default 0.")
 
 
 class Attempts(Model):
@@ -124,29 +120,23 @@ ProbePhase = Literal["Pending", "Running", "Succeeded", "Failed", "Withdrawn"]
 class Prediction(Model):
     """Predicted size of the job, with profiles that order jobs by size."""
 
-    probe: ProbePhase | None = Field(
-        default=None,
-        description="Where the probe is, which runs the job's commands once more on a sample of its input. Absent: "
-        "the job has none.",
+    probe: ProbePhase | None = optional(
+        "Where the probe is, which runs the job's commands once more on a sample of its input. Absent: "
+        "the job has none."
     )
-    reason: str | None = Field(default=None, max_length=64, description="Why the probe failed.")
-    sampled_fraction: float | None = Field(default=None, description="Part of the input that the probe read.")
-    source: Literal["Stated", "Probe", "Program", "History"] | None = Field(
-        default=None,
-        description="Probe: predicted from the job's probe. Program: from a probe of an earlier job of the program. "
-        "History: from earlier run times. Stated: run times are known.",
+    reason: str | None = optional("Why the probe failed.", max_length=64)
+    sampled_fraction: float | None = optional("Part of the input that the probe read.")
+    source: Literal["Stated", "Probe", "Program", "History"] | None = optional(
+        "Probe: predicted from the job's probe. Program: from a probe of an earlier job of the program. "
+        "History: from earlier run times. Stated: run times are known."
     )
-    map_seconds: float | None = Field(default=None, description="Predicted run time of a map.")
-    reduce_seconds: float | None = Field(default=None, description="Predicted run time of a reduce.")
-    memory_seconds: float | None = Field(
-        default=None, description="Predicted size: memory requests of maps and reduces times their run times, in GiB·s."
+    map_seconds: float | None = optional("Predicted run time of a map.")
+    reduce_seconds: float | None = optional("Predicted run time of a reduce.")
+    memory_seconds: float | None = optional(
+        "Predicted size: memory requests of maps and reduces times their run times, in GiB·s."
     )
-    used_memory_seconds: float | None = Field(
-        default=None, description="Size so far, of the maps and reduces that succeeded, in GiB·s."
-    )
-    error: float | None = Field(
-        default=None, description="At the end: memorySeconds over usedMemorySeconds, minus 1; 0.1 is 10 % too much."
-    )
+    used_memory_seconds: float | None = optional("Size so far, of the maps and reduces that succeeded, in GiB·s.")
+    error: float | None = optional("At the end: memorySeconds over usedMemorySeconds, minus 1; 0.1 is 10 % too much.")
 
 
 class HadoopApplication(Model):
@@ -190,11 +180,7 @@ class HadoopStatus(PartWithoutDefaults):
     applications: Annotated[
         tuple[HadoopApplication, ...],
         ABSENT,
-        Field(
-            max_length=MAX_APPLICATIONS,
-            description="Applications of the attempt.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
-        ),
+        Field(max_length=MAX_APPLICATIONS, description="Applications of the attempt.", json_schema_extra=ATOMIC),
     ] = ()
 
 
@@ -228,11 +214,7 @@ class JobFields(Status):
     last_failures: Annotated[
         tuple[TaskFailure, ...],
         ABSENT,
-        Field(
-            max_length=5,
-            description="The last failed attempts.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
-        ),
+        Field(max_length=5, description="The last failed attempts.", json_schema_extra=ATOMIC),
     ] = ()
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None

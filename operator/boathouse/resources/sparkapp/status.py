@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field
 
-from boathouse.resources.base import Model
+from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.sparkapp import names
 from boathouse.resources.sparkapp.spec import SparkAppSpec
@@ -21,11 +21,9 @@ class DriverStatus(Model):
     """The driver of the current attempt."""
 
     pod_name: str = Field(max_length=63, description="Name of its pod.")
-    node: str | None = Field(default=None, max_length=253, description="Node of its pod.")
-    service_name: str | None = Field(
-        default=None, max_length=63, description="Name of the Service by which executors reach it."
-    )
-    ui_address: str | None = Field(default=None, max_length=512, description="Reachable in the cluster.")
+    node: str | None = optional("Node of its pod.", max_length=253)
+    service_name: str | None = optional("Name of the Service by which executors reach it.", max_length=63)
+    ui_address: str | None = optional("Reachable in the cluster.", max_length=512)
 
 
 class ExecutorCounts(Model):
@@ -122,7 +120,7 @@ class SparkAppStatus(Status):
         Field(
             max_length=MAX_ATTEMPTS_KEPT,
             description="The last attempts that ended, the latest last.",
-            json_schema_extra={"x-kubernetes-list-type": "atomic"},
+            json_schema_extra=ATOMIC,
         ),
     ] = ()
     last_log: Annotated[
