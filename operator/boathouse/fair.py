@@ -128,9 +128,7 @@ class Buckets:
     """
 
     def __init__(self, *, rate_per_s: float, burst: float, clock: Callable[[], float]) -> None:
-        self._rate_per_s = rate_per_s
-        self._burst = burst
-        self._clock = clock
+        self._rate_per_s, self._burst, self._clock = rate_per_s, burst, clock
         self._levels: dict[str, tuple[float, float]] = {}
         self._sweep_at = _SWEEP_AT
         self.refused = 0

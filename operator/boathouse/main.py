@@ -90,12 +90,8 @@ class _Life:
         operator_metrics: metrics.Metrics,
         stop: asyncio.Event,
     ) -> None:
-        self._options = operator_options
-        self._cluster = cluster
-        self._api = api
-        self._state = state
-        self._metrics = operator_metrics
-        self._stop = stop
+        self._options, self._cluster, self._api, self._state = operator_options, cluster, api, state
+        self._metrics, self._stop = operator_metrics, stop
         self._ending = False
         self._leader: leader.Leader | None = None
         self._election = election.LeaderElection(

@@ -34,8 +34,7 @@ class Session:
     _credential: Credential | None = None
 
     def __init__(self, config: ClusterConfig, *, sleep: Callable[[float], object] = time.sleep) -> None:
-        self._config = config
-        self._sleep = sleep
+        self._config, self._sleep = config, sleep
         self._idle: list[pycurl.CurlMulti] = []
 
     def request(
@@ -120,9 +119,8 @@ class Session:
         credential = self._credential
         if credential is None or not credential.is_current(server_time.SERVER_TIME.now_s()):
             credential = self._credential = config.plugin.run()
-        return dataclasses.replace(
-            config, token=credential.token, client_pem=credential.client_pem or config.client_pem
-        )
+        client_pem = credential.client_pem or config.client_pem
+        return dataclasses.replace(config, token=credential.token, client_pem=client_pem)
 
     def _transfer(self, curl: pycurl.Curl, what: str) -> Iterator[bytes]:
         """Yield the body of a response in parts as they arrive; close the connection if it is not read to its end."""

@@ -47,8 +47,6 @@ class ApiClient:
     async def __aexit__(self, *exc_info: object) -> None:
         await self._transport.close()
 
-    # Reading
-
     async def get(self, resource: Resource[T], name: str, namespace: str | None = None) -> T:
         """Return an object."""
         return decode(await self._transport.request("GET", resource.path(namespace, name)), resource.view)
@@ -78,13 +76,12 @@ class ApiClient:
         self, resource: Resource[T], namespace: str | None = None, *, labels: str = "", fields: str = ""
     ) -> catalogue.Page[T]:
         """Return all objects, read page by page at one resourceVersion."""
-        items: tuple[T, ...] = ()
-        token = ""
-        while True:
+        page = await self.list_page(resource, namespace, labels=labels, fields=fields)
+        items = page.items
+        while token := page.metadata.continue_token:
             page = await self.list_page(resource, namespace, labels=labels, fields=fields, continue_token=token)
             items += page.items
-            if not (token := page.continue_token):
-                return catalogue.Page(items=items, metadata=page.metadata)
+        return catalogue.Page(items=items, metadata=page.metadata)
 
     @contextlib.asynccontextmanager
     async def watch(
@@ -114,8 +111,6 @@ class ApiClient:
         stream = self._transport.stream(resource.path(namespace), query=query, idle_s=idle_s)
         async with contextlib.aclosing(stream):
             yield stream
-
-    # Writing
 
     async def create(
         self, resource: Resource[T], manifest: object, namespace: str | None = None, *, dry_run: bool = False
@@ -170,27 +165,10 @@ class ApiClient:
             raise
 
     async def patch_status(
-        self,
-        resource: Resource[T],
-        name: str,
-        status: Mapping[str, Any],
-        namespace: str | None = None,
-        *,
-        style: PatchStyle = PatchStyle.MERGE,
-        resource_version: str = "",
-        uid: str = "",
+        self, resource: Resource[T], name: str, status: Mapping[str, Any], namespace: str | None = None, **options: Any
     ) -> T:
-        """Merge `status` into an object's status; see `patch`."""
-        return await self.patch(
-            resource,
-            name,
-            {"status": status},
-            namespace,
-            style=style,
-            subresource="status",
-            resource_version=resource_version,
-            uid=uid,
-        )
+        """Merge `status` into an object's status, with the options of `patch`."""
+        return await self.patch(resource, name, {"status": status}, namespace, subresource="status", **options)
 
     async def delete(
         self,
@@ -207,16 +185,14 @@ class ApiClient:
         Raises:
             errors.Conflict: The object of this name has another UID.
         """
-        options: dict[str, Any] = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        if uid:
-            options["preconditions"] = {"uid": uid}
-        if grace_period_s is not None:
-            options["gracePeriodSeconds"] = grace_period_s
-        if propagation:
-            options["propagationPolicy"] = propagation
-        await self._send("DELETE", resource.path(namespace, name), options)
-
-    # Pods
+        given = {
+            "preconditions": {"uid": uid} if uid else None,
+            "gracePeriodSeconds": grace_period_s,
+            "propagationPolicy": propagation,
+        }
+        options = {field: value for field, value in given.items() if value is not None}
+        body = {"apiVersion": "v1", "kind": "DeleteOptions", **options}
+        await self._send("DELETE", resource.path(namespace, name), body)
 
     async def create_pod(self, namespace: str, manifest: Mapping[str, Any]) -> wire.PodView:
         """Create a pod. With `spec.nodeName` in the manifest, this write also binds it."""
@@ -262,15 +238,9 @@ class ApiClient:
             errors.Forbidden: A quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
+        patch, style = {"spec": {"containers": containers}}, PatchStyle.STRATEGIC
         return await self.patch(
-            catalogue.PODS,
-            name,
-            {"spec": {"containers": containers}},
-            namespace,
-            style=PatchStyle.STRATEGIC,
-            subresource="resize",
-            manager=manager,
-            uid=uid,
+            catalogue.PODS, name, patch, namespace, style=style, subresource="resize", manager=manager, uid=uid
         )
 
     async def end_pod(self, namespace: str, name: str, annotations: Mapping[str, str], *, uid: str) -> None:
@@ -286,8 +256,6 @@ class ApiClient:
         return await self.patch(
             catalogue.PODS, name, patch, namespace, subresource="status", resource_version=resource_version, uid=uid
         )
-
-    # Tokens
 
     async def create_token(self, namespace: str, account: str, seconds: int) -> str:
         """Return a token of a service account for the API server and the kubelets, valid for `seconds`.
@@ -329,11 +297,8 @@ class ApiClient:
         content_type: str = "application/json",
     ) -> bytes:
         query = {"fieldManager": _FIELD_MANAGER, **(query or {})} if method != "DELETE" else query
-        data = _ENCODER.encode(body)
+        data = msgspec.json.encode(body)
         return await self._transport.request(method, path, query=query, body=data, content_type=content_type)
-
-
-_ENCODER = msgspec.json.Encoder()
 
 
 _decoder = functools.cache(msgspec.json.Decoder)

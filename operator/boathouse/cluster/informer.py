@@ -18,18 +18,12 @@ _BACKOFF = retries.Backoff(base_s=0.5, cap_s=10.0)
 class Informer(Generic[T]):
     """Local copy of the objects of one kind that match the selectors, in some or all namespaces. `run` starts.
 
-    Args:
-        on_change: The first subscriber.
-        namespaces: Namespaces; empty for all.
-        fields: Field selector; an object that leaves it is reported as Deleted.
-        transform: Called with each decoded object. Its result is stored, which limits the memory of an object. It must
-            keep the object's identity and must not raise.
-        aside: Sets objects aside that cannot be decoded, or for which a subscriber raises.
+    An object that leaves the field selector is reported as Deleted. `transform` returns what is stored of each decoded
+    object, which limits its memory; it must keep the object's identity and must not raise. Objects that cannot be
+    decoded, or for which a subscriber raises, are set `aside`.
 
-    Attributes:
-        synced: Set when the callback has handled the first list.
-        stats: Counters since the start, of all namespaces, for metrics.
-        objects: Known objects by `namespace/name`, which change only between awaits.
+    `synced` is set when the subscribers have handled the first list. `objects` are the known ones by `namespace/name`,
+    and change only between awaits.
     """
 
     def __init__(
@@ -46,11 +40,9 @@ class Informer(Generic[T]):
         backoff: retries.Backoff = _BACKOFF,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
     ) -> None:
-        self.synced = asyncio.Event()
-        self.stats = reflector.Stats()
+        self.synced, self.stats = asyncio.Event(), reflector.Stats()
         self._subscribers = [] if on_change is None else [on_change]
-        self._sleep = sleep
-        aside = aside or boundary.Boundary()
+        self._sleep, aside = sleep, aside or boundary.Boundary()
         scopes: Sequence[str | None] = sorted(set(namespaces)) or (None,)
         self._reflectors = [
             reflector.Reflector(

@@ -109,13 +109,7 @@ _RENEWAL_S: Final = 60
 
 
 def oidc_token(selected: Selection, files: Sequence[Path], kubeconfig: Path | None) -> str:
-    """Return the ID token of a context's auth provider, renewed if it has expired.
-
-    Args:
-        selected: The context.
-        files: The files that it is from.
-        kubeconfig: The file that the user names; None if these are the default.
-    """
+    """Return the ID token of a context of some files, renewed if it has expired; the user may name one `kubeconfig`."""
     name = selected.user.fields["auth-provider"].get("name")
     if name != "oidc":
         raise ConfigError(
@@ -177,15 +171,10 @@ class Credential:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecPlugin:
-    """A program that prints a credential.
+    """A program that prints a credential, by its name on PATH or its path.
 
-    Attributes:
-        command: The program's name on PATH, or its path.
-        variables: Variables beside those of this process.
-        api_version: The version of the protocol.
-        install_hint: What the kubeconfig says to somebody who lacks the program.
-        interactive_mode: `Never`, `IfAvailable` or `Always`: whether it may, or must, talk to the user.
-        cluster: The cluster that is passed to it; None if the kubeconfig does not say so.
+    `interactive_mode` says whether it may, or must, talk to the user: `Never`, `IfAvailable` or `Always`. The cluster
+    is passed to it unless that is None.
     """
 
     command: str
@@ -215,9 +204,8 @@ class ExecPlugin:
             hint = f": {self.install_hint.strip()}" if self.install_hint else ": install it, or put it on PATH"
             raise ConfigError(f"the plugin {self.command} cannot be run ({error.strerror}){hint}") from error
         if done.returncode:
-            raise ConfigError(
-                f"the plugin {self.command} failed with exit code {done.returncode}: log in as its messages say"
-            )
+            why = f"the plugin {self.command} failed with exit code {done.returncode}: log in as its messages say"
+            raise ConfigError(why)
         return self._credential(done.stdout)
 
     def _credential(self, printed: bytes) -> Credential:

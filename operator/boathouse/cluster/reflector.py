@@ -114,16 +114,9 @@ class Reflector(Generic[T]):
         self.synced = asyncio.Event()
         self.fresh_at = -math.inf
         self.lag_s = 0.0
-        self._client = client
-        self._resource = resource
-        self._namespace = namespace
-        self._selectors = selectors
-        self._subscribers = subscribers
-        self._transform = transform
-        self._aside = aside
-        self._backoff = backoff
-        self._stats = stats
-        self._sleep = sleep
+        self._client, self._resource, self._namespace = client, resource, namespace
+        self._selectors, self._subscribers, self._transform = selectors, subscribers, transform
+        self._aside, self._backoff, self._stats, self._sleep = aside, backoff, stats, sleep
         self._failures_in_a_row = 0
         self._decoder = msgspec.json.Decoder(catalogue.WatchEvent[resource.view])  # type: ignore[name-defined]
         self._object_decoder: msgspec.json.Decoder[T] = msgspec.json.Decoder(resource.view)
@@ -150,9 +143,9 @@ class Reflector(Generic[T]):
         while True:
             for metadata in (item.metadata for item in page.items):
                 listed[metadata.key] = (metadata.uid, _revision(metadata.resource_version))
-            if not page.continue_token:
-                return self.store.differences(listed, _revision(page.resource_version))
-            page = await self._page(identities, page.continue_token)
+            if not page.metadata.continue_token:
+                return self.store.differences(listed, _revision(page.metadata.resource_version))
+            page = await self._page(identities, page.metadata.continue_token)
 
     # LIST
 
@@ -162,9 +155,9 @@ class Reflector(Generic[T]):
         while listing is None or token:
             page = await self._readable_page(token)
             if listing is None:
-                listing = store.Listing(self.store, _revision(page.resource_version))
+                listing = store.Listing(self.store, _revision(page.metadata.resource_version))
             self._report(listing.page(page.items))
-            token = page.continue_token
+            token = page.metadata.continue_token
         self._report(listing.finish())
         self._stats.lists += 1
         self.fresh_at = time.monotonic()
@@ -264,7 +257,7 @@ class Reflector(Generic[T]):
         Raises:
             errors.ClusterError: The line is an error, or does not identify its object.
         """
-        event = decode(line, catalogue.RawWatchEvent, "watch event")
+        event = decode(line, catalogue.WatchEvent[msgspec.Raw], "watch event")
         match event.type:
             case "BOOKMARK":
                 identity = decode(event.object, catalogue.Identified, "watch event")

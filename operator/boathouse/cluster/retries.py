@@ -115,13 +115,9 @@ _LOOP_BACKOFF = Backoff(base_s=0.1, cap_s=30.0)
 
 
 class Loop:
-    """Repeats work that concerns no single object.
+    """Repeats work that concerns no single object, under a name in logs and metrics.
 
-    Args:
-        name: The loop's name in logs and metrics.
-        round_: Runs one round; a plain function or a coroutine function.
-        every_s: Delay before each round.
-        first_s: Delay before the first round, if it is another.
+    `every_s` is the delay before each round, and `first_s` that before the first, if it is another.
     """
 
     def __init__(
@@ -132,9 +128,7 @@ class Loop:
         every_s: float = 0.0,
         first_s: float | None = None,
     ) -> None:
-        self._name = name
-        self._round = round_
-        self._every_s = every_s
+        self._name, self._round, self._every_s = name, round_, every_s
         self._first_s = every_s if first_s is None else first_s
         self._failed_s: collections.deque[float] = collections.deque(maxlen=MOST_FAILURES)
         FAILURES[name] += 0
@@ -160,11 +154,7 @@ class Loop:
                 wait_s, failures = self._every_s, 0
 
     def _failed(self, error: Exception) -> None:
-        """Count and log a failure.
-
-        Raises:
-            Exception: The failure, if there were too many.
-        """
+        """Count and log a failure; raise it if there were too many."""
         FAILURES[self._name] += 1
         if isinstance(error, errors.ClusterError):
             log.warning("a round of the loop %r failed and will be retried: %s", self._name, error)

@@ -45,17 +45,13 @@ class Modified(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
 
 
 class Deleted(Struct, Generic[T], frozen=True, kw_only=True, gc=False):
-    """An object that was deleted, has left the selector, or was replaced by another of the same name.
-
-    Attributes:
-        key: `namespace/name`.
-        old: Its last stored version.
-        final: The version in the DELETED event (the last one in the selector); None if the event was missed.
-    """
+    """An object that was deleted, has left the selector, or was replaced by another of the same name."""
 
     key: str
     old: T
+    """Its last stored version."""
     final: T | None = None
+    """The version in the DELETED event (the last one in the selector); None if the event was missed."""
 
 
 Change: TypeAlias = Added[T] | Modified[T] | Deleted[T]
@@ -140,8 +136,7 @@ class Listing(Generic[T]):
     """
 
     def __init__(self, store: Store[T], revision: int) -> None:
-        self._store = store
-        self._revision = revision
+        self._store, self._revision = store, revision
         self._went_back = revision < store.revision
         self._listed_keys: set[str] = set()
 

@@ -152,8 +152,7 @@ class Places:
     """Counts requests in progress, up to a maximum in total and per key."""
 
     def __init__(self, *, in_all: int, per_key: int) -> None:
-        self._in_all = in_all
-        self._per_key = per_key
+        self._in_all, self._per_key = in_all, per_key
         self._held: collections.Counter[Hashable] = collections.Counter()
 
     @property

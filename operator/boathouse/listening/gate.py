@@ -77,8 +77,7 @@ class Gate(asyncio.Protocol):
         refused: Callable[[Refusal], None],
         ended: Callable[[], None],
     ) -> None:
-        self._server = server
-        self._began, self._refused, self._ended = began, refused, ended
+        self._server, self._began, self._refused, self._ended = server, began, refused, ended
         self._transport: asyncio.Transport | None = None
         self._head = bytearray()
         self._body_bytes: int | None = None

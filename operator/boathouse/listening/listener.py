@@ -55,9 +55,7 @@ class Listener:
         context: ssl.SSLContext | None,
         rejected: Callable[[Refusal], None],
     ) -> None:
-        self._protocol = protocol
-        self._context = context
-        self._rejected = rejected
+        self._protocol, self._context, self._rejected = protocol, context, rejected
         self._limits = dataclasses.replace(limits, most=_affordable(limits.most))
         self._connections = Connections(self._limits, time.monotonic)
         self._open: dict[Hashable, _Connection] = {}

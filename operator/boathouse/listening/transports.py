@@ -76,8 +76,7 @@ class Tls(asyncio.BufferedProtocol, asyncio.Transport):
 
     def __init__(self, protocol: asyncio.Protocol, context: ssl.SSLContext) -> None:
         super().__init__()
-        self._protocol = protocol
-        self._context = context
+        self._protocol, self._context = protocol, context
         self._received, self._to_send = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls: ssl.SSLObject | None = context.wrap_bio(self._received, self._to_send, server_side=True)
         self._buffer = bytearray(BUFFER_BYTES)

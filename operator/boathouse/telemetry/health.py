@@ -33,8 +33,7 @@ class Heartbeat:
     """Probe for a loop that fails if the loop has not completed a round for too long."""
 
     def __init__(self, *, limit_s: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._limit_s = limit_s
-        self._clock = clock
+        self._limit_s, self._clock = limit_s, clock
         self._last_s: float | None = None
 
     def beat(self) -> None:

@@ -36,8 +36,7 @@ class BoundedSeries(Generic[K, V]):
     """Objects by key. A bounded number is listed: the oldest, the first of each namespace before any second."""
 
     def __init__(self, *, in_namespace: int = IN_NAMESPACE, in_all: int = IN_ALL) -> None:
-        self._in_namespace = in_namespace
-        self._in_all = in_all
+        self._in_namespace, self._in_all = in_namespace, in_all
         self._entries: dict[K, tuple[str, V]] = {}  # namespace and value
         self._listed: tuple[K, ...] | None = ()
 

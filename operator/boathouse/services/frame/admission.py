@@ -47,8 +47,7 @@ class Admission:
     """The unfinished objects of each namespace, in the order of their creation."""
 
     def __init__(self, limit: int, limit_bytes: int = _LIMIT_BYTES) -> None:
-        self.limit = limit
-        self.limit_bytes = limit_bytes
+        self.limit, self.limit_bytes = limit, limit_bytes
         self._queues: dict[str, _Queue] = {}
         self._known: dict[_Place, tuple[str, _Weight]] = {}
 

@@ -202,9 +202,7 @@ class Resync:
     """Lists the objects of a kind. `listed`: it has listed all since this process became the leader."""
 
     def __init__(self, api: client.ApiClient, objects: ObjectStore, namespaces: Sequence[str]) -> None:
-        self._api = api
-        self.objects = objects
-        self._namespaces = namespaces
+        self._api, self.objects, self._namespaces = api, objects, namespaces
         self.listed = False
 
     async def run_once(self) -> None:
@@ -223,7 +221,7 @@ class Resync:
         while True:
             resource = self.objects.kind.resource
             page = await self._api.list_page(resource, namespace, limit=RESYNC_PAGE, continue_token=token)
-            token = page.continue_token
+            token = page.metadata.continue_token
             for body in page.items:
                 yield body
             if not token:

@@ -57,8 +57,7 @@ class Answers(Generic[V]):
     """Cached answers with an expiry time. Tenants choose the keys: a namespace evicts its own oldest answers only."""
 
     def __init__(self, monotonic: Callable[[], float], max_bytes: int) -> None:
-        self._monotonic = monotonic
-        self._max_bytes = max_bytes
+        self._monotonic, self._max_bytes = monotonic, max_bytes
         self._kept: dict[str, dict[Hashable, tuple[float, Answer[V]]]] = {}
         self._used_bytes: dict[str, int] = {}
         self._reading: weakref.WeakValueDictionary[Hashable, asyncio.Lock] = weakref.WeakValueDictionary()

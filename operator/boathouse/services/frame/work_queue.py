@@ -54,9 +54,7 @@ class WorkQueue:
         metrics: registry.CollectorRegistry,
         clock: Callable[[], float] = time.perf_counter,
     ) -> None:
-        self._reconcile = reconcile
-        self._clock = clock
-        self._workers = workers
+        self._reconcile, self._clock, self._workers = reconcile, clock, workers
         self._due: dict[str, float] = {}
         self._heap: list[tuple[float, str]] = []
         self._ready: fair.FairQueue[str] = fair.FairQueue(workers)
@@ -188,8 +186,7 @@ class _Timed:
 
     def __init__(self, work: Awaitable[float | None], clock: Callable[[], float]) -> None:
         self.busy_s = 0.0
-        self._work = work
-        self._clock = clock
+        self._work, self._clock = work, clock
 
     def __await__(self) -> Generator[Any, Any, float | None]:
         steps = self._work.__await__()

@@ -17,9 +17,7 @@ class MetricsToken:
     """A token of the service account `boathouse-signals`."""
 
     def __init__(self, api: client.ApiClient, namespace: str, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._monotonic = monotonic
+        self._api, self._namespace, self._monotonic = api, namespace, monotonic
         self._token = ""
         self._renew_s = self._expires_s = 0.0
 

@@ -116,9 +116,7 @@ class Authenticator:
         reviewed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._reviewer = reviewer
-        self._audience = audience
-        self._reviewed = reviewed
+        self._reviewer, self._audience, self._reviewed = reviewer, audience, reviewed
         self._good: Cache[bytes, Caller] = Cache(CACHE_S, clock)
         self._bad: Cache[bytes, Reason] = Cache(BAD_CACHE_S, clock)
         self._pending: dict[bytes, asyncio.Task[Verdict]] = {}

@@ -170,10 +170,7 @@ class Bundles:
     """
 
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
-        self._api = api
-        self._namespace = namespace
-        self._replica = replica
-        self._now = now
+        self._api, self._namespace, self._replica, self._now = api, namespace, replica, now
         self._pem = ""
         self._bundle = ""
         self._published: dict[str, str] = {}

@@ -109,8 +109,7 @@ class Rejected(Exception):  # noqa: N818 - a response, not an error of the opera
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(reason)
-        self.reason = reason
-        self.detail = detail
+        self.reason, self.detail = reason, detail
 
     def response(self) -> web.Response:
         """Return the HTTP response."""
