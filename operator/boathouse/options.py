@@ -87,13 +87,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def parse(arguments: Sequence[str] | None = None, environment: Mapping[str, str] | None = None) -> Options:
-    """Read the command line, the environment and the configuration file.
-
-    Raises:
-        OSError: The configuration file cannot be read.
-        pydantic.ValidationError: A value is invalid.
-        SystemExit: The command line is invalid, or requests help.
-    """
+    """Read command line, environment and file; raises `OSError`, `pydantic.ValidationError` or `SystemExit`."""
     environment = os.environ if environment is None else environment
     given = parser().parse_args(arguments)
     base = config.load(given.config) if given.config else config.OperatorConfig()

@@ -47,18 +47,12 @@ class Session:
         content_type: str = "application/json",
         timeout_s: float = REQUEST_TIMEOUT_S,
     ) -> bytes:
-        """Send a request and return the body of its response. A request that a busy server refused is repeated.
-
-        The path is quoted, the query is not.
-        """
+        """Return the body of a response; the path is quoted, the query is not. A busy server gets the request again."""
         options: dict[int, Any] = {pycurl.TIMEOUT_MS: round(timeout_s * 1000), pycurl.ACCEPT_ENCODING: "gzip"}
         return b"".join(self._sent(method, path, query, options, body=body, content_type=content_type))
 
     def stream(self, path: str, *, query: Mapping[str, str] | None = None, idle_s: float = 0) -> Iterator[bytes]:
-        """Yield the body of a GET's response in parts, as they arrive, until the server ends it.
-
-        The connection is lost after `idle_s` without data; 0 is no limit.
-        """
+        """Yield the body of a GET as it arrives; after `idle_s` without data the connection is lost (0: no limit)."""
         options: dict[int, Any] = {pycurl.LOW_SPEED_LIMIT: 1, pycurl.LOW_SPEED_TIME: round(idle_s)}
         return self._sent("GET", path, query, options)
 

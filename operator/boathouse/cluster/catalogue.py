@@ -59,12 +59,7 @@ class Identified(View, frozen=True, kw_only=True):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Resource(Generic[T]):
-    """A kind of the API.
-
-    Attributes:
-        group: The API group; empty for the core group.
-        view: The model of an object: a Struct of `wire`, `views` or `written`, or `wire.Manifest`.
-    """
+    """A kind of the API, with the model of its objects. The core group is empty."""
 
     group: str = ""
     version: str = "v1"
@@ -79,11 +74,7 @@ class Resource(Generic[T]):
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def path(self, namespace: str | None = None, name: str | None = None, subresource: str | None = None) -> str:
-        """Return the URL path of an object, of its subresource, or without a name of the collection.
-
-        Raises:
-            ValueError: A cluster-scoped kind has a namespace, or an object of a namespaced kind has none.
-        """
+        """Return the URL path of an object, of its subresource, or without a name of the collection."""
         if namespace and not self.namespaced:
             raise ValueError(f"{self.kind} has no namespace, but {namespace!r} was given")
         if name and self.namespaced and not namespace:

@@ -115,20 +115,12 @@ class ApiClient:
     async def create(
         self, resource: Resource[T], manifest: object, namespace: str | None = None, *, dry_run: bool = False
     ) -> T:
-        """Create an object from a dictionary or a Struct.
-
-        Raises:
-            errors.AlreadyExists: The name is in use; GET the object to see by whom.
-        """
+        """Create an object from a dictionary or a Struct; raises `errors.AlreadyExists` if its name is in use."""
         query = _query(dryRun="All" if dry_run else "")
         return decode(await self._send("POST", resource.path(namespace), manifest, query=query), resource.view)
 
     async def replace(self, resource: Resource[T], name: str, manifest: object, namespace: str | None = None) -> T:
-        """Replace an object (PUT). With `metadata.resourceVersion`, only this version is replaced.
-
-        Raises:
-            errors.Conflict: The object has changed since.
-        """
+        """Replace an object (PUT), or only the version in its metadata: raises `errors.Conflict` if that is older."""
         return decode(await self._send("PUT", resource.path(namespace, name), manifest), resource.view)
 
     async def patch(
@@ -145,13 +137,10 @@ class ApiClient:
         resource_version: str = "",
         uid: str = "",
     ) -> T:
-        """Patch an object, or a subresource of it such as `status` or `resize`.
+        """Patch an object, or a subresource; raises `errors.Conflict` if it has another version or UID than given.
 
         With `APPLY` the patch has all fields that the operator owns, apiVersion and kind, and `force` takes over fields
         of other owners. Custom resources do not support the strategic merge. An empty `manager` is the client's.
-
-        Raises:
-            errors.Conflict: `resource_version` or `uid` was given and differs from the object's.
         """
         query = _query(fieldManager=manager, force="true" if style is PatchStyle.APPLY and force else "")
         precondition = _query(resourceVersion=resource_version, uid=uid)
@@ -180,11 +169,7 @@ class ApiClient:
         grace_period_s: int | None = None,
         propagation: str | None = None,
     ) -> None:
-        """Delete an object. With `uid`, only the object with this UID is deleted.
-
-        Raises:
-            errors.Conflict: The object of this name has another UID.
-        """
+        """Delete an object; raises `errors.Conflict` if it has another UID than given."""
         given = {
             "preconditions": {"uid": uid} if uid else None,
             "gracePeriodSeconds": grace_period_s,
@@ -207,11 +192,7 @@ class ApiClient:
         annotations: Mapping[str, str] | None = None,
         labels: Mapping[str, str] | None = None,
     ) -> None:
-        """Bind a pod to a node; the annotations and labels are merged into the pod's.
-
-        Raises:
-            errors.Conflict: The pod is bound, gated, being deleted, or has another UID: GET it.
-        """
+        """Bind a pod, and merge into it; raises `errors.Conflict` if it is bound, gated, deleted or has another UID."""
         merged = {"labels": dict(labels or {}), "annotations": dict(annotations or {})}
         binding = {
             "apiVersion": "v1",
@@ -232,10 +213,8 @@ class ApiClient:
     ) -> wire.PodView:
         """Change containers' `requests` and `limits` in place (PATCH pods/resize); `resources` has both by container.
 
-        Raises:
-            errors.Conflict: `uid` was given and differs from the pod's.
-            errors.Invalid: The QoS class would change, or a limit would be removed.
-            errors.Forbidden: A quota or a LimitRange rejects it.
+        It raises `errors.Invalid` if the QoS class would change or a limit would be removed, and `errors.Forbidden` if
+        a quota or a LimitRange rejects it.
         """
         containers = [{"name": container, "resources": wanted} for container, wanted in resources.items()]
         patch, style = {"spec": {"containers": containers}}, PatchStyle.STRATEGIC
@@ -258,12 +237,7 @@ class ApiClient:
         )
 
     async def create_token(self, namespace: str, account: str, seconds: int) -> str:
-        """Return a token of a service account for the API server and the kubelets, valid for `seconds`.
-
-        Raises:
-            errors.Forbidden: This account may not create tokens of that one.
-            errors.DecodeError: The response has no token.
-        """
+        """Return a token of a service account for the API server and the kubelets, valid for `seconds`."""
         request = {
             "apiVersion": catalogue.TOKEN_REVIEWS.api_version,
             "kind": "TokenRequest",
@@ -305,11 +279,7 @@ _decoder = functools.cache(msgspec.json.Decoder)
 
 
 def decode(body: bytes | msgspec.Raw, shape: type[T], name: str = "") -> T:
-    """Return what the API server sent.
-
-    Raises:
-        errors.DecodeError: It does not have the shape, which the message names.
-    """
+    """Return what the API server sent; raises `errors.DecodeError` if it does not have the shape."""
     try:
         value: T = _decoder(cast("Hashable", shape)).decode(body)
     except catalogue.MALFORMED as error:

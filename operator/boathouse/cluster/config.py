@@ -84,10 +84,7 @@ def in_cluster(folder: Path = SERVICE_ACCOUNT) -> ClusterConfig:
 
 
 def from_kubeconfig(path: Path) -> ClusterConfig:
-    """Read a kubeconfig's current context for the operator: server, CA, and a token or a client certificate.
-
-    Exec plugins, auth providers, passwords and unverified TLS are refused.
-    """
+    """Return the current context of a kubeconfig; plugins, passwords and unverified TLS are refused."""
     selected = kubeconfigs.select([path])
     if selected.cluster.fields.get("insecure-skip-tls-verify"):
         raise ConfigError(

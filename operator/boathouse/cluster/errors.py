@@ -26,10 +26,7 @@ class DecodeError(ClusterError):
 
 
 class ApiError(ClusterError):
-    """The API server responded with an error status, and with a `Status`: its `reason` and its `message`.
-
-    A response without one is from a proxy, or the server knows no such path: the message is the start of its body.
-    """
+    """An error status with its `Status`; without one the message is the start of the body, a proxy's for example."""
 
     def __init__(
         self, status: int, reason: str, message: str, retry_after_s: float | None = None, *, is_status: bool = True

@@ -49,9 +49,7 @@ def reference(resource: catalogue.Resource[Any], namespace: str, name: str, uid:
 class EventWriter:
     """Writes events in the background; start `run` in a task.
 
-    `controller` and `instance` are the `reportingController`, such as `boathouse.dev/scheduler`, and the
-    `reportingInstance`, the pod's name. A namespace may have `rate_per_s` events a second, with a burst of 50 times
-    that; `limited` is the number of events that exceeded it.
+    A namespace may have `rate_per_s` events a second, with a burst of 50 times that; `limited` counts those beyond.
     """
 
     def __init__(

@@ -67,11 +67,7 @@ class Informer(Generic[T]):
         return self.objects.get(key)
 
     def subscribe(self, call: Callable[[store.Change[T]], object]) -> None:
-        """Call the function with each change from now on, in order, after the update of the store.
-
-        Subscribers are called in the order of their subscription. An exception of a subscriber sets the object aside.
-        The other subscribers still get the change.
-        """
+        """Call the function with each later change, after the store's update; an exception sets the object aside."""
         self._subscribers.append(call)
 
     async def run(self) -> None:
@@ -84,10 +80,7 @@ class Informer(Generic[T]):
             self.synced.set()
 
     def freshness_s(self) -> float:
-        """Return the seconds since the last message (event, bookmark, list); infinite before the first list.
-
-        Bookmarks arrive about once a minute, so more than two minutes indicate a broken watch.
-        """
+        """Return the seconds since the last message, of which bookmarks come each minute; infinite before a list."""
         return time.monotonic() - min(watch.fresh_at for watch in self._reflectors)
 
     @property
@@ -98,11 +91,8 @@ class Informer(Generic[T]):
     async def compare(self, *, settle_s: float = 2.0) -> set[str]:
         """LIST and compare with the store at an equal resourceVersion; return the keys of objects that differ.
 
-        Objects that differ are compared with another LIST after `settle_s`, because the watch may have been behind.
-        Only objects that differ both times, and did not change in the store in between, are returned.
-
-        Raises:
-            errors.ApiError, errors.ConnectionLost: The LIST failed, so nothing was compared.
+        Objects that differ are compared with another LIST after `settle_s`, because the watch may have been behind:
+        only those that differ both times, and did not change in the store in between, are returned.
         """
         first = await self._differences()
         if not first:

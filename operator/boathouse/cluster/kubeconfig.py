@@ -155,10 +155,7 @@ PLUGIN_GROUP: Final = "client.authentication.k8s.io"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """What a plugin returned: a bearer token, or the PEM of a client certificate followed by its key.
-
-    Secrets are not in its `repr`. `expires_at_s` is a Unix time; None if it does not expire while the process runs.
-    """
+    """A bearer token, or the PEM of a client certificate and its key; without `expires_at_s` it lasts."""
 
     token: str | None = dataclasses.field(default=None, repr=False)
     client_pem: str | None = dataclasses.field(default=None, repr=False)
@@ -233,11 +230,7 @@ class ExecPlugin:
 
 
 def exec_plugin(user: Mapping[str, Any], cluster: Mapping[str, Any] | None, folder: Path) -> ExecPlugin:
-    """Return the plugin of the field `exec` of a kubeconfig's user.
-
-    It gets `cluster` if it asks for the cluster. The kubeconfig's `folder` is the base of a relative path; a bare name
-    is looked up on PATH.
-    """
+    """Return the plugin of the field `exec` of a user; `folder` is the base of a relative path, not of a name."""
     version, command = str(user.get("apiVersion") or ""), str(user.get("command") or "")
     if not version.startswith(f"{PLUGIN_GROUP}/") or not command:
         raise ConfigError(

@@ -32,11 +32,7 @@ class _Place(wire.View, frozen=True, kw_only=True):
 
 
 def of(view: type[Any], raw: msgspec.Raw | bytes) -> Any:
-    """Return a stand-in of this type; for a pod, a `wire.UnreadablePod`.
-
-    Raises:
-        errors.DecodeError: The object's identity is unreadable.
-    """
+    """Return a stand-in of this type, of a pod a `wire.UnreadablePod`; raises `errors.DecodeError` without identity."""
     try:
         identity = msgspec.json.decode(raw, type=catalogue.Identified).metadata
         int(identity.resource_version)
@@ -181,22 +177,13 @@ class Reflector(Generic[T]):
             return self._stand_in(raw, error)
 
     def _transformed(self, new: T) -> T:
-        """Return the transformed object for the store.
-
-        Raises:
-            errors.DecodeError: Its resourceVersion is not a number.
-            Exception: An error of the transform.
-        """
+        """Return the object for the store; raises the transform's errors, or `errors.DecodeError` for its version."""
         stored = new if self._transform is None else self._transform(new)
         _revision(stored.metadata.resource_version)
         return stored
 
     def _stand_in(self, raw: msgspec.Raw, error: Exception) -> T:
-        """Set an object aside; returns its stand-in, which is not transformed if the transform rejects it.
-
-        Raises:
-            errors.DecodeError: The object's identity is unreadable.
-        """
+        """Set an object aside; returns its stand-in, which is not transformed if the transform rejects it."""
         stand_in: T = of(self._resource.view, raw)
         reason = boundary.Reason.DECODING if isinstance(error, catalogue.MALFORMED) else boundary.Reason.STORING
         self._aside.set_aside(self._resource, stand_in.metadata, reason, error)
@@ -252,11 +239,7 @@ class Reflector(Generic[T]):
         return self.store.remove(new) if event_type == "DELETED" else self.store.put(new)
 
     def _other_line(self, line: bytes, cause: Exception | None) -> tuple[store.Change[T], ...]:
-        """Handle a line without a readable object: a bookmark, whose object may be incomplete, or an error.
-
-        Raises:
-            errors.ClusterError: The line is an error, or does not identify its object.
-        """
+        """Handle a bookmark, whose object may be incomplete, an error, or an event without a readable object."""
         event = decode(line, catalogue.WatchEvent[msgspec.Raw], "watch event")
         match event.type:
             case "BOOKMARK":

@@ -98,10 +98,7 @@ class Store(Generic[T]):
             self._gone = {key: gone for key, gone in self._gone.items() if gone > self._floor}
 
     def differences(self, listed: Mapping[str, tuple[str, int]], revision: int) -> set[Difference]:
-        """Compare with a LIST of this revision, given as key to (UID, revision).
-
-        Objects that changed in the store after `revision` are ignored, because the store is newer than the list.
-        """
+        """Compare with a LIST of this revision, key to (UID, revision); what changed in the store since is ignored."""
         stored = {k: (o.metadata.uid, int(o.metadata.resource_version)) for k, o in self.objects.items()}
         missing = {k for k in listed if k not in stored and self._gone.get(k, 0) <= revision}
         others = {k for k, own in stored.items() if own != listed.get(k) and own[1] <= revision}

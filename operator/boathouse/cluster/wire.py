@@ -346,10 +346,7 @@ class ContainerState(View, frozen=True, kw_only=True):
 
 
 class ContainerStatus(View, frozen=True, kw_only=True):
-    """Status of a container: `resources` are actuated, `allocated_resources` are reserved by the kubelet.
-
-    `last_state` is that of the container before its last restart.
-    """
+    """`resources` are actuated, `allocated_resources` reserved; `last_state` is that before the last restart."""
 
     name: str
     state: ContainerState = ContainerState()

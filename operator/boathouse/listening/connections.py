@@ -102,10 +102,7 @@ class Connections:
         return None
 
     def surplus(self, address: str) -> Hashable | None:
-        """Remove and return the connection to close after one of this address was added, if there are too many.
-
-        Connections of an address that exceeds its own limits are closed first.
-        """
+        """Remove and return the connection to close after one was added: first of an address beyond its own limits."""
         limits = self._limits
         own = self._unverified_of.get(address, {})
         if own and (len(own) > limits.unverified_of_address or self._of_address[address] > limits.of_address):

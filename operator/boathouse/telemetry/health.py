@@ -11,12 +11,7 @@ Probe = Callable[[], str | None]
 
 
 class Health:
-    """Probes of all parts, by name.
-
-    Attributes:
-        liveness: The process is restarted while one of these returns a problem.
-        readiness: The process is not ready while one of these, or of the former, returns a problem.
-    """
+    """Probes by name: the process is restarted while one of liveness fails, and not ready while any fails."""
 
     def __init__(self) -> None:
         self.liveness: dict[str, Probe] = {}

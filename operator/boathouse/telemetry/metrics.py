@@ -72,13 +72,7 @@ Reading = Mapping[tuple[str, ...], float]
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Gauge:
-    """Name, documentation and source of a gauge.
-
-    Attributes:
-        name: Full name, in base units.
-        read: Returns the current values; of an unlabelled gauge, the value alone suffices.
-        counts: Whether it is a counter, whose name is given without `_total`.
-    """
+    """A gauge or, with `counts`, a counter, whose name is without `_total`; without labels `read` returns its value."""
 
     name: str
     documentation: str
@@ -104,11 +98,7 @@ class ScrapeGauges(registry.Collector):
         )
 
     def add(self, *gauges: Gauge) -> None:
-        """Expose gauges from the next scrape on.
-
-        Raises:
-            ValueError: A name is in use.
-        """
+        """Expose gauges from the next scrape on; raises `ValueError` if a name is in use."""
         for gauge in gauges:
             if gauge.name in self._gauges:
                 raise ValueError(f"the gauge {gauge.name} exists already")

@@ -181,13 +181,9 @@ class PodClass(TypedDict):
 
 
 def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
-    """Return what the scheduler must know of pods like this one.
+    """Return what the scheduler must know of pods like this one, which has no node; raises `ValueError`.
 
-    The manifest has no node. Its limits become requests where it has none. `own_labels` are labels that the pods of the
-    class do not share.
-
-    Raises:
-        ValueError: The manifest holds something that is not a quantity.
+    Its limits become requests where it has none. `own_labels` are labels that the pods of the class do not share.
     """
     metadata = manifest["metadata"]
     labels = {key: value for key, value in metadata["labels"].items() if key not in own_labels}

@@ -69,13 +69,10 @@ class _Entry:
 
 
 class ObjectStore:
-    """Keeps the newest version of each object of a kind.
+    """Keeps the newest version of each object of a kind, and calls `on_change` with the key of one that changed.
 
     Versions are increasing numbers, unless etcd is restored from a backup. If a read that began after a version was
     known (`begin`) returns an older version, etcd was restored, and the store accepts the older version.
-
-    `on_change` is called with the key of an object that was created, changed, deleted or admitted. `aside` receives
-    objects that cannot be stored.
     """
 
     def __init__(
@@ -119,10 +116,7 @@ class ObjectStore:
             self._on_change(key)
 
     def put(self, body: Body, began: int | None = None) -> bool:
-        """Store the body if it is newer than the stored version; returns whether it is. Responses may arrive late.
-
-        `began` is the tick at which the GET or LIST began. Versions that were stored before are older.
-        """
+        """Store the body if it is newer, or read since what was stored before; returns whether it is."""
         key, uid, version = key_of(body), ObjectUid(body["metadata"]["uid"]), revision(body)
         entry = self._entries.get(key)
         if began is not None and self._gone.get(uid, began + 1) <= began:
@@ -161,11 +155,7 @@ class ObjectStore:
         return admitted
 
     def get(self, key: str) -> Body | None:
-        """Return the newest version of an object, reduced to the stored parts.
-
-        The spec is absent if the object is not admitted, or has ended and its spec is large: the next reconcile reads
-        it from the API server.
-        """
+        """Return the newest version. A large spec of an ended object, and that of one not admitted, is not kept."""
         entry = self._entries.get(key)
         return entry.body if entry is not None else None
 

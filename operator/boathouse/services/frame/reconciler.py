@@ -67,10 +67,7 @@ class ObjectMetrics:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """Services of the reconcilers of all kinds, with the clocks of epoch seconds and monotonic seconds.
-
-    `may_lead` returns whether this process is still the leader. It is called before every write.
-    """
+    """Services and clocks of the reconcilers of all kinds. `may_lead` is called before every write."""
 
     api: client.ApiClient
     events: event_writer.EventWriter
@@ -103,12 +100,7 @@ class Reconciler(Generic[O, S, V, M]):
         )
 
     async def reconcile(self, key: str) -> float | None:
-        """Reconcile an object; returns the delay until its next reconcile in seconds, or None.
-
-        Raises:
-            errors.ClusterError: A request failed; retry later.
-            NotLeading: Another process is the leader (`writes`).
-        """
+        """Reconcile an object; returns the delay until its next reconcile in seconds, or None."""
         body, definition = self._objects.get(key), self._kind.definition
         if body is None or self._uids.get(key, body["metadata"]["uid"]) != body["metadata"]["uid"]:
             self._forget(key)
@@ -132,10 +124,7 @@ class Reconciler(Generic[O, S, V, M]):
         return again_s
 
     async def _retry(self, key: str, body: Body, error: errors.ApiError) -> float | None:
-        """Read an object again after a conflict, and drop the state that was derived from it.
-
-        Returns 0, or None if the object was deleted. Raises the error to back off.
-        """
+        """Read an object again after a conflict; returns 0, None if it was deleted, or raises the error."""
         stored = self._objects.get(key)
         try:
             current = await self._read(key)

@@ -68,11 +68,7 @@ class Answers(Generic[V]):
         return sum(self._used_bytes.values())
 
     async def get(self, namespace: str, key: Hashable, read: Callable[[], Awaitable[Answer[V]]]) -> V:
-        """Return the cached answer, or read it; whoever asks for it meanwhile waits for that read.
-
-        The namespace is charged for the memory; it is empty for objects of the cluster. Errors of `read` are the
-        caller's and are not cached.
-        """
+        """Return the cached answer, or read it once for all who ask meanwhile, and charge the namespace."""
         lock = self._reading.setdefault((namespace, key), asyncio.Lock())
         async with lock:
             until_s, cached = self._kept.get(namespace, {}).get(key, (0.0, None))
@@ -172,10 +168,7 @@ class RelatedObjects:
         return await self._uids.get(namespace, (resource.plural, name), read)
 
     async def priority(self, name: str) -> int:
-        """Return the value of a PriorityClass; 0 without a name, and for a class that does not exist.
-
-        The API server rejects pods with a class that does not exist.
-        """
+        """Return the value of a PriorityClass; 0 without a name, or without such a class: pods with it are rejected."""
 
         async def read() -> Answer[int]:
             found = await self._find(catalogue.PRIORITY_CLASSES, name)
@@ -230,8 +223,7 @@ class RelatedObjects:
     async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
         """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
 
-        A pod that mounts a missing one would be pending without a reason. This can happen only in a namespace that has
-        read too much: the ConfigMaps that are not read are taken to have all keys.
+        In a namespace that has read too much, ConfigMaps that are not read are taken to have all keys.
         """
         found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
         keys = {name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in found.items()}

@@ -41,10 +41,7 @@ _DELAYS_KEPT = 1024
 
 
 class WorkQueue:
-    """Calls `reconcile(key)` for every key that was added, until cancelled.
-
-    The clock has a fine resolution, to measure the event-loop time of a reconcile.
-    """
+    """Calls `reconcile(key)` for every key that was added, until cancelled. The clock is fine, for event-loop time."""
 
     def __init__(
         self,

@@ -66,10 +66,7 @@ def is_readable(address: str) -> bool:
 
 
 class KubeletClient:
-    """Sends GET requests to kubelets.
-
-    Without a `ca_file` of the kubelets' authorities, any certificate is accepted.
-    """
+    """Sends GET requests to kubelets; without a file of their authorities, any certificate is accepted."""
 
     def __init__(self, ca_file: pathlib.Path | None) -> None:
         self._ca_file = ca_file
@@ -99,14 +96,7 @@ class KubeletClient:
             self._transfers = None
 
     async def get(self, address: str, port: int, path: str, *, token: str, limit_bytes: int) -> bytes:
-        """Return the answer of a kubelet.
-
-        The address is an IP address, for which the kubelet's certificate must be valid. An answer with more bytes than
-        the limit is abandoned.
-
-        Raises:
-            ReadError: There was no complete answer with status 200 in time.
-        """
+        """Return the answer of a kubelet at an IP address, if it is complete and in time; else raises `ReadError`."""
         if self._transfers is None:
             self._transfers = transport.Transfers(IDLE_CONNECTIONS + _SPARE_CONNECTIONS)
         running, received = self._transfers, _Limited(limit_bytes)

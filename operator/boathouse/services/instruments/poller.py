@@ -41,11 +41,7 @@ Publish = Callable[[str, Mapping[str, float]], None]
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Node:
-    """A node whose kubelet is read, when it is due, and how its last reads ended.
-
-    Attributes:
-        measured_s: When it was measured last; None if its last measurement is not in use.
-    """
+    """A node whose kubelet is read, when that is due, how it ended, and when it was measured, if that is in use."""
 
     view: wire.NodeView
     due_s: float
@@ -117,11 +113,7 @@ class Poller:
             self._signals.update(self.status())
 
     async def run_once(self) -> None:
-        """Read the nodes that are due.
-
-        Raises:
-            errors.ClusterError: There is no token.
-        """
+        """Read the nodes that are due; raises `errors.ClusterError` if there is no token."""
         self._drop_stale()
         due = self._due()
         if not due:

@@ -22,11 +22,7 @@ class MetricsToken:
         self._renew_s = self._expires_s = 0.0
 
     async def current(self) -> str:
-        """Return the token, after its renewal if that is due.
-
-        Raises:
-            errors.ClusterError: The API server did not create a token.
-        """
+        """Return the token, after its renewal if that is due; raises `errors.ClusterError` if there is none."""
         if not self._token or self._monotonic() >= self._renew_s:
             await self._renew(self._monotonic())
         return self._token

@@ -24,10 +24,7 @@ def build(
     scheduling: assembly.Scheduling,
     metrics: telemetry.Metrics,
 ) -> tuple[Signals, list[controllers.Work]]:
-    """Return the signals for a profile's observer, and what must run for them.
-
-    Nothing runs if the observer requests no measurements, or if the settings switch them off.
-    """
+    """Return the signals for an observer, and what must run if it requests measurements and they are enabled."""
     options, signals, counts = settings.signals.kubelets, Signals(), ReadMetrics(metrics.registry)
     if not options.enabled or observer.measure_every_s <= 0:
         signals.update(SignalStatus(nodes={}, is_needed=observer.measure_every_s > 0, is_enabled=options.enabled))

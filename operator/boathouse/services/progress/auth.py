@@ -73,10 +73,7 @@ _decoder = msgspec.json.Decoder(_Payload)
 
 
 def read_claims(token: str, audience: str, now_s: float) -> Caller | None:
-    """Return the pod that a token claims to be projected into.
-
-    None for a token that no TokenReview would accept: malformed, expired, of another audience or not of a pod.
-    """
+    """Return the pod that a token claims; None for one that is malformed, expired, or for another audience."""
     parts = token.split(".", _PARTS)
     if len(token) > MAX_TOKEN_CHARS or len(parts) != _PARTS or not token.isascii():
         return None
@@ -103,10 +100,7 @@ class Reviewer(Protocol):
 
 
 class Authenticator:
-    """Reviews tokens, and caches the results by a token's hash.
-
-    `reviewed` is called with the result of each review, one of `RESULTS`.
-    """
+    """Reviews tokens, and caches the results by a token's hash; each is passed to `reviewed`."""
 
     def __init__(
         self,

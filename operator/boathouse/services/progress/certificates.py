@@ -164,10 +164,7 @@ def _save(folder: pathlib.Path, made: Authority) -> None:
 
 
 class Bundles:
-    """Maintains `boathouse-progress-ca` in the operator's namespace and in those with jobs.
-
-    `replica` is the name of this pod, the key of its authority.
-    """
+    """Maintains `boathouse-progress-ca` in the operator's namespace, by this pod's name, and in those with jobs."""
 
     def __init__(self, api: client.ApiClient, *, namespace: str, replica: str, now: Callable[[], dt.datetime]) -> None:
         self._api, self._namespace, self._replica, self._now = api, namespace, replica, now

@@ -101,11 +101,7 @@ ANSWERS: Final[Mapping[Reason, Answer]] = {
 
 
 class Rejected(Exception):  # noqa: N818 - a response, not an error of the operator
-    """Raised by a handler that refuses its request.
-
-    Attributes:
-        detail: What is wrong with this request, in addition to the reason's message.
-    """
+    """Raised by a handler that refuses its request, with what is wrong beside the reason's message."""
 
     def __init__(self, reason: Reason, detail: str = "") -> None:
         super().__init__(reason)

@@ -59,11 +59,7 @@ PodT = TypeVar("PodT", bound=Pod)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sender(Generic[PodT]):
-    """The live pod that a request claims as its sender. Handlers get it after its verification.
-
-    Attributes:
-        claimed: The pod that the token names.
-    """
+    """The live pod, and what its token claims, of a request that a handler gets after their verification."""
 
     claimed: Caller
     object_uid: ObjectUid
@@ -93,11 +89,7 @@ Find = Callable[[ObjectUid, Caller], PodT | None]
 
 
 class ProgressServer:
-    """Serves the routes of the kinds.
-
-    Attributes:
-        application: The routes, for a server that does not decompress bodies.
-    """
+    """Serves the routes of the kinds."""
 
     listener: Listener | None = None
 
