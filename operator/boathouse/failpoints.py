@@ -3,50 +3,23 @@
 import contextlib
 from collections.abc import Iterator
 
-from boathouse_task.failpoints import KILLED, Failpoints
+from boathouse_task.failpoints import Failpoints
 
 __all__ = ["KILLED", "NAMES", "VARIABLE", "WRITES", "arm", "around", "hit"]
 
 VARIABLE = "BOATHOUSE_FAILPOINT"
 
 WRITES = (
-    "leader.acquired",
-    "leader.label",
-    "progress.ca",
-    "plan.posted",
-    "plan.shard",
-    "mrjob.status",
-    "mrjob.delete-pod",
-    "mrjob.expire",
-    "mrjob.finalizer",
-    "sparkapp.status",
-    "sparkapp.config-map",
-    "sparkapp.service",
-    "sparkapp.submit",
-    "sparkapp.delete-pod",
-    "sparkapp.expire",
-    "mrcluster.status",
-    "mrcluster.service",
-    "mrcluster.config-map",
-    "mrcluster.claim",
-    "mrcluster.network-policy",
-    "mrcluster.submit",
-    "mrcluster.delete-pod",
-    "mrcluster.orders",
-    "mrcluster.expire",
+    *("leader.acquired", "leader.label", "progress.ca", "plan.posted", "plan.shard"),
+    *("mrjob.status", "mrjob.delete-pod", "mrjob.expire", "mrjob.finalizer"),
+    *("sparkapp.status", "sparkapp.config-map", "sparkapp.service", "sparkapp.submit"),
+    *("sparkapp.delete-pod", "sparkapp.expire"),
+    *("mrcluster.status", "mrcluster.service", "mrcluster.config-map", "mrcluster.claim", "mrcluster.network-policy"),
+    *("mrcluster.submit", "mrcluster.delete-pod", "mrcluster.orders", "mrcluster.expire"),
     "learned.write",
-    "mrjob.submit",
-    "mrjob.tags",
-    "mrjob.leave",
-    "mrjob.kill-application",
-    "scheduler.create",
-    "scheduler.bind",
-    "scheduler.resize",
-    "scheduler.order",
-    "scheduler.record",
-    "scheduler.shrink",
-    "scheduler.continue",
-    "scheduler.grow",
+    *("mrjob.submit", "mrjob.tags", "mrjob.leave", "mrjob.kill-application"),
+    *("scheduler.create", "scheduler.bind", "scheduler.resize", "scheduler.order", "scheduler.record"),
+    *("scheduler.shrink", "scheduler.continue", "scheduler.grow"),
 )
 _FAILPOINTS = Failpoints(VARIABLE, WRITES)
 NAMES = _FAILPOINTS.names

@@ -27,7 +27,7 @@ NOTE_BYTES = 1024
 _REMEMBERED = 8192
 WINDOW_S = 60.0
 """Time in which a repeated note is only counted."""
-_WRITERS = 2
+WRITERS = 2
 _BACKOFF = retries.Backoff(base_s=0.5, cap_s=5.0, attempts=4)
 
 
@@ -96,7 +96,7 @@ class EventWriter:
     async def run(self) -> None:
         """Write queued events until cancelled."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(_WRITERS):
+            for _ in range(WRITERS):
                 group.create_task(retries.Loop("events", self._write_next).run())
 
     async def drain(self, timeout_s: float) -> None:

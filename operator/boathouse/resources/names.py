@@ -159,36 +159,14 @@ OUT_OF_RESOURCE: Final = "OutOfResource"
 POD_REASONS: Final = frozenset(
     {
         # Rejected by the kubelet
-        "AdmissionError",
-        "AppArmor",
-        "InvalidNodeInfo",
-        "NodeAffinity",
-        "NodePorts",
-        "OutOfcpu",
-        "OutOfephemeral-storage",
-        "OutOfmemory",
-        "OutOfpods",
-        OUT_OF_RESOURCE,
-        "PodFeatureUnsupported",
-        "PodOSNotSupported",
-        "SysctlForbidden",
-        "Taint",
-        "TopologyAffinityError",
-        "UnexpectedAdmissionError",
+        *("AdmissionError", "AppArmor", "InvalidNodeInfo", "NodeAffinity", "NodePorts", "OutOfcpu"),
+        *("OutOfephemeral-storage", "OutOfmemory", "OutOfpods", OUT_OF_RESOURCE, "PodFeatureUnsupported"),
+        *("PodOSNotSupported", "SysctlForbidden", "Taint", "TopologyAffinityError", "UnexpectedAdmissionError"),
         "UnsupportedPod",
         # Ended by the kubelet or the node controller
-        "DeadlineExceeded",
-        "Evicted",
-        "NodeLost",
-        "NodeShutdown",
-        "Preempting",
-        "Shutdown",
-        "Terminated",
+        *("DeadlineExceeded", "Evicted", "NodeLost", "NodeShutdown", "Preempting", "Shutdown", "Terminated"),
         # DisruptionTarget
-        "DeletionByPodGC",
-        "DeletionByTaintManager",
-        "EvictionByEvictionAPI",
-        "PreemptionByScheduler",
+        *("DeletionByPodGC", "DeletionByTaintManager", "EvictionByEvictionAPI", "PreemptionByScheduler"),
         "TerminationByKubelet",
     }
 )

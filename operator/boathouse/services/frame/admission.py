@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources import names
-from boathouse.resources.config import OperatorConfig, QueueConfig
+from boathouse.resources.config import OperatorConfig
 from boathouse.services.frame.kind import Body, Refusal, is_suspended, namespace_of
 
 _Place = tuple[str, str]
@@ -109,15 +109,11 @@ def _place(body: Body) -> _Place:
 def admitting(config: OperatorConfig, namespace: str, *, requested: str | None, priority_class: str) -> str | Refusal:
     """Return the name of the queue that an object belongs to, or why no queue accepts it."""
     name = config.queue_for(namespace, requested)
-    queue_names = sorted(queue.name for queue in config.queues)
-    if name not in queue_names:
-        known = ", ".join(queue_names)
+    queues = {queue.name: queue for queue in config.queues}
+    if (queue := queues.get(name)) is None:
+        known = ", ".join(sorted(queues))
         message = f'the queue "{name}" does not exist: set spec.queue to one of {known}, or add it to the chart'
         return Refusal(reason=names.Reason.QUEUE_NOT_FOUND, message=message)
-    return _not_accepted(config.queue(name), namespace, priority_class) or name
-
-
-def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Refusal | None:
     if not queue.accepts_namespace(namespace):
         message = (
             f'the queue "{queue.name}" does not accept the namespace {namespace}: set spec.queue to another, '
@@ -129,5 +125,5 @@ def _not_accepted(queue: QueueConfig, namespace: str, priority_class: str) -> Re
             f"or spec.podTemplate.priorityClassName to one of {', '.join(queue.priority_classes)}"
         )
     else:
-        return None
+        return name
     return Refusal(reason=names.Reason.QUEUE_NOT_ALLOWED, message=message)
