@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Iterator
 
-from boathouse_task.failpoints import Failpoints
+from boathouse_task.failpoints import KILLED, Failpoints
 
 __all__ = ["KILLED", "NAMES", "VARIABLE", "WRITES", "arm", "around", "hit"]
 

@@ -94,19 +94,12 @@ class _Life:
         self._metrics, self._stop = operator_metrics, stop
         self._ending = False
         self._leader: leader.Leader | None = None
+        settings, identity = operator_options.config, operator_options.identity
         self._election = election.LeaderElection(
-            api,
-            namespace=operator_options.config.namespace,
-            identity=operator_options.identity,
-            on_lost=die,
-            lease=operator_options.config.lease,
+            api, namespace=settings.namespace, identity=identity, on_lost=die, lease=settings.lease
         )
-        self._events = events.EventWriter(
-            api,
-            controller=CONTROLLER,
-            instance=operator_options.identity,
-            rate_per_s=operator_options.config.tenant_limits.events_per_second,
-        )
+        rate_per_s = settings.tenant_limits.events_per_second
+        self._events = events.EventWriter(api, controller=CONTROLLER, instance=identity, rate_per_s=rate_per_s)
 
     async def run(self) -> int:
         """Wait for the lease, run the leader's parts, and stop."""

@@ -87,15 +87,8 @@ class ScrapeGauges(registry.Collector):
     def __init__(self) -> None:
         self._gauges: dict[str, Gauge] = {}
         self._failures: collections.Counter[tuple[str, ...]] = collections.Counter()
-        self.add(
-            Gauge(
-                "boathouse_gauge_failures",
-                "Scrapes without a gauge because reading it failed; the log has the error",
-                lambda: self._failures,
-                ("gauge",),
-                counts=True,
-            )
-        )
+        what = "Scrapes without a gauge because reading it failed; the log has the error"
+        self.add(Gauge("boathouse_gauge_failures", what, lambda: self._failures, ("gauge",), counts=True))
 
     def add(self, *gauges: Gauge) -> None:
         """Expose gauges from the next scrape on; raises `ValueError` if a name is in use."""
@@ -127,8 +120,7 @@ class ScrapeGauges(registry.Collector):
 PREFIX = "boathouse"
 ATTEMPT_RESULTS = ("scheduled", "unschedulable", "error")
 WRITE_RESULTS = ("success", "conflict", "error")
-
-
+REJECTIONS = ("OutOfcpu", "OutOfmemory", "OutOfpods", "OutOfephemeral-storage", "NodeAffinity", "NodePorts", "other")
 _LATENCY_S = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 _WAIT_S = (0.01, 0.05, 0.1, 0.5, 1, 2, 5, 10, 20, 60, 120, 300, 600, 1800, 3600)
 
@@ -165,13 +157,14 @@ class SchedulerMetrics:
     def __init__(self, target: registry.CollectorRegistry, *, profile: str) -> None:
         self._registry = target
         self._attempts = self._counter(
-            "schedule_attempts", "Attempts to place a task or pod", {"result": ATTEMPT_RESULTS, "profile": (profile,)}
+            "schedule_attempts", "Attempts to place a task or pod", result=ATTEMPT_RESULTS, profile=(profile,)
         )
         self._attempt_s = self._histogram(
             "scheduling_attempt_duration_seconds",
             "Time from a decision's start to the API server's response to its write",
             _LATENCY_S,
-            {"result": ATTEMPT_RESULTS, "profile": (profile,)},
+            result=ATTEMPT_RESULTS,
+            profile=(profile,),
         )
         self.cycle_s = self._plain_histogram(
             "scheduling_cycle_duration_seconds", "Duration of a scheduling cycle over all pending tasks", _LATENCY_S
@@ -185,31 +178,27 @@ class SchedulerMetrics:
             "pod_scheduling_attempts", "Writes per placement of a task or pod", (1, 2, 3, 5, 10, 20)
         )
         self.profile = profile
-        self.bind = self._counter("binds", "Pods bound to a node by pods/binding", {"result": WRITE_RESULTS})
+        self.bind = self._counter("binds", "Pods bound to a node by pods/binding", result=WRITE_RESULTS)
         self.create = self._counter(
-            "creates", "Pods created, with their node or pending without a node", {"result": WRITE_RESULTS}
+            "creates", "Pods created, with their node or pending without a node", result=WRITE_RESULTS
         )
         self.write_error = self._counter(
             "api_write_errors",
             "Writes that the API server rejected or did not answer",
-            {
-                "operation": ("create", "bind", "resize", "record", "status", "event"),
-                "code": ("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other"),
-            },
+            operation=("create", "bind", "resize", "record", "status", "event"),
+            code=("403", "404", "409", "422", "429", "500", "503", "504", "connection", "other"),
         )
         self.event = self._counter(
             "events",
             "Events published, or dropped because of the rate limit",
-            {"reason": ("Scheduled", "FailedScheduling"), "result": ("sent", "suppressed")},
+            reason=("Scheduled", "FailedScheduling"),
+            result=("sent", "suppressed"),
         )
         self.comparison = self._counter(
-            "cache_comparisons", "Comparisons of the cache with a LIST", {"result": ("equal", "drift", "skipped")}
+            "cache_comparisons", "Comparisons of the cache with a LIST", result=("equal", "drift", "skipped")
         )
-        self.cache_drift = prometheus.Counter(
-            f"{PREFIX}_cache_drift",
-            "Objects in which the cache differed from the API server twice in a row",
-            registry=target,
-        )
+        drift = "Objects in which the cache differed from the API server twice in a row"
+        self.cache_drift = prometheus.Counter(f"{PREFIX}_cache_drift", drift, registry=target)
         self.placement_slowdown = self._plain_histogram(
             "placement_slowdown",
             "Predicted slowdown of tasks on the node that a task was placed on, where a policy predicts it",
@@ -218,36 +207,26 @@ class SchedulerMetrics:
         self.suspension = self._counter(
             "suspensions",
             "Suspensions of tasks that began, were refused, or ended, by reason",
-            {"result": ("suspended", "refused", "resumed"), "reason": tuple(Reason)},
+            result=("suspended", "refused", "resumed"),
+            reason=tuple(Reason),
         )
         self.suspension_s = self._histogram(
             "suspension_step_duration_seconds",
             "Duration of the steps of suspensions; actuated: from a task's pause until its node shows less CPU",
             _LATENCY_S,
-            {"step": ("order", "record", "shrink", "actuated", "continue", "grow")},
+            step=("order", "record", "shrink", "actuated", "continue", "grow"),
         )
         self.resize = self._counter(
             "resizes",
             "Resizes of pods by pods/resize, by the direction of the CPU request",
-            {"direction": ("up", "down", "equal"), "result": WRITE_RESULTS},
+            direction=("up", "down", "equal"),
+            result=WRITE_RESULTS,
         )
         self.speculation = self._counter(
-            "speculations", "Decisions to start a second attempt", {"result": ("started", "refused")}
+            "speculations", "Decisions to start a second attempt", result=("started", "refused")
         )
         self.rejection = self._counter(
-            "kubelet_rejections",
-            "Pods that a kubelet rejected after their placement",
-            {
-                "reason": (
-                    "OutOfcpu",
-                    "OutOfmemory",
-                    "OutOfpods",
-                    "OutOfephemeral-storage",
-                    "NodeAffinity",
-                    "NodePorts",
-                    "other",
-                )
-            },
+            "kubelet_rejections", "Pods that a kubelet rejected after their placement", reason=REJECTIONS
         )
 
     def attempt(self, result: str, duration_s: float) -> None:
@@ -259,7 +238,7 @@ class SchedulerMetrics:
         """Count tasks that a cycle left pending for the first time, or with a new reason."""
         self._attempts("unschedulable", self.profile, amount=count)
 
-    def _counter(self, name: str, documentation: str, labels: Mapping[str, Sequence[str]]) -> Callable[..., None]:
+    def _counter(self, name: str, documentation: str, **labels: Sequence[str]) -> Callable[..., None]:
         """Return a function that counts by the labels' values. An unknown last value counts as `other`.
 
         The children are looked up once, because the look-up is the main cost of counting.
@@ -273,7 +252,7 @@ class SchedulerMetrics:
         return count
 
     def _histogram(
-        self, name: str, documentation: str, buckets: Sequence[float], labels: Mapping[str, Sequence[str]]
+        self, name: str, documentation: str, buckets: Sequence[float], **labels: Sequence[str]
     ) -> dict[tuple[str, ...], prometheus.Histogram]:
         parent = prometheus.Histogram(
             f"{PREFIX}_{name}", documentation, list(labels), buckets=buckets, registry=self._registry
