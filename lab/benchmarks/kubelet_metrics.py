@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from support import options, say
 
 from boathouse.cluster import store, wire
-from boathouse.services.instruments import counters, kubelet_client, missing, poller
+from boathouse.services.instruments import counters, kubelet_client, poller
 from boathouse.services.progress import certificates
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ async def measure(ports: list[int], reads: int, ca_file: Path) -> tuple[float, i
         Token(),
         counters.Rates(cpu_of_pods=False),
         lambda name, usage: published.append((name, usage)),
-        missing.Signals(),
+        poller.Signals(),
         interval_s=5.0,
         port=0,
         cadvisor=False,

@@ -11,7 +11,7 @@ from boathouse.scheduling import assembly
 from boathouse.services import hadoop, learned
 from boathouse.services.frame import admission, object_store, protocols, reconciler, work_queue, writes
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.instruments import missing
+from boathouse.services.instruments import poller
 from boathouse.services.progress import certificates, server
 from boathouse.telemetry import metrics as telemetry
 from boathouse_policies import framework
@@ -96,7 +96,7 @@ class LeaderServices:
     metrics: telemetry.Metrics
     saved: dict[str, learned.Part]
     limited: dict[str, Callable[[], int]]
-    signals: missing.Signals = dataclasses.field(default_factory=missing.Signals)
+    signals: poller.Signals = dataclasses.field(default_factory=poller.Signals)
     clusters: hadoop.Directory = dataclasses.field(default_factory=hadoop.Directory)
     applications: hadoop.Applications
 

@@ -23,7 +23,7 @@ from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.mrcluster.status import MRCluster, MRClusterStatus
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec
-from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.status_codec import StatusCodec

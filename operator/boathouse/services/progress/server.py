@@ -12,7 +12,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import Final, Generic, Protocol, TypeVar
 
 import msgspec
-import prometheus_client as prometheus
 from aiohttp import web
 
 from boathouse.cluster import server_time
@@ -95,26 +94,17 @@ class ProgressServer:
 
     def __init__(self, reviewer: Reviewer, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
-        self._rejections = _counter(
-            metrics_,
-            "boathouse_progress_rejections",
-            "Requests and connections that the progress endpoint refused",
-            "reason",
-            Reason,
+        target, rejected = metrics_.registry, "Requests and connections that the progress endpoint refused"
+        self._reject = metrics.counter(target, "progress_rejections", rejected, reason=tuple(Reason))
+        reviews = metrics.counter(
+            target, "token_reviews", "Tokens of tasks that the API server reviewed", result=RESULTS
         )
-        reviews = _counter(
-            metrics_, "boathouse_token_reviews", "Tokens of tasks that the API server reviewed", "result", RESULTS
-        )
-        metrics_.gauges.add(
-            metrics.Gauge(
-                name="boathouse_progress_connections",
-                documentation="Connections to the progress endpoint",
-                read=lambda: {(): float(self.listener.open if self.listener is not None else 0)},
-            )
-        )
-        self._authenticator = Authenticator(
-            reviewer, contract.TOKEN_AUDIENCE, reviewed=lambda result: reviews.labels(result).inc()
-        )
+        connections = "Connections to the progress endpoint"
+        metrics_.gauges.add(metrics.Gauge("boathouse_progress_connections", connections, self._open))
+        self._authenticator = Authenticator(reviewer, contract.TOKEN_AUDIENCE, reviewed=reviews)
+
+    def _open(self) -> float:
+        return 0 if self.listener is None else self.listener.open
 
     def add(self, find: Find[PodT], routes: Iterable[Route[PodT]]) -> None:
         """Add the routes of a kind, for the pods that `find` returns."""
@@ -130,7 +120,7 @@ class ProgressServer:
             limits=LIMITS,
             host=host,
             context=context,
-            rejected=lambda refusal: self._rejections.labels(refusal.value).inc(),
+            rejected=self._reject,
         ) as self.listener:
             yield self.listener.port
 
@@ -167,7 +157,7 @@ class ProgressServer:
             refusal = Rejected(Reason.UNKNOWN_PATH)
         except (ValueError, RecursionError, web.RequestPayloadError) as error:
             refusal = Rejected(Reason.MALFORMED, str(error)[:_DETAIL_CHARS])
-        self._rejections.labels(refusal.reason.value).inc()
+        self._reject(refusal.reason)
         return refusal.response()
 
 
@@ -192,13 +182,3 @@ def _live(pod: PodT | None, claimed: Caller) -> PodT:
     if pod.uid != claimed.pod_uid:
         raise Rejected(Reason.ANOTHER_POD)
     return pod
-
-
-def _counter(
-    metrics_: metrics.Metrics, name: str, documentation: str, label: str, values: Iterable[str]
-) -> prometheus.Counter:
-    """Return a counter with one label, all of whose values are initialized."""
-    counter = prometheus.Counter(name, documentation, [label], registry=metrics_.registry)
-    for value in values:
-        counter.labels(value)
-    return counter
