@@ -6,7 +6,18 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from boathouse.resources.base import Key, Model, ObjectName, at_most_bytes, checked, map_list, optional, rule, rules
+from boathouse.resources.base import (
+    Key,
+    Model,
+    ObjectName,
+    at_most_bytes,
+    checked,
+    holds,
+    map_list,
+    optional,
+    rule,
+    rules,
+)
 
 MAX_ENV_BYTES = 128 * 1024
 _READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
@@ -93,11 +104,9 @@ class S3(Model):
         alias="endpointURL",
         max_length=1024,
         description="Absent: the endpoint of AWS for the region.",
-        json_schema_extra=rules(
-            rule(
-                "self.startsWith('http://') || self.startsWith('https://')",
-                "'\"' + self + '\" must begin with http:// or https://'",
-            )
+        json_schema_extra=holds(
+            "self.startsWith('http://') || self.startsWith('https://')",
+            "'\"' + self + '\" must begin with http:// or https://'",
         ),
     )
     region: str = Field(default="us-east-1", min_length=1, max_length=64, description="Region of the buckets.")

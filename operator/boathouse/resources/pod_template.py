@@ -13,6 +13,7 @@ from boathouse.resources.base import (
     ObjectName,
     at_most_bytes,
     checked,
+    holds,
     map_list,
     optional,
     rule,
@@ -188,13 +189,10 @@ _LabelKeys = Annotated[
         max_length=8,
         json_schema_extra={
             **ATOMIC,
-            **rules(
-                rule(
-                    "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt', "
-                    "'boathouse.dev/host'])",
-                    "each pod has a boathouse.dev/task-index, boathouse.dev/attempt or boathouse.dev/host of its own: "
-                    "use other labels",
-                )
+            **holds(
+                "!self.exists(key, key in ['boathouse.dev/task-index', 'boathouse.dev/attempt', 'boathouse.dev/host'])",
+                "each pod has a boathouse.dev/task-index, boathouse.dev/attempt or boathouse.dev/host of its own: "
+                "use other labels",
             ),
         },
     ),

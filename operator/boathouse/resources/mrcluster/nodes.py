@@ -9,35 +9,15 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import (
-    POSSIBLE,
-    Cpu,
-    Model,
-    Quantity,
-    at_least,
-    checked,
-    optional,
-    quantity_schema,
-    rule,
-    rules,
-)
+from boathouse.resources.base import Cpu, Model, Quantity, amount, checked, holds, optional, rule, whole
 
 MAX_CORE: Final = 200
 MAX_TRANSIENT: Final = 500
 
-MasterMemory = Annotated[int | str, quantity_schema(at_least("1Gi", "the master runs four JVMs"), POSSIBLE)]
-NodeMemory = Annotated[
-    int | str, quantity_schema(at_least("768Mi", "a node runs its daemons and at least one container"), POSSIBLE)
-]
-VolumeSize = Annotated[
-    int | str, quantity_schema(at_least("16Mi", "Hadoop stops below a few MiB of free space"), POSSIBLE)
-]
+MasterMemory = Annotated[int | str, amount("1Gi", "the master runs four JVMs")]
+NodeMemory = Annotated[int | str, amount("768Mi", "a node runs its daemons and at least one container")]
+VolumeSize = Annotated[int | str, amount("16Mi", "Hadoop stops below a few MiB of free space")]
 Scratch = Annotated[Quantity, Field(description="Size limit of the emptyDir for files of running containers.")]
-
-
-def default_of(value: Model) -> JsonDict:
-    """Return a default with all fields, because CEL rules check a default before the fields' own defaults are set."""
-    return {"default": value.model_dump(by_alias=True, exclude_none=True)}
 
 
 class Volume(Model):
@@ -65,7 +45,7 @@ class Volume(Model):
 
 
 def _immutable(field: str) -> JsonDict:
-    return rules(rule("self == oldSelf", f"spec.{field} is immutable: delete and recreate the cluster"))
+    return holds("self == oldSelf", f"spec.{field} is immutable: delete and recreate the cluster")
 
 
 class MasterResources(Model):
@@ -97,12 +77,12 @@ class Master(Model):
             "master.volume.size is less than 256Mi: the NameNode stays in safe mode below 100 MiB of free space",
         )
     )
-    resources: MasterResources = Field(default_factory=MasterResources, json_schema_extra=default_of(MasterResources()))
-    volume: Volume = Field(
-        default_factory=Volume,
-        description="Holds the NameNode's image, the ResourceManager's state and the names of nodes that leave. The "
+    resources: MasterResources = whole(MasterResources)
+    volume: Volume = whole(
+        Volume,
+        "Holds the NameNode's image, the ResourceManager's state and the names of nodes that leave. The "
         "job history is in HDFS.",
-        json_schema_extra=default_of(Volume()) | _immutable("master.volume"),
+        _immutable("master.volume"),
     )
 
 
@@ -119,12 +99,8 @@ class Core(Model):
         description="May be raised, and lowered again down to the count that the cluster started with.",
     )
     maximum: int | None = optional("Up to which the policy GGDP adds core nodes. Absent: count.", ge=1, le=MAX_CORE)
-    resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
-    volume: Volume = Field(
-        default_factory=Volume,
-        description="Holds the blocks of the DataNode.",
-        json_schema_extra=default_of(Volume()) | _immutable("core.volume"),
-    )
+    resources: NodeResources = whole(NodeResources)
+    volume: Volume = whole(Volume, "Holds the blocks of the DataNode.", _immutable("core.volume"))
     scratch: Scratch = "10Gi"
 
 
@@ -146,7 +122,7 @@ class Transient(Model):
         le=MAX_TRANSIENT,
         description="Up to which GSP and GGP add transient nodes; more than the minimum there.",
     )
-    resources: NodeResources = Field(default_factory=NodeResources, json_schema_extra=default_of(NodeResources()))
+    resources: NodeResources = whole(NodeResources)
     scratch: Scratch = "10Gi"
 
 

@@ -9,21 +9,20 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from boathouse.resources.base import (
-    POSSIBLE,
     DnsLabel,
     HadoopSettings,
     Model,
-    at_least,
+    amount,
+    holds,
     optional,
-    quantity_schema,
     rule,
-    rules,
-    with_immutability,
+    spec_config,
+    whole,
 )
-from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transient, default_of
+from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transient
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import NodeLabels, PodTemplate, TemplateFields, Tolerations
 
@@ -118,9 +117,9 @@ _MUTABLE: Final = frozenset(
 
 BlockSize = Annotated[
     int | str,
-    quantity_schema(
-        at_least("1Mi", "smaller blocks make more of them than a NameNode can hold"),
-        POSSIBLE,
+    amount(
+        "1Mi",
+        "smaller blocks make more of them than a NameNode can hold",
         rule(
             "!isQuantity(string(self)) || !quantity(string(self)).isInteger() || "
             "quantity(string(self)).asInteger() % 512 == 0",
@@ -204,11 +203,7 @@ _rules = (
 class MRClusterSpec(TemplateFields):
     """Desired state of the cluster. A change of most fields restarts the nodes, one after the other."""
 
-    model_config = ConfigDict(
-        json_schema_extra=with_immutability(
-            *_rules, always_mutable=_MUTABLE, mutable_while_suspended=(), noun="cluster"
-        )
-    )
+    model_config = spec_config(*_rules, always_mutable=_MUTABLE, mutable_while_suspended=(), noun="cluster")
     queue: DnsLabel | None = optional(
         "Queue of the cluster. Absent: the namespace's default queue, or that of the chart."
     )
@@ -216,10 +211,8 @@ class MRClusterSpec(TemplateFields):
         "Image with Hadoop's jars, a JRE and sh. Absent: the chart's.",
         min_length=1,
         max_length=512,
-        json_schema_extra=rules(
-            rule(
-                r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
-            )
+        json_schema_extra=holds(
+            r"!self.matches('[\\x00-\\x20\\x7f]')", "an image has no spaces and no control characters: remove them"
         ),
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(
@@ -244,10 +237,10 @@ class MRClusterSpec(TemplateFields):
         pattern=r"^(/[-._+a-zA-Z0-9]+)+$",
         description="Folder of the JRE in the image, 17 or later.",
     )
-    master: Master = Field(default_factory=Master, json_schema_extra=default_of(Master()))
-    core: Core = Field(default_factory=Core, json_schema_extra=default_of(Core()))
-    transient: Transient = Field(default_factory=Transient, json_schema_extra=default_of(Transient()))
-    resizing: Resizing = Field(default_factory=Resizing, json_schema_extra=default_of(Resizing()))
+    master: Master = whole(Master)
+    core: Core = whole(Core)
+    transient: Transient = whole(Transient)
+    resizing: Resizing = whole(Resizing)
     weight: int = Field(default=1, ge=1, le=1000, description="Share of offered nodes relative to the other clusters.")
     zones: (
         Annotated[
@@ -260,9 +253,9 @@ class MRClusterSpec(TemplateFields):
     tolerations: Tolerations | None = optional("Taints of nodes that the pods tolerate.")
     env: Environment | None = optional("Of all containers with Hadoop.")
     pod_template: PodTemplate | None = optional("Fields of the pods of all nodes. A change restarts the nodes.")
-    hdfs: Hdfs = Field(default_factory=Hdfs, json_schema_extra=default_of(Hdfs()))
-    yarn: Yarn = Field(default_factory=Yarn, json_schema_extra=default_of(Yarn()))
-    mapreduce: MapReduce = Field(default_factory=MapReduce, json_schema_extra=default_of(MapReduce()))
+    hdfs: Hdfs = whole(Hdfs)
+    yarn: Yarn = whole(Yarn)
+    mapreduce: MapReduce = whole(MapReduce)
     hadoop_settings: HadoopSettings | None = optional("For core-site.xml.")
     compute: bool = Field(default=True, description="False: HDFS without YARN.")
     ttl_seconds_after_idle: int | None = optional(

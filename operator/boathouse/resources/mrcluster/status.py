@@ -244,27 +244,21 @@ class MRCluster(Model):
     status: MRClusterStatus | None = None
 
 
-def _count_column(name: str, path: str, description: str, *, priority: int = 0) -> PrinterColumn:
-    return PrinterColumn(name=name, type="integer", json_path=path, description=description, priority=priority)
-
-
 MRCLUSTER = CustomResource(
     kind=names.KIND,
     plural=names.PLURAL,
     short_names=("mrc",),
     model=MRCluster,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the cluster."),
-        _count_column("Core", ".status.core.ready", "Core nodes that are ready."),
-        _count_column("Transient", ".status.transient.ready", "Transient nodes that are ready."),
-        _count_column("Load%", ".status.loadPercent", "Running and pending containers, of the slots."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the cluster."),
-        PrinterColumn(name="Policy", json_path=".spec.resizing.policy", description="Resizing policy.", priority=1),
-        PrinterColumn(name="Version", json_path=".spec.version", description="Version of Hadoop.", priority=1),
-        _count_column("Used", ".status.hdfs.usedBytes", "Bytes used in HDFS.", priority=1),
-        PrinterColumn(
-            name="Reason", json_path=".status.reason", description="Why it is pending or degraded.", priority=1
-        ),
+        PrinterColumn("Phase", ".status.phase", "Phase of the cluster."),
+        PrinterColumn("Core", ".status.core.ready", "Core nodes that are ready.", type="integer"),
+        PrinterColumn("Transient", ".status.transient.ready", "Transient nodes that are ready.", type="integer"),
+        PrinterColumn("Load%", ".status.loadPercent", "Running and pending containers, of the slots.", type="integer"),
+        PrinterColumn("Queue", ".status.queue", "Queue of the cluster."),
+        PrinterColumn("Policy", ".spec.resizing.policy", "Resizing policy.", priority=1),
+        PrinterColumn("Version", ".spec.version", "Version of Hadoop.", priority=1),
+        PrinterColumn("Used", ".status.hdfs.usedBytes", "Bytes used in HDFS.", type="integer", priority=1),
+        PrinterColumn("Reason", ".status.reason", "Why it is pending or degraded.", priority=1),
         AGE,
     ),
 )

@@ -4,7 +4,19 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from boathouse.resources.base import Key, Model, Quantity, Url, at_most_bytes, checked, map_list, optional, rule, rules
+from boathouse.resources.base import (
+    Key,
+    Model,
+    Quantity,
+    Url,
+    at_most_bytes,
+    checked,
+    holds,
+    map_list,
+    optional,
+    rule,
+    rules,
+)
 from boathouse.resources.mrjob.steps import Separator
 
 MAX_CONF_BYTES = 16 * 1024
@@ -72,11 +84,9 @@ class Formats(Model):
         "mapreduce.input.keyvaluelinerecordreader.key.value.separator. Absent: TAB.",
         min_length=1,
         max_length=1,
-        json_schema_extra=rules(
-            rule(
-                r"self.matches('^[\\x01-\\x09\\x0b\\x0c\\x0e-\\x7f]$')",
-                "the separator must be an ASCII character, not a line end",
-            )
+        json_schema_extra=holds(
+            r"self.matches('^[\\x01-\\x09\\x0b\\x0c\\x0e-\\x7f]$')",
+            "the separator must be an ASCII character, not a line end",
         ),
     )
     map_input_ignore_key: bool | None = optional(

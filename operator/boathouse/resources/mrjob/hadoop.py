@@ -8,7 +8,7 @@ from typing import Annotated, Final
 from pydantic import Field
 from pydantic.alias_generators import to_camel
 
-from boathouse.resources.base import ATOMIC, DnsLabel, HadoopSettings, Model, optional, rule, rules
+from boathouse.resources.base import ATOMIC, DnsLabel, HadoopSettings, Model, holds, optional, rule, rules
 from boathouse.resources.mrjob.formats import Formats
 from boathouse.resources.mrjob.steps import Argument, StepFields
 from boathouse_task import contract
@@ -78,12 +78,10 @@ class Jar(Model):
         Field(
             min_length=1,
             max_length=1024,
-            json_schema_extra=rules(
-                rule(
-                    f"self.matches('^(s3://|local:///|{_CLUSTER})[^\\\\x00-\\\\x20\\\\x7f]+$')",
-                    "'\"' + self + '\" is not the URL of a jar: write s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or "
-                    "local:///PATH for a file in the cluster\\'s image'",
-                )
+            json_schema_extra=holds(
+                f"self.matches('^(s3://|local:///|{_CLUSTER})[^\\\\x00-\\\\x20\\\\x7f]+$')",
+                "'\"' + self + '\" is not the URL of a jar: write s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or "
+                "local:///PATH for a file in the cluster\\'s image'",
             ),
         ),
     ] = Field(description="The jar: s3://BUCKET/PATH, hdfs://CLUSTER/PATH, or local:///PATH in the cluster's image.")

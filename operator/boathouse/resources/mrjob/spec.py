@@ -5,21 +5,20 @@ The API server checks the spec's CEL rules.
 
 from typing import Final, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
+from boathouse.resources import base
 from boathouse.resources.base import (
     ATOMIC,
     DnsLabel,
     Key,
     Model,
-    RecordSize,
-    SplitSize,
     Url,
     checked,
     map_list,
     optional,
     rule,
-    with_immutability,
+    spec_config,
 )
 from boathouse.resources.mrjob.formats import Formats, format_rules
 from boathouse.resources.mrjob.hadoop import DataUrl, HadoopFields, cluster_rules, url_rules, volume_rules
@@ -93,16 +92,14 @@ class File(Model):
 class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
-    model_config = ConfigDict(
-        json_schema_extra=with_immutability(
-            *spec_step_rules,
-            *url_rules,
-            *cluster_rules,
-            *volume_rules,
-            *format_rules,
-            always_mutable=ALWAYS_MUTABLE,
-            mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
-        )
+    model_config = spec_config(
+        *spec_step_rules,
+        *url_rules,
+        *cluster_rules,
+        *volume_rules,
+        *format_rules,
+        always_mutable=ALWAYS_MUTABLE,
+        mutable_while_suspended=MUTABLE_WHILE_SUSPENDED,
     )
     queue: DnsLabel | None = optional("Queue of the job. Absent: the namespace's default queue, or that of the chart.")
     image: str | None = optional(
@@ -132,7 +129,7 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         max_length=MAX_STEPS,
         json_schema_extra=ATOMIC,
     )
-    max_record_bytes: RecordSize = Field(
+    max_record_bytes: base.RecordSize = Field(
         default="16Mi",
         description="Maximum length of a line; a longer line fails the job. A task needs a few times this memory.",
     )
@@ -142,7 +139,9 @@ class MRJobSpec(Life, TemplateFields, Formats, StepFields, HadoopFields):
         description="IfUnknown: with a profile that orders jobs by size, a probe runs the job's commands once more on "
         "a sample of its input, if the job's size is unknown. It writes no output. Never: the job is not probed.",
     )
-    split_max_size: SplitSize = Field(default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize.")
+    split_max_size: base.SplitSize = Field(
+        default="64Mi", description="Like mapreduce.input.fileinputformat.split.maxsize."
+    )
     files: list[File] | None = optional(
         "Files in the working folder of tasks.", max_length=64, json_schema_extra=map_list("name")
     )

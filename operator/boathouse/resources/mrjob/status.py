@@ -265,21 +265,13 @@ MRJOB = CustomResource(
     short_names=("mrj",),
     model=MRJob,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Phase of the job."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="Queue of the job."),
+        PrinterColumn("Phase", ".status.phase", "Phase of the job."),
+        PrinterColumn("Queue", ".status.queue", "Queue of the job."),
+        PrinterColumn("%", ".status.progressPercent", "Progress of the job in percent.", type="integer"),
+        PrinterColumn("Progress", ".status.progress", "Succeeded tasks, of all tasks."),
+        PrinterColumn("Reason", ".status.reason", "Why the job is pending or failed.", priority=1),
         PrinterColumn(
-            name="%", type="integer", json_path=".status.progressPercent", description="Progress of the job in percent."
-        ),
-        PrinterColumn(name="Progress", json_path=".status.progress", description="Succeeded tasks, of all tasks."),
-        PrinterColumn(
-            name="Reason", json_path=".status.reason", description="Why the job is pending or failed.", priority=1
-        ),
-        PrinterColumn(
-            name="Failures",
-            type="integer",
-            json_path=".status.failures.user",
-            description="Failed attempts (user errors).",
-            priority=1,
+            "Failures", ".status.failures.user", "Failed attempts (user errors).", type="integer", priority=1
         ),
         AGE,
     ),

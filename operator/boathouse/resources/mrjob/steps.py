@@ -6,18 +6,8 @@ from pydantic import Field
 from pydantic.alias_generators import to_camel
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import (
-    ATOMIC,
-    SHORT_KEYS,
-    MemorySize,
-    Model,
-    Quantity,
-    checked,
-    for_new_objects,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, MemorySize, Model, Quantity, checked, holds, optional, rule, rules, whole
 
 
 def _bound(name: str, comparison: str, bound: str, why: str) -> dict[str, str]:
@@ -30,7 +20,7 @@ def _bound(name: str, comparison: str, bound: str, why: str) -> dict[str, str]:
 
 _most_cpu = _bound("cpu", "<=", "1M", "no node has so many cores; lower it")
 requests_rules = (
-    SHORT_KEYS,
+    base.SHORT_KEYS,
     rule(
         "self.all(name, name in ['cpu', 'memory', 'ephemeral-storage'] || name.contains('/'))",
         "requests may hold cpu, memory, ephemeral-storage and extended resources (example.com/name)",
@@ -83,7 +73,6 @@ _ASKED = (
     "isQuantity(string(self.resources.requests['memory'])) ? quantity(string(self.resources.requests['memory'])) : "
     "quantity('512Mi'))"
 )
-_DEFAULT_RESOURCES: JsonDict = {"default": {"requests": {"cpu": "1", "memory": "512Mi"}}}
 
 
 class ElasticMemory(Model):
@@ -110,7 +99,7 @@ class TaskTemplate(Model):
     )
 
     command: Command = Field(description="The command and its arguments; no shell.", json_schema_extra=ATOMIC)
-    resources: ResourceRequirements = Field(default_factory=ResourceRequirements, json_schema_extra=_DEFAULT_RESOURCES)
+    resources: ResourceRequirements = whole(ResourceRequirements)
     max_attempts: int = Field(
         default=4,
         ge=1,
@@ -144,9 +133,7 @@ def _key_options(flags: str, example: str) -> JsonDict:
     """Return the rule for -k options, where the regular expression `flags` may follow a position."""
     key = f"-k *{_POSITION}{flags}(,{_END}{flags})?"
     option = f"({key}|-[nr]{{1,2}})" if flags else key
-    return rules(
-        rule(f"self.matches('^{option}( +{option})*$')", f"fields and characters count from 1: write {example}")
-    )
+    return holds(f"self.matches('^{option}( +{option})*$')", f"fields and characters count from 1: write {example}")
 
 
 class Partitioner(Model):
@@ -185,7 +172,7 @@ Separator = Annotated[
     Field(
         min_length=1,
         max_length=8,
-        json_schema_extra=rules(rule("!self.contains('\\n')", "a newline ends a line: choose another separator")),
+        json_schema_extra=holds("!self.contains('\\n')", "a newline ends a line: choose another separator"),
     ),
 ]
 
@@ -272,7 +259,7 @@ def _command_characters(step: str) -> str:
     )
 
 
-_short_commands = for_new_objects(
+_short_commands = base.for_new_objects(
     f"{_command_characters('self')} + "
     f"(has(self.steps) ? self.steps.map(step, {_command_characters('step')}).sum() : 0) <= {MAX_COMMAND_CHARACTERS}",
     f"the commands of all steps may have {MAX_COMMAND_CHARACTERS} characters in total: put scripts into spec.files",

@@ -11,6 +11,7 @@ from boathouse.resources.base import (
     ObjectName,
     Quantity,
     checked,
+    holds,
     map_list,
     optional,
     rule,
@@ -38,11 +39,9 @@ Package = Annotated[
     str,
     Field(
         max_length=256,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('^{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+$')",
-                "'\"' + self + '\" is not a package: write GROUP:ARTIFACT:VERSION'",
-            )
+        json_schema_extra=holds(
+            f"self.matches('^{_NAME}:{_NAME}:[-A-Za-z0-9_.+]+$')",
+            "'\"' + self + '\" is not a package: write GROUP:ARTIFACT:VERSION'",
         ),
     ),
 ]
@@ -50,8 +49,8 @@ Excluded = Annotated[
     str,
     Field(
         max_length=256,
-        json_schema_extra=rules(
-            rule(f"self.matches('^{_NAME}:{_NAME}$')", "'\"' + self + '\" is not an excluded package: GROUP:ARTIFACT'")
+        json_schema_extra=holds(
+            f"self.matches('^{_NAME}:{_NAME}$')", "'\"' + self + '\" is not an excluded package: GROUP:ARTIFACT'"
         ),
     ),
 ]
@@ -171,11 +170,9 @@ Volumes = Annotated[
         description="Volumes in all pods of the application.",
         json_schema_extra={
             **map_list("name"),
-            **rules(
-                rule(
-                    "self.all(v, self.exists_one(other, other.mountPath == v.mountPath))",
-                    "two volumes have the same mountPath: give each its own",
-                )
+            **holds(
+                "self.all(v, self.exists_one(other, other.mountPath == v.mountPath))",
+                "two volumes have the same mountPath: give each its own",
             ),
         },
     ),

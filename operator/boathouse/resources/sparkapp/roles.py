@@ -5,7 +5,17 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import MAX_QUALIFIED_NAME, Cpu, Model, Quantity, checked, optional, rule, rules
+from boathouse.resources.base import (
+    MAX_QUALIFIED_NAME,
+    Cpu,
+    Model,
+    Quantity,
+    checked,
+    holds,
+    optional,
+    rule,
+    rules,
+)
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import Metadata, NodeLabels, Tolerations
 from boathouse.resources.sparkapp import names
@@ -63,12 +73,10 @@ _OPTIONS: JsonDict = rules(
     rule("!self.matches('(^|[ \"])-Xmx')", "the heap is the field memory, and Spark refuses -Xmx: remove it"),
 )
 JavaOptions = Annotated[str, Field(min_length=1, max_length=8192, json_schema_extra=_OPTIONS)]
-_extended_rules = rules(
-    rule(
-        f"self.all(name, name.contains('/') && name.size() <= {MAX_QUALIFIED_NAME})",
-        f"extendedResources may hold extended resources only (example.com/name, {MAX_QUALIFIED_NAME} characters): "
-        "cores and memory have fields",
-    )
+_extended_rules = holds(
+    f"self.all(name, name.contains('/') && name.size() <= {MAX_QUALIFIED_NAME})",
+    f"extendedResources may hold extended resources only (example.com/name, {MAX_QUALIFIED_NAME} characters): "
+    "cores and memory have fields",
 )
 
 
@@ -114,11 +122,9 @@ class Driver(Role):
         "An account that may create pods: boathouse-spark, or one that begins with boathouse-spark-. "
         "Absent: that of the chart's spark.serviceAccount.",
         max_length=63,
-        json_schema_extra=rules(
-            rule(
-                f"self.matches('{names.ACCOUNT_PATTERN}')",
-                "drivers run as boathouse-spark or boathouse-spark-NAME: name such an account, or remove the field",
-            )
+        json_schema_extra=holds(
+            f"self.matches('{names.ACCOUNT_PATTERN}')",
+            "drivers run as boathouse-spark or boathouse-spark-NAME: name such an account, or remove the field",
         ),
     )
 

@@ -2,10 +2,9 @@
 
 from typing import Annotated, Final, Literal
 
-from pydantic import ConfigDict, Field
-from pydantic.config import JsonDict
+from pydantic import Field
 
-from boathouse.resources.base import DnsLabel, Model, checked, optional, rule, rules, with_immutability
+from boathouse.resources.base import DnsLabel, Model, checked, holds, optional, rule, spec_config, whole
 from boathouse.resources.pod_environment import Environment, Storage
 from boathouse.resources.pod_template import NodeLabels, TemplateFields, Tolerations
 from boathouse.resources.sparkapp.fields import (
@@ -77,11 +76,6 @@ class Timeouts(Model):
     )
 
 
-def _default(value: Model) -> JsonDict:
-    """A default with all fields, because CEL rules check a default before the fields' own defaults are set."""
-    return {"default": value.model_dump(by_alias=True)}
-
-
 class Life(Model):
     """The life of an application as a whole."""
 
@@ -101,8 +95,8 @@ class Life(Model):
         ge=0,
         le=_LONG,
     )
-    restart_policy: RestartPolicy = Field(default_factory=RestartPolicy, json_schema_extra=_default(RestartPolicy()))
-    timeouts: Timeouts = Field(default_factory=Timeouts, json_schema_extra=_default(Timeouts()))
+    restart_policy: RestartPolicy = whole(RestartPolicy)
+    timeouts: Timeouts = whole(Timeouts)
 
 
 class HadoopFields(Model):
@@ -173,18 +167,16 @@ _rules = (
 class SparkAppSpec(Life, TemplateFields, Program, HadoopFields):
     """Desired state of the job. Most fields are immutable after creation."""
 
-    model_config = ConfigDict(
-        json_schema_extra=with_immutability(
-            *_rules, always_mutable=ALWAYS_MUTABLE, mutable_while_suspended=MUTABLE_WHILE_SUSPENDED, noun="application"
-        )
+    model_config = spec_config(
+        *_rules, always_mutable=ALWAYS_MUTABLE, mutable_while_suspended=MUTABLE_WHILE_SUSPENDED, noun="application"
     )
     queue: DnsLabel | None = optional("Queue of the job. Absent: the namespace's default queue, or that of the chart.")
     image: str | None = optional(
         "An image with Spark's own contract (entrypoint with driver and executor). Absent: the chart's.",
         min_length=1,
         max_length=512,
-        json_schema_extra=rules(
-            rule(f"!self.matches('{_BLANK}')", "an image has no spaces and no control characters: remove them")
+        json_schema_extra=holds(
+            f"!self.matches('{_BLANK}')", "an image has no spaces and no control characters: remove them"
         ),
     )
     image_pull_policy: Literal["Always", "IfNotPresent", "Never"] = Field(

@@ -145,26 +145,13 @@ SPARKAPP = CustomResource(
     short_names=("sapp",),
     model=SparkApp,
     columns=(
-        PrinterColumn(name="Phase", json_path=".status.phase", description="Where the application is."),
-        PrinterColumn(name="Queue", json_path=".status.queue", description="The queue the application is in."),
-        PrinterColumn(
-            name="Attempt", type="integer", json_path=".status.attempt", description="The current attempt, from 1."
-        ),
-        PrinterColumn(
-            name="Executors", type="integer", json_path=".status.executors.running", description="Executors that run."
-        ),
-        PrinterColumn(
-            name="%", type="integer", json_path=".status.progressPercent", description="Tasks done of the running jobs."
-        ),
-        PrinterColumn(
-            name="UI", json_path=".status.driver.uiAddress", description="The address of Spark's UI.", priority=1
-        ),
-        PrinterColumn(
-            name="Reason",
-            json_path=".status.reason",
-            description="Why the application is pending or failed.",
-            priority=1,
-        ),
+        PrinterColumn("Phase", ".status.phase", "Where the application is."),
+        PrinterColumn("Queue", ".status.queue", "The queue the application is in."),
+        PrinterColumn("Attempt", ".status.attempt", "The current attempt, from 1.", type="integer"),
+        PrinterColumn("Executors", ".status.executors.running", "Executors that run.", type="integer"),
+        PrinterColumn("%", ".status.progressPercent", "Tasks done of the running jobs.", type="integer"),
+        PrinterColumn("UI", ".status.driver.uiAddress", "The address of Spark's UI.", priority=1),
+        PrinterColumn("Reason", ".status.reason", "Why the application is pending or failed.", priority=1),
         AGE,
     ),
 )

@@ -9,17 +9,18 @@ import contextlib
 import dataclasses
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, TypeVar
 
 import msgspec
 from aiohttp import web
 
-from boathouse.cluster import server_time
+from boathouse.cluster import client, server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
 from boathouse.listening.listener import Listener
 from boathouse.services.frame.kind import ObjectUid
-from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, Reviewer, read_claims
+from boathouse.services.frame.pod_life import ObservedPod
+from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, read_claims
 from boathouse.services.progress.limits import Reason, Rejected
 from boathouse.telemetry import metrics
 from boathouse_task import contract
@@ -45,15 +46,7 @@ _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
 
 
-class Pod(Protocol):
-    """A pod of an object."""
-
-    @property
-    def uid(self) -> str:
-        """UID of the pod."""
-
-
-PodT = TypeVar("PodT", bound=Pod)
+PodT = TypeVar("PodT", bound=ObservedPod)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,7 +85,7 @@ class ProgressServer:
 
     listener: Listener | None = None
 
-    def __init__(self, reviewer: Reviewer, metrics_: metrics.Metrics) -> None:
+    def __init__(self, api: client.ApiClient, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
         target, rejected = metrics_.registry, "Requests and connections that the progress endpoint refused"
         self._reject = metrics.counter(target, "progress_rejections", rejected, reason=tuple(Reason))
@@ -101,7 +94,7 @@ class ProgressServer:
         )
         connections = "Connections to the progress endpoint"
         metrics_.gauges.add(metrics.Gauge("boathouse_progress_connections", connections, self._open))
-        self._authenticator = Authenticator(reviewer, contract.TOKEN_AUDIENCE, reviewed=reviews)
+        self._authenticator = Authenticator(api, contract.TOKEN_AUDIENCE, reviewed=reviews)
 
     def _open(self) -> float:
         return 0 if self.listener is None else self.listener.open
