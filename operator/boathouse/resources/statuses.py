@@ -18,6 +18,11 @@ from pydantic_core import CoreSchema
 from boathouse.resources.base import Condition, map_list
 
 
+def about(description: str, **constraints: Any) -> Any:
+    """Return what is said of a field of a status, for `Annotated`."""
+    return Field(description=description, **constraints)
+
+
 def rfc3339(epoch_s: float | None) -> str | None:
     """Return the UTC timestamp to the second; None stays None."""
     if epoch_s is None:
@@ -103,7 +108,7 @@ class PartWithoutDefaults(Part):
 class Status(PartWithoutDefaults):
     """What each status has, beside the phase, the conditions and their times."""
 
-    observed_generation: Annotated[int, Field(description="Value of metadata.generation that the status is about.")] = 0
+    observed_generation: Annotated[int, about("Value of metadata.generation that the status is about.")] = 0
     conditions: Conditions = ()
 
     def condition(self, condition_type: str) -> Condition | None:

@@ -11,17 +11,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from boathouse.resources.base import (
-    DnsLabel,
-    HadoopSettings,
-    Model,
-    amount,
-    holds,
-    optional,
-    rule,
-    spec_config,
-    whole,
-)
+from boathouse.resources.base import DnsLabel, HadoopSettings, Model, amount, holds, optional, rule, spec_config, whole
 from boathouse.resources.mrcluster.nodes import Core, Master, Resizing, Transient
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import NodeLabels, PodTemplate, TemplateFields, Tolerations

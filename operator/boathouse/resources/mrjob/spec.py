@@ -8,18 +8,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from boathouse.resources import base
-from boathouse.resources.base import (
-    ATOMIC,
-    DnsLabel,
-    Key,
-    Model,
-    Url,
-    checked,
-    map_list,
-    optional,
-    rule,
-    spec_config,
-)
+from boathouse.resources.base import ATOMIC, DnsLabel, Key, Model, Url, checked, map_list, optional, rule, spec_config
 from boathouse.resources.mrjob.formats import Formats, format_rules
 from boathouse.resources.mrjob.hadoop import DataUrl, HadoopFields, cluster_rules, url_rules, volume_rules
 from boathouse.resources.mrjob.steps import MAX_STEPS, Step, StepFields, Uber, spec_step_rules

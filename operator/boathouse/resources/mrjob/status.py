@@ -9,7 +9,17 @@ from boathouse.resources.base import ATOMIC, Model, optional
 from boathouse.resources.crd import AGE, CustomResource, PrinterColumn
 from boathouse.resources.mrjob import names
 from boathouse.resources.mrjob.spec import MRJobSpec
-from boathouse.resources.statuses import ABSENT, Conditions, Count, PartWithoutDefaults, Status, Text, Time, TimeOrZero
+from boathouse.resources.statuses import (
+    ABSENT,
+    Conditions,
+    Count,
+    PartWithoutDefaults,
+    Status,
+    Text,
+    Time,
+    TimeOrZero,
+    about,
+)
 
 Phase = Literal["Pending", "Suspended", "Setup", "Map", "Reduce", "Commit", "Succeeded", "Failed"]
 _time = {"format": "date-time"}
@@ -157,30 +167,25 @@ MAX_APPLICATIONS = 8
 class HadoopStatus(PartWithoutDefaults):
     """The current attempt of a job with clusterRef."""
 
-    attempt: Annotated[int, Field(description="From 1.")]
-    tag: Annotated[str, Field(max_length=64, description="Tag of the attempt's applications: UID-ATTEMPT.")]
+    attempt: Annotated[int, about("From 1.")]
+    tag: Annotated[str, about("Tag of the attempt's applications: UID-ATTEMPT.", max_length=64)]
     cluster: Annotated[
         Text,
-        Field(
+        about(
+            "UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
             alias="clusterUID",
             max_length=64,
-            description="UID of the MRCluster. The attempt ends with the cluster, even if another one has its name.",
         ),
     ] = ""
-    since_s: Annotated[TimeOrZero, Field(alias="since", description="When the attempt began.")]
-    is_stopping: Annotated[
-        bool, Field(alias="stopping", description="Whether Boathouse kills the attempt's applications.")
-    ] = False
+    since_s: Annotated[TimeOrZero, about("When the attempt began.", alias="since")]
+    is_stopping: Annotated[bool, about("Whether Boathouse kills the attempt's applications.", alias="stopping")] = False
     ended_s: Annotated[
-        Time,
-        Field(
-            alias="ended", description="When its client and all its applications had ended. Absent: they may still run."
-        ),
+        Time, about("When its client and all its applications had ended. Absent: they may still run.", alias="ended")
     ] = None
     applications: Annotated[
         tuple[HadoopApplication, ...],
         ABSENT,
-        Field(max_length=MAX_APPLICATIONS, description="Applications of the attempt.", json_schema_extra=ATOMIC),
+        about("Applications of the attempt.", max_length=MAX_APPLICATIONS, json_schema_extra=ATOMIC),
     ] = ()
 
 
@@ -188,33 +193,31 @@ class HadoopStatus(PartWithoutDefaults):
 class JobFields(Status):
     """Fields of a job's status that the planner has as they are."""
 
-    phase: Annotated[Phase, Field(description="Where the job is; details are in the conditions.")] = "Pending"
-    conditions: Annotated[Conditions, Field(description="What holds, such as Admitted, Succeeded and Failed.")] = ()
-    queue: Annotated[Text, Field(max_length=63, description="Queue of the job.")] = ""
+    phase: Annotated[Phase, about("Where the job is; details are in the conditions.")] = "Pending"
+    conditions: Annotated[Conditions, about("What holds, such as Admitted, Succeeded and Failed.")] = ()
+    queue: Annotated[Text, about("Queue of the job.", max_length=63)] = ""
     reason: Annotated[
-        Text, Field(max_length=64, description="Why the job is pending or failed; details are in the conditions.")
+        Text, about("Why the job is pending or failed; details are in the conditions.", max_length=64)
     ] = ""
-    start_s: Annotated[Time, Field(description="When it was admitted. Absent while it is suspended.")] = None
-    completion_s: Annotated[Time, Field(description="When it succeeded or failed.")] = None
+    start_s: Annotated[Time, about("When it was admitted. Absent while it is suspended.")] = None
+    completion_s: Annotated[Time, about("When it succeeded or failed.")] = None
     percent: Annotated[
         int | None,
-        Field(
+        about(
+            "Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
             alias="progressPercent",
             ge=0,
             le=100,
-            description="Progress, from finished tasks and reports of running tasks. 100: the output is complete.",
         ),
     ] = None
     running: RunningSums | None = None
     counters: Annotated[
         dict[str, Annotated[dict[str, int], Field(max_length=256)]],
         ABSENT,
-        Field(max_length=256, description="Sums over the attempts that won, by group and name."),
+        about("Sums over the attempts that won, by group and name.", max_length=256),
     ] = dataclasses.field(default_factory=dict)
     last_failures: Annotated[
-        tuple[TaskFailure, ...],
-        ABSENT,
-        Field(max_length=5, description="The last failed attempts.", json_schema_extra=ATOMIC),
+        tuple[TaskFailure, ...], ABSENT, about("The last failed attempts.", max_length=5, json_schema_extra=ATOMIC)
     ] = ()
     plan: PlanStatus | None = None
     resources: DecidedResources | None = None
@@ -225,28 +228,23 @@ class JobFields(Status):
 class MRJobStatus(JobFields):
     """Observed state of the job."""
 
-    progress: Annotated[
-        str | None, Field(max_length=128, description='Succeeded tasks, such as "maps 12/40, reduces 0/2".')
-    ] = None
+    progress: Annotated[str | None, about('Succeeded tasks, such as "maps 12/40, reduces 0/2".', max_length=128)] = None
     current_step: Annotated[
         Count | None,
-        Field(
-            description="Current step of a job with several steps, from 0. plan, maps and reduces are those of this "
-            "step."
-        ),
+        about("Current step of a job with several steps, from 0. plan, maps and reduces are those of this step."),
     ] = None
-    steps: Annotated[int | None, Field(description="Number of steps, if more than one.")] = None
+    steps: Annotated[int | None, about("Number of steps, if more than one.")] = None
     maps: TaskCounts | None = None
     reduces: TaskCounts | None = None
     failures: FailureCounts | None = None
     succeeded_maps: Annotated[
-        str | None, Field(max_length=65536, description="A bit per map, base64, least significant bit first.")
+        str | None, about("A bit per map, base64, least significant bit first.", max_length=65536)
     ] = None
     succeeded_reduces: Annotated[
-        str | None, Field(max_length=65536, description="A bit per reduce, base64, least significant bit first.")
+        str | None, about("A bit per reduce, base64, least significant bit first.", max_length=65536)
     ] = None
     attempts: Attempts | None = None
-    hadoop: Annotated[HadoopStatus | None, Field(description="Of a job with clusterRef.")] = None
+    hadoop: Annotated[HadoopStatus | None, about("Of a job with clusterRef.")] = None
 
 
 class MRJob(Model):

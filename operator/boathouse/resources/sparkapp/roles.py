@@ -5,17 +5,7 @@ from typing import Annotated, Any
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import (
-    MAX_QUALIFIED_NAME,
-    Cpu,
-    Model,
-    Quantity,
-    checked,
-    holds,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources.base import MAX_QUALIFIED_NAME, Cpu, Model, Quantity, checked, holds, optional, rule, rules
 from boathouse.resources.pod_environment import Environment
 from boathouse.resources.pod_template import Metadata, NodeLabels, Tolerations
 from boathouse.resources.sparkapp import names
