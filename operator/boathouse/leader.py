@@ -1,7 +1,4 @@
-"""Wire and run the parts of the leader: watches, scheduler, reconcilers, progress endpoint, Kopf.
-
-Part of the composition root, without decisions of its own.
-"""
+"""Wire and run the parts of the leader, without decisions: watches, scheduler, reconcilers, endpoint, Kopf."""
 
 import asyncio
 import dataclasses

@@ -2,8 +2,7 @@
 
     start -> publish the authority -> standby -> lead (watches, then scheduler, endpoint, Kopf, reconcilers) -> stop
 
-Every part is essential: if one ends, the process exits. Another replica or the restarted process continues from the
-state in the API server.
+Every part is essential: if one ends, the process exits, and another continues from the state in the API server.
 """
 
 import asyncio

@@ -1,10 +1,8 @@
 """Read kubeconfig files as kubectl does: contexts of several files, and credentials of exec plugins and of OIDC.
 
-Exec plugins are EKS's, GKE's, AKS's, and those that log in by OIDC. Their protocol is that of
-`client.authentication.k8s.io`:
+The plugins' protocol is `client.authentication.k8s.io`:
 https://kubernetes.io/docs/reference/access-authn-authz/authentication/#client-go-credential-plugins. The tokens of the
-auth provider `oidc` are renewed by kubectl itself, because it also has to store them. What cannot be used raises a
-`ConfigError`, which says what to do.
+auth provider `oidc` are renewed by kubectl itself, because it also has to store them.
 """
 
 import base64

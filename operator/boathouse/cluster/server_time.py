@@ -1,7 +1,6 @@
-"""The API server's clock, as its responses tell it.
+"""The API server's clock, as its responses tell it: times that others wrote are compared with this clock.
 
-Times that the API server or other processes wrote are compared with this clock, because this machine's wall clock may
-be wrong, and may step.
+This machine's wall clock may be wrong, and may step.
 """
 
 import datetime as dt

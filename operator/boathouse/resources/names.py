@@ -1,7 +1,6 @@
 """Names of the API: group, labels, annotations, condition types, reasons, and those for which pods end.
 
-`status.reason` of a pod and the reason of its conditions are free text in the API. Metrics and conditions use only
-values of the closed set `POD_REASONS`.
+Reasons of pods are free text in the API. Metrics and conditions use only values of the closed set `POD_REASONS`.
 """
 
 from enum import StrEnum

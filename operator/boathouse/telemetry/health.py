@@ -1,7 +1,4 @@
-"""Liveness and readiness from the progress of the process: watches receive messages, and loops complete rounds.
-
-A response of the health endpoint alone would prove neither.
-"""
+"""Liveness and readiness from the progress of the process: watches receive messages, loops complete rounds."""
 
 import time
 from collections.abc import Callable, Mapping

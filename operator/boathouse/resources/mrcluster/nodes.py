@@ -1,8 +1,4 @@
-"""The nodes of a cluster: the master, the core nodes with HDFS, the transient nodes; their volumes, and their number.
-
-How a cluster grows and shrinks follows the policies of Koala's MapReduce runner, with the paper's constants as
-defaults.
-"""
+"""The nodes of a cluster, their volumes and their number, by the policies and constants of Koala's MapReduce runner."""
 
 from typing import Annotated, Final, Literal
 

@@ -1,7 +1,4 @@
-"""The status of an MRCluster, the resource as a whole, and its CustomResourceDefinition.
-
-Sets of nodes are text, `3-7,12`: short where numbers follow one another, as those of nodes do.
-"""
+"""The status of an MRCluster, with sets of nodes as text (`3-7,12`), the resource as a whole, and its CRD."""
 
 import dataclasses
 import re

@@ -1,7 +1,4 @@
-"""Fields of an MRJob that runs on an MRCluster, and the rules of a job's URLs.
-
-URLs agree with the job's storage; a job on an MRCluster may leave them to Hadoop.
-"""
+"""Fields of an MRJob that runs on an MRCluster, and the rules of a job's URLs, which agree with its storage."""
 
 from typing import Annotated, Final
 

@@ -1,7 +1,4 @@
-"""Spec of an MRJob: a MapReduce job with Hadoop Streaming's contract and a pod for each task attempt.
-
-The API server checks the spec's CEL rules.
-"""
+"""Spec of an MRJob: a MapReduce job with Hadoop Streaming's contract and a pod for each task attempt."""
 
 from typing import Final, Literal
 

@@ -1,8 +1,7 @@
 """Admit the unfinished objects of a namespace: the first ones by creation, within limits, and in which queue.
 
 A suspended object has no pods and does not count in number: queueing systems create many, and resume them in their own
-order. Its spec counts in size as any other. Each change costs a binary search in the list of the namespace, however
-many objects are pending.
+order. Its spec counts in size as any other. Each change costs a binary search in the list of the namespace.
 """
 
 import bisect

@@ -81,9 +81,8 @@ class Controllers:
 class LeaderServices:
     """Services of the leader for its kinds. Each kind adds itself.
 
-    Attributes:
-        saved: Parts whose state is saved across restarts, by names that never change.
-        limited: Functions that return how often an operation was delayed by a namespace's limit.
+    The state of `saved` parts, by names that never change, survives restarts. `limited` functions return how often an
+    operation was delayed by a namespace's limit.
     """
 
     settings: OperatorConfig
@@ -103,11 +102,7 @@ class LeaderServices:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class KindEntry:
-    """A kind that the operator reconciles.
-
-    `pod_labels` are the labels and annotations of pods that it reads beside those that the operator always reads, and
-    `pod_containers` the containers whose statuses it reads. If it `scales`, policies may resize its objects.
-    """
+    """A kind that the operator reconciles, with what it reads of pods; if it `scales`, policies resize its objects."""
 
     pod_labels: frozenset[str] = frozenset()
     pod_containers: frozenset[str] = frozenset({names.CONTAINER})

@@ -1,9 +1,6 @@
 """Build what the manifests of all kinds have in common, and derive a task class from that of a pod. Pure.
 
-All pods satisfy Pod Security `restricted`.
-
-So the room that the scheduler finds or reserves is the room that a pod takes, and a field that reaches the pod also
-reaches the scheduler.
+All pods satisfy Pod Security `restricted`. The room that the scheduler finds or reserves is the room that a pod takes.
 """
 
 import hashlib

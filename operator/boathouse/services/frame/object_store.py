@@ -1,6 +1,4 @@
-"""Keep the newest version of each object of a kind, by `namespace/name`.
-
-It comes from events, from the answers to writes, and from a LIST at intervals, which finds what a watch missed.
+"""Keep the newest version of each object of a kind, by `namespace/name`, from events, answers to writes, and LISTs.
 
 Objects at rest (suspended, ended or not admitted) may be many, and are read when they change or are due. They are kept
 as compressed JSON, which takes about a tenth of the memory.

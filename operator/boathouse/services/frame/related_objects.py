@@ -1,7 +1,4 @@
-"""Read other objects that an object depends on: its namespace, its PriorityClass, accounts, ConfigMaps and events.
-
-Answers of the API server are cached within bounds, and all that ask for the same at a time share one read.
-"""
+"""Read other objects that an object depends on, and cache the answers within bounds, for all who ask for them."""
 
 import asyncio
 import dataclasses
@@ -104,12 +101,9 @@ class Answers(Generic[V]):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _ConfigMap:
-    """What is known of a ConfigMap.
+    """The keys of a ConfigMap in one text, several times smaller than a set; None if there is none, or it was not read.
 
-    Attributes:
-        keys: Its keys in one text, which is several times smaller than a set of them; None for no ConfigMap, or for
-            one that was not read.
-        is_read: False if its namespace has read too much.
+    It is not read if its namespace has read too much.
     """
 
     keys: bytes | None = None

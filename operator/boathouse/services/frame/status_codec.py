@@ -1,7 +1,4 @@
-"""Read and write statuses, which are dataclasses of `boathouse.resources.statuses`, and set their conditions. Pure.
-
-A status may be of another version, or of anybody: invalid parts are left out.
-"""
+"""Read statuses, without the parts that are invalid, write them, and set their conditions. Pure."""
 
 import copy
 import dataclasses

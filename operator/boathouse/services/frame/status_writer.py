@@ -36,11 +36,8 @@ class StatusFormat(Protocol[S]):
 class Memory(Generic[S]):
     """Data about an object that this process remembers and its status does not store. It can be derived again.
 
-    Attributes:
-        written: The status that was last written, without null, as the API server keeps it.
-        written_s: Time of that write, by the writer's clock.
-        message_delay_s: Seconds until messages that changed may be written; infinity if none did.
-        revision: The resource version of the last reconcile.
+    `written` is the last status, without null, as the API server keeps it, at `written_s` by the writer's clock.
+    Messages that changed may be written in `message_delay_s`; it is infinite if none did.
     """
 
     uid: ObjectUid

@@ -1,9 +1,7 @@
 """Compute what nodes use from two samples of their counters, which are read from a kubelet's metrics.
 
-A kubelet gives each sample the time at which it measured it, in milliseconds. Nothing else of an answer is parsed.
-
-Times are those of the samples. A kubelet's samples are up to 15 s old and differ between the node and its pods, so the
-time of the answer would make a rate wrong.
+Times are those of the samples, in milliseconds. A kubelet's samples are up to 15 s old and differ between the node and
+its pods, so the time of the answer would make a rate wrong. Nothing else of an answer is parsed.
 """
 
 import array

@@ -54,12 +54,10 @@ _ADVICE: Final[Mapping[str, str]] = {
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class SignalStatus:
-    """How many nodes are measured.
+    """How many nodes are measured, by state; `stale` if that was too long ago, or did not happen yet.
 
-    Attributes:
-        nodes: Nodes by state; `stale` if they were measured too long ago, or not yet.
-        failures: Nodes whose last read failed, by result; `UNCHANGED` if it had no new measurement.
-        error: Why no kubelet can be read, such as a token that was refused.
+    `failures` are the nodes whose last read failed, by result, or by `UNCHANGED` if it had no new measurement. `error`
+    is why no kubelet can be read, such as a token that was refused.
     """
 
     nodes: Mapping[str, int]
@@ -122,11 +120,10 @@ class _Node:
 
 
 class Poller:
-    """Measures nodes.
+    """Measures nodes, and publishes their usage, which is empty if the last measurement of a node is stale.
 
-    `publish` receives a node's name and usage, which is empty if its last measurement is stale. A node is read every
-    `interval_s` seconds, or less often in a cluster with more nodes than can be read in it, at `port`, or with 0 at the
-    port that the node reports. With `cadvisor` disks and pressure are read.
+    A node is read every `interval_s` seconds, or less often if there are more nodes than can be read in it, at `port`,
+    or with 0 at the port that it reports. With `cadvisor` disks and pressure are read.
     """
 
     def __init__(

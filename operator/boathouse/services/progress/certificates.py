@@ -1,10 +1,8 @@
 """The progress endpoint's certificate, signed by an authority of this replica, and all authorities that tasks trust.
 
 The authority exists as long as the pod: its key is in a folder in the pod's memory, so that tasks trust a restarted
-container. The cluster stores only the authority's certificate.
-
-Each replica adds its own to one ConfigMap. The leader copies all of them to the namespaces with jobs, so that tasks
-trust the standby before it becomes the leader.
+container. Each replica adds the certificate of its own to one ConfigMap. The leader copies all of them to the
+namespaces with jobs, so that tasks trust the standby before it becomes the leader.
 """
 
 import asyncio

@@ -1,7 +1,4 @@
-"""The reasons for which the progress endpoint refuses a request, and its limits.
-
-They limit the rate of a pod's reports and acknowledgements, and the concurrent requests of a namespace and a pod.
-"""
+"""The reasons for which the progress endpoint refuses a request, and limits of rates and concurrent requests."""
 
 import asyncio
 import collections

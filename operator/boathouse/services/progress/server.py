@@ -60,13 +60,10 @@ class Sender(Generic[PodT]):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Route(Generic[PodT]):
-    """One route of a kind.
+    """One route of a kind, below `/v1/jobs/{namespace}/{uid}/`; a part `{pod}` is the sender's name.
 
-    Attributes:
-        path: Path below `/v1/jobs/{namespace}/{uid}/`. A part `{pod}` is the sender's name.
-        handle: Returns the response, which is sent as JSON.
-        check: Raises `Rejected` to refuse a request. It must be cheap: it runs before the token is reviewed, and
-            again afterwards.
+    `handle` returns the response, which is sent as JSON. `check` raises `Rejected`, and must be cheap: it runs before
+    the token is reviewed, and again afterwards.
     """
 
     method: str
