@@ -1,7 +1,4 @@
-"""Wire and run the parts of the leader: watches, scheduler, reconcilers, progress endpoint, Kopf.
-
-Part of the composition root, without decisions of its own.
-"""
+"""Wire and run the parts of the leader, without decisions: watches, scheduler, reconcilers, endpoint, Kopf."""
 
 import asyncio
 import dataclasses
@@ -37,13 +34,7 @@ BUNDLE_REFRESH_S: Final = 30.0
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderContext:
-    """Services of the process before it becomes the leader.
-
-    Attributes:
-        on_fatal: Ends the process at once.
-        cluster_id: Identity of the cluster; empty if unknown.
-        after_kopf: Called when Kopf has started, which replaces the signal handlers.
-    """
+    """Services of the process before it leads. `after_kopf` sets the signal handlers, which Kopf replaces, again."""
 
     options: Options
     cluster: config.ClusterConfig

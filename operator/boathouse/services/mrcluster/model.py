@@ -22,7 +22,7 @@ from boathouse.resources.mrcluster.nodes import MasterResources, NodeResources
 from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.services import hadoop
 from boathouse.services.frame import status_codec
-from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 

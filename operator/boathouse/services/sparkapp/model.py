@@ -17,7 +17,7 @@ from boathouse.resources.sparkapp.names import SPARKAPP_KIND, SPARKAPP_PLURAL
 from boathouse.resources.sparkapp.roles import MAX_EXECUTORS
 from boathouse.resources.sparkapp.spec import SparkAppSpec
 from boathouse.resources.sparkapp.status import MAX_ATTEMPTS_KEPT, SparkApp, SparkAppStatus
-from boathouse.services.frame.applicants import Applicant, applicant
+from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, Refusal, refusing
 from boathouse.services.frame.manifests import derived_name
 from boathouse.services.frame.status_codec import StatusCodec
