@@ -52,7 +52,9 @@ class World:
     """A shell around a profile, with a stopwatch for what schedules."""
 
     def __init__(self, load: Load, profile: Profile) -> None:
-        machines, hosts = topology.ila_testbed(load.hosts)
+        machines, hosts = topology.virtual(
+            load.hosts, machines_per_host=6, cores=2, mem_mb=4096, host_cores=10.0, racks=2
+        )
         self.cpu_s, self.placements, self.cycles, self.now_s = 0.0, 0, 0, 0.0
         self.core = Core(
             (
