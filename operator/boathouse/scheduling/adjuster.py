@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from boathouse import fair
-from boathouse.scheduling import jobs, outcomes, resizing, writer
+from boathouse.scheduling import jobs, outcomes, resizing
 from boathouse.scheduling.pods import requests, rows
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.suspension import reconciler, stages, suspending
@@ -27,29 +27,26 @@ MOST_SUSPENDING = 64
 """Suspensions in flight: further ones are refused, and decided again."""
 MOST_OF_NAMESPACE = 16
 """Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
+NO_CLUSTER = "NoCluster"
 _WRITES = 16
 
 
 class Adjuster(Part):
-    """Carries out what is decided of running tasks."""
+    """Carries out what is decided of running tasks.
 
-    def __init__(
-        self,
-        cluster: ClusterState,
-        pod_writer: writer.Writer,
-        *,
-        finished: Callable[[rows.PodRow, outcomes.Outcome], None],
-        scale: Callable[[model.Scale], str],
-    ) -> None:
-        super().__init__(cluster)
-        self._writer = pod_writer
+    Attributes:
+        scaler: Takes a decision about the size of a cluster, or returns why not; set by the kind of clusters.
+    """
+
+    def __init__(self, state: ClusterState, *, finished: Callable[[rows.PodRow, outcomes.Outcome], None]) -> None:
+        super().__init__(state)
         self._finished = finished
-        self._scale = scale
+        self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
         self._places = fair.Places(_WRITES)
-        self._reconciler = reconciler.SuspensionReconciler(cluster)
-        self._by_hand = suspending.ByHand(cluster)
-        self._suspending = suspending.Suspending(cluster, pod_writer, self._places)
-        self._resizing = resizing.Resizing(cluster, pod_writer, self._places)
+        self._reconciler = reconciler.SuspensionReconciler(state)
+        self._by_hand = suspending.ByHand(state)
+        self._suspending = suspending.Suspending(state, self._places)
+        self._resizing = resizing.Resizing(state, self._places)
         self._in_flight: set[model.TaskId] = set()
         self._group: asyncio.TaskGroup | None = None
 
@@ -79,7 +76,7 @@ class Adjuster(Part):
             case model.Speculate():
                 refusal = self._speculate(decision)
             case model.Scale():
-                refusal = self._scale(decision) if self._options.switches.scale else "SwitchedOff"
+                refusal = self.scaler(decision) if self._options.switches.scale else "SwitchedOff"
             case _:
                 refusal = "NotSupported"
         if refusal:

@@ -10,6 +10,7 @@ from boathouse.resources import names
 from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms, writer
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
+from boathouse.scheduling.state import ClusterState
 from boathouse.scheduling.volumes import objects as storage_watches
 from boathouse.telemetry import health
 from boathouse.telemetry.metrics import Gauge, Metrics, Reading
@@ -48,20 +49,21 @@ class Scheduling:
     ) -> None:
         self.aside = aside = boundary.Boundary(events)
         self.storage = storage_watches.StorageWatches(api, aside)
-        self.scheduler = subject = scheduler.Scheduler(
+        state = ClusterState(
             api,
             leader,
             events,
-            metrics,
+            metrics.scheduler,
             profile=profile,
             queues=queues,
-            on_fatal=on_fatal,
             options=options,
             queue_of=queue_of,
+            clock=scheduler.steady_clock(),
             storage=self.storage.objects,
             aside=aside,
-            shadow_=shadow_,
+            shadow=shadow_,
         )
+        self.scheduler = subject = scheduler.Scheduler(state, on_fatal=on_fatal)
         intake, transform_pod = subject.intake, subject.transform_pod
         self.storage.subscribe(intake.on_storage)
         self.pods = informer.Informer(
@@ -100,11 +102,11 @@ class Scheduling:
             backoff=retries.Backoff(base_s=1.0, cap_s=600.0),
         )
         self.consistency = consistency.ConsistencyChecker(subject, self.pods, self.nodes, on_fatal=on_fatal)
-        self.outlived = outlived.OutlivedPods(api, leader, subject.state.clock)
-        self.showing = showing.Showing(api, leader, subject.state, subject.pod_writer, subject.executor)
-        for on_pod in (self.outlived.on_pod, subject.state.placeholders.on_pod, self.showing.on_pod):
+        self.outlived = outlived.OutlivedPods(api, leader, state.clock)
+        self.showing = showing.Showing(state, subject.executor.start)
+        for on_pod in (self.outlived.on_pod, state.placeholders.on_pod, self.showing.on_pod):
             self.pods.subscribe(on_pod)
-        metrics.gauges.add(*gauges.SchedulerGauges(subject, leader).all(), *self._gauges())
+        metrics.gauges.add(*gauges.SchedulerGauges(subject).all(), *self._gauges())
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""

@@ -102,4 +102,4 @@ class ConsistencyChecker(Part):
     async def confirm(self) -> None:
         """Read the pods that were placed some time ago and that no watch confirmed, and apply their actual state."""
         for row in self._pods.unconfirmed(CONFIRM_AFTER_S):
-            self._subject.intake.read(row, await self._subject.pod_writer.read(row.id))
+            self._subject.intake.read(row, await self._writer.read(row.id))

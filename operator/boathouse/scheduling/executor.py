@@ -11,7 +11,7 @@ from typing import Any
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
-from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons, writer
+from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.scheduling.volumes import book
@@ -37,16 +37,10 @@ class Executor(Part):
     """Writes operations, several at a time, of several namespaces in turn."""
 
     def __init__(
-        self,
-        state: ClusterState,
-        pod_writer: writer.Writer,
-        volumes: volume_writer.VolumeWriter,
-        *,
-        finished: Callable[[rows.Operation, outcomes.Outcome, float], None],
+        self, state: ClusterState, *, finished: Callable[[rows.Operation, outcomes.Outcome, float], None]
     ) -> None:
         super().__init__(state)
-        self._writer = pod_writer
-        self._volume_writer = volumes
+        self._volume_writer = volume_writer.VolumeWriter(state.api, state.leader, state.volumes)
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
         self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(state.options.workers, slow_start=SLOW_START)

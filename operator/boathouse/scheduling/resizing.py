@@ -8,7 +8,7 @@ import msgspec
 from boathouse import fair
 from boathouse.cluster import wire
 from boathouse.resources import names, quantity
-from boathouse.scheduling import jobs, outcomes, writer
+from boathouse.scheduling import jobs, outcomes
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods import requests as pods_requests
 from boathouse.scheduling.pods.states import PodState
@@ -52,10 +52,9 @@ def _requirements(pod: facts.PodFacts, size: model.Resources) -> dict[str, wire.
 class Resizing(Part):
     """Carries resizes of running tasks out, and remembers the nodes and namespaces that refused one."""
 
-    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
+    def __init__(self, state: ClusterState, places: fair.Places) -> None:
         super().__init__(state)
-        self._writer = pod_writer
-        self._places = shared
+        self._places = places
         self._unable: dict[model.NodeName, model.Node | None] = {}
         self._refused_until_s: dict[str, float] = {}
 

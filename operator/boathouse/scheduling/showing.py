@@ -17,10 +17,10 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from typing import Any, Final, Protocol, runtime_checkable
 
 from boathouse import failpoints, fair
-from boathouse.cluster import catalogue, client, errors, store, wire
+from boathouse.cluster import catalogue, errors, store, wire
 from boathouse.resources import names
-from boathouse.scheduling import executor, gangs, jobs, pod_conditions, reasons, reservations, writer
-from boathouse.scheduling.pods import facts
+from boathouse.scheduling import gangs, jobs, pod_conditions, reasons, reservations
+from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse.scheduling.state import ClusterState, Part
 from boathouse.telemetry import logs
@@ -189,18 +189,9 @@ class Write:
 class Showing(Part):
     """Shows pending gangs."""
 
-    def __init__(
-        self,
-        api: client.ApiClient,
-        leader: writer.Leadership,
-        state: ClusterState,
-        pod_writer: writer.Writer,
-        operations: executor.Executor,
-    ) -> None:
+    def __init__(self, state: ClusterState, start: Callable[[rows.Operation], None]) -> None:
         super().__init__(state)
-        self._api, self._leader = api, leader
-        self._pod_writer, self._operations = pod_writer, operations
-        self._known = state.placeholders
+        self._start, self._known = start, state.placeholders
         self._gangs = ShownGangs(state)
         self._tried: dict[model.TaskId, float] = {}
         self._refused: dict[model.JobId, float] = {}
@@ -243,7 +234,7 @@ class Showing(Part):
             return
         if (operation := self._pods.decide_ahead(row.task, shown.gang.leader)) is not None:
             self._tried[row.id] = self._clock()
-            self._operations.start(operation)
+            self._start(operation)
 
     def _set_driver_conditions(self) -> None:
         """Set the conditions of drivers without a node: no cycle looks at a gang that is not in the queue."""
@@ -300,7 +291,7 @@ class Showing(Part):
         self._tried[name] = self._clock()
         made = copy.deepcopy(manifest)
         namespace, _, made["metadata"]["name"] = name.partition("/")
-        made["metadata"] = self._pod_writer.fenced(made["metadata"])
+        made["metadata"] = self._writer.fenced(made["metadata"])
         with failpoints.around("scheduler.create"):
             await self._api.create_pod(namespace, made)
 

@@ -30,17 +30,19 @@ class ClusterState:
         events: event_writer.EventWriter,
         counters: metrics.SchedulerMetrics,
         *,
-        options: Options,
         profile: framework.Profile,
         queues: Sequence[model.Queue],
+        options: Options,
         queue_of: ownership.QueueOf,
         clock: Callable[[], float],
         storage: rules.Storage,
         aside: boundary.Boundary,
         shadow: shadows.Shadow | None,
     ) -> None:
-        self.options, self.profile, self.counters = options, profile, counters
-        self.clock, self.aside, self.shadow = clock, aside, shadow
+        self.api, self.leader, self.counters = api, leader, counters
+        self.options, self.profile, self.shadow = options, profile, shadow
+        self.clock, self.aside = clock, aside
+        self.writer = writer.Writer(api, leader, counters)
         self.axis = model.Axis()
         self.ledger = framework.Ledger(self.axis)
         self.queue = framework.SchedulingQueue(self.axis, queues)
@@ -100,9 +102,8 @@ class Part:
     """A part of the scheduler, which works on the state and does not reference other parts."""
 
     def __init__(self, state: ClusterState) -> None:
-        self._state = state
-        self._options = state.options
-        self._clock = state.clock
+        self._state, self._options, self._clock = state, state.options, state.clock
+        self._api, self._leader, self._writer = state.api, state.leader, state.writer
         self._ledger = state.ledger
         self._queue = state.queue
         self._pods = state.pods

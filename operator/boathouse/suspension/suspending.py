@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from boathouse import failpoints, fair
 from boathouse.resources import names
-from boathouse.scheduling import outcomes, writer
+from boathouse.scheduling import outcomes
 from boathouse.scheduling.jobs import TaskControl
 from boathouse.scheduling.pods import facts, requests, rows
 from boathouse.scheduling.pods.states import PodState
@@ -79,18 +79,16 @@ def problem(pod: facts.PodFacts | None, state: PodState | None) -> Reason | None
 class Suspending(Part):
     """Carries suspensions out."""
 
-    def __init__(self, state: ClusterState, pod_writer: writer.Writer, shared: fair.Places) -> None:
+    def __init__(self, state: ClusterState, places: fair.Places) -> None:
         super().__init__(state)
-        self._writer = pod_writer
-        self._places = shared
-        self._orders = 0
+        self._places, self._orders = places, 0
 
     async def run(self, row: rows.PodRow, suspension: Suspension, control: TaskControl) -> outcomes.Outcome:
         """Carry the order of a suspension out; return the outcome of the last write."""
         order = suspension.order
         assert order is not None
         self._orders += 1
-        order_id = f"{self._writer.epoch}-{self._orders}"
+        order_id = f"{self._leader.epoch}-{self._orders}"
         for_s = min(order.until_s - self._clock(), contract.MOST_SUSPENDED_S)
         if for_s <= 0:
             return outcomes.Skipped()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from boathouse.cluster import events as event_writer
 from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.scheduling import assembly, scheduler
+from boathouse.scheduling import assembly
 from boathouse.scheduling import options as scheduling_options
 from boathouse.scheduling.pods import requests as pods_requests
 from boathouse.services.mrjob.model import MRJOBS
@@ -196,7 +196,7 @@ async def scheduling(
             shadow_=shadow,
             queues=scheduling_options.queues(config),
             on_fatal=fatal.append,
-            options=scheduler.Options(**settings),
+            options=scheduling_options.Options(**settings),
             queue_of=scheduling_options.queue_of(config),
         )
         config.follow(parts.queue_of_namespace)

@@ -132,7 +132,7 @@ class MRClusterKind:
         self.pods = pod_index.PodIndex(pods.node_pod, self._mark, later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
-            leader.applications, epoch=lambda: self._scheduler.pod_writer.epoch, may_lead=self._context.may_lead
+            leader.applications, epoch=lambda: self._scheduler.state.leader.epoch, may_lead=self._context.may_lead
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)

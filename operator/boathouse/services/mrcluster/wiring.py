@@ -31,7 +31,7 @@ def add(leader: LeaderServices) -> None:
         now=leader.controllers.context.now,
     )
     leader.endpoint.add(agents.find, agents.routes())
-    scheduling.scheduler.scaler = kind.scaling.take
+    scheduling.scheduler.adjuster.scaler = kind.scaling.take
     scheduling.nodes.subscribe(kind.pods.on_node)
     scheduling.pods.subscribe(kind.pods.on_pod)
     scheduling.ended.subscribe(kind.pods.on_ended)
