@@ -88,7 +88,7 @@ async def world(api, namespace):
     options = Options(namespaces=frozenset({namespace}), pending_ahead=0)
     made = World(api, namespace)
     async with comparison.boathouse(api, options=options) as parts:
-        made.watches = dict(parts.storage)
+        made.watches = parts.storage
         yield made
     for kind in (views.VOLUMES, views.CLASSES):
         for one in (await api.list(kind)).items:

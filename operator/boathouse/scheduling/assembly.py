@@ -11,7 +11,7 @@ from boathouse.scheduling import consistency, gauges, outlived, scheduler, shado
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.state import ClusterState
-from boathouse.scheduling.volumes import objects as storage_watches
+from boathouse.scheduling.volumes import objects
 from boathouse.telemetry import health
 from boathouse.telemetry.metrics import Gauge, Metrics, Reading
 from boathouse_policies import framework, model
@@ -29,6 +29,7 @@ class Scheduling:
         pods: All pods that use resources or are pending, of all schedulers.
         ended: Task pods that ended, in the namespaces with jobs.
         aside: Objects of all kinds that were set aside.
+        storage: Claims, volumes, and what provisions them, by plural.
         namespaces: All namespaces: their labels name their default queues, and affinity selects by them.
         devices: DeviceClasses. Nothing waits for their first list: a cluster may not serve them.
     """
@@ -48,7 +49,7 @@ class Scheduling:
         shadow_: shadow.Shadow | None = None,
     ) -> None:
         self.aside = aside = boundary.Boundary(events)
-        self.storage = storage_watches.StorageWatches(api, aside)
+        storage, self.storage = objects.watches(api, aside)
         state = ClusterState(
             api,
             leader,
@@ -59,13 +60,14 @@ class Scheduling:
             options=options,
             queue_of=queue_of,
             clock=scheduler.steady_clock(),
-            storage=self.storage.objects,
+            storage=storage,
             aside=aside,
             shadow=shadow_,
         )
         self.scheduler = subject = scheduler.Scheduler(state, on_fatal=on_fatal)
         intake, transform_pod = subject.intake, subject.transform_pod
-        self.storage.subscribe(intake.on_storage)
+        for watch in self.storage.values():
+            watch.subscribe(lambda _: intake.on_storage())
         self.pods = informer.Informer(
             api,
             catalogue.PODS,
@@ -110,8 +112,7 @@ class Scheduling:
 
     async def synced(self) -> None:
         """Wait until all watches have processed their first list."""
-        await self.storage.synced()
-        for watch in (self.namespaces, self.nodes, self.pods, self.ended, self.quotas):
+        for watch in (*self.storage.values(), self.namespaces, self.nodes, self.pods, self.ended, self.quotas):
             await watch.synced.wait()
 
     async def watch(self) -> None:
@@ -124,7 +125,8 @@ class Scheduling:
             for first in (self.namespaces, self.nodes):
                 group.create_task(first.run())
                 await first.synced.wait()
-            for watch in (self.pods, self.ended, self.quotas, self.devices, self.storage):
+            others: tuple[Watch, ...] = (self.pods, self.ended, self.quotas, self.devices, *self.storage.values())
+            for watch in others:
                 group.create_task(watch.run())
 
     async def run(self) -> None:
@@ -146,20 +148,15 @@ class Scheduling:
 
     def add_probes(self, state: health.Health) -> None:
         """Add liveness probes for silent watches and a stalled scheduling loop."""
-        for name, watch in (
-            ("pods", self.pods),
-            ("nodes", self.nodes),
-            ("ended pods", self.ended),
-            *self.storage,
-            ("namespaces", self.namespaces),
-            ("quotas", self.quotas),
-        ):
+        watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended pods": self.ended, **self.storage}
+        watches |= {"namespaces": self.namespaces, "quotas": self.quotas}
+        for name, watch in watches.items():
             state.liveness[f"watch of {name}"] = _freshness(watch)
             state.readiness[f"first list of {name}"] = _first_list(watch)
         state.liveness["scheduling loop"] = self.scheduler.heartbeat
 
     def _gauges(self) -> tuple[Gauge, ...]:
-        watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended": self.ended, **dict(self.storage)}
+        watches: dict[str, Watch] = {"pods": self.pods, "nodes": self.nodes, "ended": self.ended, **self.storage}
 
         def of_watches(name: str, documentation: str, value: Callable[[Watch], float], *, counts: bool = True) -> Gauge:
             """Return a counter of all watches, or a gauge of those that have their first list."""
@@ -170,17 +167,11 @@ class Scheduling:
             return Gauge(f"boathouse_watch_{name}", documentation, read, ("watch",), counts)
 
         set_aside = "Objects that cannot be represented and were set aside, by kind and by what failed"
+        age, lag = "Age of the last message of a watch", "Processing time of the last batch of events"
         return (
             Gauge("boathouse_objects_set_aside", set_aside, self._set_aside, ("kind", "reason"), counts=True),
-            of_watches(
-                "freshness_seconds",
-                "Age of the last message of a watch",
-                lambda watch: watch.freshness_s(),
-                counts=False,
-            ),
-            of_watches(
-                "lag_seconds", "Processing time of the last batch of events", lambda watch: watch.lag_s, counts=False
-            ),
+            of_watches("freshness_seconds", age, lambda watch: watch.freshness_s(), counts=False),
+            of_watches("lag_seconds", lag, lambda watch: watch.lag_s, counts=False),
             of_watches("events", "Watch events about objects", lambda watch: watch.stats.events),
             of_watches("lists", "Lists that were read completely", lambda watch: watch.stats.lists),
             of_watches("failures", "Lists and watches that failed", lambda watch: watch.stats.failures),

@@ -639,11 +639,6 @@ class Jobs:
         """Return the tasks of a job whose pod has not ended."""
         return self._pods.of_job(entry.job.id).values()
 
-    def displaced_by(self, job: model.JobId) -> wire.ObjectMeta | None:
-        """Return the metadata of a pod of another owner that has the name of a task of a job, or None."""
-        row = self._pods.displaced(job)
-        return None if row is None or row.facts is None else row.facts.metadata
-
 
 def _verb(row: rows.PodRow) -> refusals.Verb:
     """Return the write that places a task."""

@@ -60,7 +60,7 @@ class ClusterState:
         self.devices = reasons.Devices(self.axis)
         self.exclusions = refusals.Exclusions(clock)
         self.diagnoses = reasons.Diagnoses(
-            self.jobs, self.pods.holders, self.devices, clock, nodes_can_come=options.autoscaling.enabled
+            self.jobs, self.pods, self.devices, clock, nodes_can_come=options.autoscaling.enabled
         )
         self.queue.on_removed.append(self.diagnoses.forget)
         self.conditions = pod_conditions.PodConditions(
