@@ -153,7 +153,7 @@ class Decider(Part):
             plan = self._run(now_s)
         except Exception:
             if not (culprits := self._culprits(now_s)):
-                self._jobs.mark_all()
+                self._jobs.changed.update(entry.job.id for entry in self._jobs.entries())  # half of it may be applied
                 raise
             for entry, error in culprits:
                 self._state.set_job_aside(entry, error)
@@ -232,8 +232,7 @@ class Decider(Part):
                 self._reservations.reserve(reservation)
                 self._jobs.touch(reservation.job.id)
             yield operation
-        for job in expected:
-            self._jobs.mark_job(job)  # its driver cannot start after all
+        self._jobs.changed.update(expected)  # their drivers cannot start after all
 
     def _may_begin(self, decision: model.Decision, gangs: Container[model.JobId]) -> bool:
         if not isinstance(decision, model.Create | model.Bind) or decision.job.id not in gangs:

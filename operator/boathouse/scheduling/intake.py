@@ -198,8 +198,7 @@ class Intake(Part):
                 self._room_freed(freed)
                 self._wake()
             if change.affects is not None:
-                self._jobs.mark_job(change.affects)
-                self._jobs.touch(change.affects)
+                self._jobs.mark(change.affects)
                 self._wake()
             row = change.row
             self._follow(change)

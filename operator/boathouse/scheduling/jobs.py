@@ -54,11 +54,7 @@ class PodFactory(Protocol):
     ) -> dict[str, Any]:
         """Return a pod's manifest without the epoch.
 
-        Args:
-            task: The task.
-            resources: The size of its pod.
-            node: Its `spec.nodeName`; None for a pod without a node.
-            expected: The size that was chosen for the pods that this pod creates; None if it creates none.
+        `expected` is the size that was chosen for the pods that this pod creates; None if it creates none.
         """
         ...
 
@@ -146,7 +142,8 @@ class Jobs:
 
     Attributes:
         by_hand: Jobs of which the author suspends reducers.
-        touched: Jobs of which a task changed.
+        touched: Jobs with a gang of which a task changed.
+        changed: Jobs of all of whose tasks the scheduling queue is told before the next cycle.
         changing: Namespaces whose admission changes pods.
     """
 
@@ -160,21 +157,17 @@ class Jobs:
         limits: TenantLimits = TenantLimits(),  # noqa: B008 - frozen
     ) -> None:
         self.refused = refusals.Refusals(clock)
-        self._queue = queue
-        self._pods = pods
-        self._clock = clock
-        self._queue_of = queue_of
+        self._queue, self._pods, self._clock, self._queue_of = queue, pods, clock, queue_of
         self._entries: dict[model.JobId, Entry] = {}
         self._in_namespace: dict[str, dict[model.JobId, None]] = {}
-        self._changed: set[model.JobId] = set()
         self._changed_rows: dict[rows.PodRow, None] = {}
         self._variety = Variety(limits, waiting=self._shapes_that_wait, nodes=lambda: len(pods.nodes), clock=clock)
-        self._has_excess_pods = False
+        self._has_excess_pods, self._retry_s = False, -math.inf
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
-        self._retry_s = -math.inf
         self.gangs: set[model.JobId] = set()
         self.by_hand: set[model.JobId] = set()
         self.touched: dict[model.JobId, None] = {}
+        self.changed: set[model.JobId] = set()
         self.changing = admitted.Namespaces()
 
     # Submitted jobs
@@ -196,17 +189,15 @@ class Jobs:
         entry.admission = {class_id: changes for class_id, changes in entry.admission.items() if class_id in listed}
         classes = [entry.as_admitted(task_class) for task_class in classes]
         entry.job, entry.classes, entry.factory = job, (*classes, *of_children), factory
-        entry.suspend_until_s = suspend_until_s
+        entry.suspend_until_s, entry.gang = suspend_until_s, gang_minimum.Gang.of(classes, tasks)
         (self.by_hand.discard if suspend_until_s is None else self.by_hand.add)(job.id)
-        entry.gang = gang_minimum.Gang.of(classes, tasks)
         ended = self._pods.submit(job.id, tasks)
         if not entry.namespace and tasks:
             entry.namespace = tasks[0].id.partition("/")[0]
             self._in_namespace.setdefault(entry.namespace, {})[job.id] = None
-        self._changed.add(job.id)
         if entry.gang is not None:
             self.gangs.add(job.id)
-        self.touch(job.id)
+        self.mark(job.id)
         return ended
 
     def learn(self, entry: Entry, task_class: model.ClassId, changes: admitted.Changes | None) -> bool:
@@ -223,28 +214,26 @@ class Jobs:
         entry.classes = (*classes, *entry.of_children)
         if entry.gang is not None:
             entry.gang = entry.gang.with_classes(classes)
-        self._mark(entry.job.id)
+        self.mark(entry.job.id)
         return True
 
     def withdraw(self, job: model.JobId) -> None:
         """Remove a job. Its owner deletes its pods."""
         if (entry := self._entries.pop(job, None)) is None:
             return
-        self._changed.discard(job)
-        self.by_hand.discard(job)
-        if job in self.gangs:
-            self.touch(job)
-            self.gangs.discard(job)
-        self._excess_jobs.get(entry.namespace, {}).pop(job, None)
-        self.refused.forget(entry.namespace, job, (task_class.id for task_class in entry.classes))
-        indexes.discard(self._in_namespace, entry.namespace, job)
+        self.touch(job)
+        for jobs in (self.changed, self.by_hand, self.gangs):
+            jobs.discard(job)
+        self.refused.forget(entry.namespace, job, [task_class.id for task_class in entry.classes])
+        for index in (self._excess_jobs, self._in_namespace):
+            indexes.discard(index, entry.namespace, job)
         self._pods.withdraw(job)
         self._queue.withdraw(job)
 
     def set_aside(self, job: model.JobId) -> None:
         """Set a job aside that makes scheduling fail: none of its tasks is pending."""
         self._entries[job].is_aside = True
-        self._changed.discard(job)
+        self.changed.discard(job)
         self._queue.withdraw(job)
 
     # Foreign pods
@@ -262,7 +251,7 @@ class Jobs:
             entry = self._entries[job_id] = Entry(job=self._foreign_job(pod))
         elif entry.job.queue != (queue := self._queue_of(pod)):  # its namespace has another default queue
             entry.job = dataclasses.replace(entry.job, queue=queue)
-            self._changed.add(job_id)
+            self.changed.add(job_id)
         if self._add_task(row, pod, entry, task_class):
             entry.namespace = row.namespace
             self._in_namespace.setdefault(row.namespace, {})[job_id] = None
@@ -273,9 +262,8 @@ class Jobs:
         if task_class not in entry.of_children:
             entry.classes += (task_class,)
         task = model.Task(id=row.id, task_class=task_class.id, pod_uid=row.uid, labels=pod.labels)
-        is_new = self._pods.admit(row, entry.job.id, task)
-        if is_new:
-            self._mark(entry.job.id)
+        if is_new := self._pods.admit(row, entry.job.id, task):
+            self.mark(entry.job.id)
         return is_new
 
     def _excess(self, row: rows.PodRow, task_class: model.TaskClass) -> str | None:
@@ -288,12 +276,8 @@ class Jobs:
     def reclassify(self, mentioned: Collection[framework.Mention]) -> bool:
         """Sort pending foreign pods into other classes by what of their labels a selector depends on now.
 
-        Args:
-            mentioned: Labels and their values, after the namespace of the pods that a selector may select by them; None
-                for all.
-
-        Returns:
-            Whether any pod has such a label.
+        `mentioned` has labels and their values, after the namespace of the pods that a selector may select by them;
+        None for all. Returns whether any pod has such a label.
         """
         is_reclassified, wanted = False, dict[str | None, set[model.LabelMention]]()
         for namespace, mention in mentioned:
@@ -313,8 +297,8 @@ class Jobs:
         Raises:
             UnreadablePodError: The pod cannot be represented.
         """
-        tallies = self._pods.ledger.tallies
-        return ownership.foreign_class(pod, job, functools.partial(tallies.shown, pod.metadata.namespace))
+        shown = functools.partial(self._pods.ledger.tallies.shown, pod.metadata.namespace)
+        return ownership.foreign_class(pod, job, shown)
 
     def _add_child(self, row: rows.PodRow, pod: facts.PodFacts, job: model.JobId) -> str | None:
         """Schedule a pod that a driver made as a task of its job; return why that is not possible, or None."""
@@ -360,10 +344,11 @@ class Jobs:
         job = row.job
         self._pods.dismiss(row, is_excess=is_excess)
         if job is not None:
-            self._changed.add(job)
+            self.changed.add(job)
 
-    def _mark(self, job: model.JobId) -> None:
-        self._changed.add(job)
+    def mark(self, job: model.JobId) -> None:
+        """Note that the tasks of a job changed."""
+        self.changed.add(job)
         self.touch(job)
 
     def touch(self, job: model.JobId | None) -> None:
@@ -380,23 +365,15 @@ class Jobs:
         entries = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
         return [(entry, entry.gang) for entry in entries if entry.gang is not None]
 
-    def mark_job(self, job: model.JobId) -> None:
-        """Tell the scheduling queue of all tasks of a job before the next cycle."""
-        self._changed.add(job)
-
     def mark_changed(self, row: rows.PodRow) -> None:
         """Update the scheduling queue with this task before the next cycle."""
         if row.job is not None:
             self._changed_rows[row] = None
 
-    def mark_all(self) -> None:
-        """Tell the scheduling queue of all jobs before the next cycle: it may hold half of a cycle that failed."""
-        self._changed.update(self._entries)
-
     def mark_ended(self, job: model.JobId, *, was_pending: bool) -> None:
         """Mark a task whose pod ended. The scheduling queue needs no update if the task was placed."""
         if was_pending or not self._pods.of_job(job):
-            self._changed.add(job)
+            self.changed.add(job)
 
     def sync(self) -> list[tuple[Entry, Exception]]:
         """Update the scheduling queue with changed jobs, or if possible only with their changed tasks.
@@ -408,16 +385,16 @@ class Jobs:
         self._retry_excess()
         for row in self._changed_rows:
             entry = self.entry_of(row)
-            if entry is not None and entry.job.id not in self._changed and not self._update(entry, row):
-                self._changed.add(entry.job.id)
+            if entry is not None and entry.job.id not in self.changed and not self._update(entry, row):
+                self.changed.add(entry.job.id)
         self._changed_rows.clear()
-        for job_id in sorted(self._changed):
+        for job_id in sorted(self.changed):
             entry = self._entries.get(job_id)
             if entry is not None and entry.factory is None and not self._pods.of_job(job_id):
                 self.withdraw(job_id)
             elif entry is not None and not entry.is_aside and (error := self._submit(entry)) is not None:
                 failures.append((entry, error))
-        self._changed.clear()
+        self.changed.clear()
         return failures
 
     def _submit(self, entry: Entry) -> Exception | None:
@@ -463,8 +440,7 @@ class Jobs:
 
     def next_s(self) -> float:
         """Return when `sync` is due without an event; infinity for never."""
-        excess = self._has_excess_pods or any(self._excess_jobs.values())
-        return min(self._next_probe_s(), self._retry_s if excess else math.inf)
+        return min(self._next_probe_s(), self._retry_s if self._has_excess_pods or self._excess_jobs else math.inf)
 
     def _considered(self, entry: Entry) -> Sequence[model.TaskClass]:
         """Return the classes of a job within its namespace's limits of shapes. Foreign pods are checked one by one."""
@@ -477,7 +453,7 @@ class Jobs:
         if entry.excess:
             self._excess_jobs.setdefault(entry.namespace, {})[entry.job.id] = None
             return [task_class for task_class in entry.classes if refused.get(task_class.id) is None]
-        self._excess_jobs.get(entry.namespace, {}).pop(entry.job.id, None)
+        indexes.discard(self._excess_jobs, entry.namespace, entry.job.id)
         return entry.classes
 
     def _retry_excess(self) -> None:
@@ -494,7 +470,7 @@ class Jobs:
                 full.add(row.namespace)
                 self._has_excess_pods = True
         for jobs in self._excess_jobs.values():
-            self._changed.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
+            self.changed.update(itertools.islice(jobs, _RETRIED_AT_ONCE))
 
     def _shapes_that_wait(self, namespace: str) -> Iterator[model.TaskClass]:
         for entry in self._covered(refusals.Scope(refusals.Verb.CREATE, namespace)):
@@ -519,16 +495,12 @@ class Jobs:
             return None
         pairs = itertools.product(entry.classes, refusals.Verb) if self.refused else ()
         held = (self.refused.of(entry.namespace, task_class.id, verb) for task_class, verb in pairs)
-        return next((backoff for backoff in held if backoff is not None), None)
+        return next(filter(None, held), None)
 
     def _covered(self, scope: refusals.Scope) -> list[Entry]:
-        jobs = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
-        all_of_them, wanted = scope.task_class is None, scope.task_class
-        return [
-            e
-            for e in jobs
-            if not e.is_aside and (all_of_them or any(task_class.id == wanted for task_class in e.classes))
-        ]
+        entries = (self._entries[job] for job in self._in_namespace.get(scope.namespace, ()))
+        wanted = scope.task_class
+        return [e for e in entries if not e.is_aside and (wanted is None or e.class_of(wanted) is not None)]
 
     def probe(self) -> None:
         """End backoffs and select probes. Call it before the reservations: a probe may take a reserved place."""
@@ -539,14 +511,13 @@ class Jobs:
                 self.refused.lift(backoff.scope)  # no task is left that could be refused
             else:
                 self.refused.grant(backoff)
-        for backoff in self.refused.probing():
-            if self._awaits_probe(backoff):
-                self._select_probe(backoff)
+        for backoff in filter(self._awaits_probe, self.refused.probing()):
+            self._select_probe(backoff)
         for scope in self.refused.changed():
             for entry in self._covered(scope):
                 if scope not in self.refused:
                     entry.api_refusal = None  # it is not known any more that this is why its tasks are pending
-                self._mark(entry.job.id)
+                self.mark(entry.job.id)
 
     def _select_probe(self, backoff: refusals.Backoff) -> None:
         """Select the next task as the probe of a backoff, which is then pending."""
@@ -576,13 +547,12 @@ class Jobs:
 
     def _next_probe_s(self) -> float:
         """Return when a backoff is due, ends, or its probe has found no node for too long; infinity for never."""
-        probes = (
-            (backoff, self._pods.get(backoff.probe)) for backoff in self.refused.probing() if backoff.probe is not None
-        )
-        waiting = (
-            backoff.probed_s + PROBE_PATIENCE_S for backoff, row in probes if row is not None and row.is_undecided
-        )
-        return min([self.refused.next_s(), *waiting])
+        due_s = self.refused.next_s()
+        for backoff in self.refused.probing():
+            row = None if backoff.probe is None else self._pods.get(backoff.probe)
+            if row is not None and row.is_undecided:
+                due_s = min(due_s, backoff.probed_s + PROBE_PATIENCE_S)
+        return due_s
 
     def _next_held(self, backoff: refusals.Backoff) -> rows.PodRow | None:
         """Return the next probe: of the least recently tried class, the task after its last probe.

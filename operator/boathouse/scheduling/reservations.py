@@ -138,15 +138,9 @@ class Reservations(Part):
         if not self._are_restored:
             passed_s = self._clock() - self._began_s
             are_known = passed_s >= RESTORE_S or all(map(self._jobs.is_known, self._pods.with_reservations()))
-            self._are_restored = are_known and (passed_s >= LEARN_S or self._are_learned())
+            running = () if self._state.profile.running is None else self._pods.running(PodState.CONFIRMED)
+            self._are_restored = are_known and (passed_s >= LEARN_S or all(map(self._jobs.is_known, running)))
         return self._are_restored
-
-    def _are_learned(self) -> bool:
-        """Return whether the jobs of all running tasks were submitted, if the profile keeps account of these."""
-        if self._state.profile.running is None:
-            return True
-        tasks = (row for row in self._pods.running(PodState.CONFIRMED) if row.facts and row.facts.task_of is not None)
-        return all(self._jobs.owner_of(row) is not None for row in tasks)
 
     def decide(self) -> list[rows.Operation]:
         """Return the writes of executors that take reserved places, and of drivers whose gang can start."""
@@ -209,7 +203,7 @@ class Reservations(Part):
             if not gang_minimum.is_enough(place.task_class, gang.executor)
         )
         if not (entry.has_begun and members.has_begun) or entry.first:
-            self._jobs.mark_job(job)
+            self._jobs.changed.add(job)
         entry.has_begun = members.has_begun
         if not members.has_begun:
             entry.first = ()
@@ -220,7 +214,7 @@ class Reservations(Part):
             return []
         operations = self._seat(entry, gang, members)
         if entry.first:
-            self._jobs.mark_job(job)
+            self._jobs.changed.add(job)
         for operation in operations:
             self._jobs.mark_changed(operation.row)
         return operations
