@@ -32,15 +32,12 @@ _WRITES = 16
 
 
 class Adjuster(Part):
-    """Carries out what is decided of running tasks.
-
-    Attributes:
-        scaler: Takes a decision about the size of a cluster, or returns why not; set by the kind of clusters.
-    """
+    """Carries out what is decided of running tasks."""
 
     def __init__(self, state: ClusterState, *, finished: Callable[[rows.PodRow, outcomes.Outcome], None]) -> None:
         super().__init__(state)
         self._finished = finished
+        # takes a decision about the size of a cluster, or returns why not; set by the kind of clusters
         self.scaler: Callable[[model.Scale], str] = lambda _: NO_CLUSTER
         self._places = fair.Places(_WRITES)
         self._reconciler = reconciler.SuspensionReconciler(state)
@@ -123,7 +120,6 @@ class Adjuster(Part):
         return None if entry is None or entry.factory is None else entry.factory.control
 
     def _suspension_problem(self, row: rows.PodRow) -> Reason | None:
-        """Return why a task cannot be suspended now; None if it can be."""
         if row.id in self._in_flight:
             return Reason.IN_FLIGHT
         ordered = [other.namespace for other in self._pods.suspensions() if other.suspension and other.suspension.order]

@@ -26,12 +26,8 @@ class Scheduling:
     """A scheduler with its watches and gauges; run both `watch` and `run`.
 
     Attributes:
-        pods: All pods that use resources or are pending, of all schedulers.
-        ended: Task pods that ended, in the namespaces with jobs.
         aside: Objects of all kinds that were set aside.
         storage: Claims, volumes, and what provisions them, by plural.
-        namespaces: All namespaces: their labels name their default queues, and affinity selects by them.
-        devices: DeviceClasses. Nothing waits for their first list: a cluster may not serve them.
     """
 
     def __init__(
@@ -68,6 +64,7 @@ class Scheduling:
         intake, transform_pod = subject.intake, subject.transform_pod
         for watch in self.storage.values():
             watch.subscribe(lambda _: intake.on_storage())
+        # all pods that use resources or are pending, of all schedulers
         self.pods = informer.Informer(
             api,
             catalogue.PODS,
@@ -79,6 +76,7 @@ class Scheduling:
         self.nodes = informer.Informer(
             api, catalogue.NODES, on_change=intake.on_node, transform=transforms.node, aside=aside
         )
+        # task pods that ended, in the namespaces with jobs
         self.ended = informer.Informer(
             api,
             catalogue.PODS,
@@ -89,12 +87,14 @@ class Scheduling:
             transform=transform_pod,
             aside=aside,
         )
+        # all namespaces: their labels name their default queues, and affinity selects by them
         self.namespaces = informer.Informer(
             api, catalogue.NAMESPACES, on_change=intake.on_namespace, transform=transforms.namespace, aside=aside
         )
         self.quotas = informer.Informer(
             api, views.QUOTAS, on_change=intake.on_quota, transform=transforms.quota, aside=aside
         )
+        # DeviceClasses. Nothing waits for their first list: a cluster may not serve them
         self.devices = informer.Informer(
             api,
             views.DEVICE_CLASSES,

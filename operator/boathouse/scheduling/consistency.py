@@ -49,11 +49,7 @@ class ConsistencyChecker(Part):
                 group.create_task(retries.Loop(name, action, every_s=every_s).run())
 
     async def compare(self) -> bool:
-        """Compare once, and compare objects that differ a second time.
-
-        Returns:
-            False if there is drift; True if all is equal or could not be compared.
-        """
+        """Compare once, and objects that differ a second time. Return whether there is no drift, as far as is known."""
         try:
             differences = [
                 f"{kind} {key}" for kind, watch in self._watches.items() for key in await self._watch_drift(watch)
@@ -79,8 +75,7 @@ class ConsistencyChecker(Part):
     async def _watch_drift(self, watch: Watch) -> list[str]:
         """Compare a watch with a LIST, and again after its next message, because a watch may be behind without drift.
 
-        Raises:
-            errors.ClusterError: The LIST failed, or the watch had no message, so nothing was compared.
+        Raises errors.ClusterError if the LIST failed, or the watch had no message, so nothing was compared.
         """
         first = await watch.compare()
         if not first:

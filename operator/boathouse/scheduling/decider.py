@@ -146,8 +146,7 @@ class Decider(Part):
     def _cycle(self, now_s: float) -> framework.Plan:
         """Run the cycle. If it raises, set the jobs aside that cause the error, and run it without them.
 
-        Raises:
-            Exception: The cycle raised, but with no single job. Run it again, with all tasks of each job.
+        Raises Exception if the cycle raised, but with no single job. Run it again, with all tasks of each job.
         """
         try:
             plan = self._run(now_s)
@@ -205,7 +204,6 @@ class Decider(Part):
         return dataclasses.replace(profile, filters=(*profile.filters, *more)) if more else profile
 
     def _filters_now(self) -> tuple[framework.Filter, ...]:
-        """Return the filters of this cycle that are the operator's own."""
         candidates: tuple[tuple[framework.Filter, object], ...] = (
             (self._exclusions, len(self._exclusions)),
             (self._volumes, self._volumes.is_needed),

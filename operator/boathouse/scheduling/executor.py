@@ -66,7 +66,6 @@ class Executor(Part):
     def _volumes_failed(
         self, operation: rows.Operation, promise: book.Promise, awaits: book.Revisions
     ) -> outcomes.NotDone | None:
-        """Say why the volumes of an operation will not be bound; None if they may be."""
         try:
             failed = self._volume_writer.failure(promise, awaits)
         except Exception as error:  # noqa: BLE001 - what one claim or volume holds must not stop the others
@@ -206,7 +205,6 @@ class Executor(Part):
             return False
 
     def _expected_manifest(self, operation: rows.Operation, entry: jobs.Entry) -> dict[str, Any] | None:
-        """Return the manifest of an executor for a driver that is about to be created; None for another task."""
         if entry.gang is None or operation.row.id != entry.gang.driver:
             return None
         if not isinstance(entry.factory, jobs.ExpectingFactory):
@@ -220,7 +218,6 @@ class Executor(Part):
         return manifest
 
     def _reserved(self, operation: rows.Operation) -> dict[str, str]:
-        """Return the annotation of a driver that says where room is reserved for its executors."""
         entry = self._jobs.entry_of(operation.row)
         if entry is None or entry.gang is None or not operation.row.is_submitted:
             return {}
@@ -270,7 +267,6 @@ class Executor(Part):
         return next((entry.of_manifest(entry.gang.executor.id, size) for size in sizes), None)
 
     def _is_valid(self, operation: rows.Operation) -> bool:
-        """Say, just before the write, whether it still makes sense."""
         row = operation.row
         if not operation.is_current or row.task is None or self._jobs.backoff_of(row) is not None:
             return False  # it is void, its job is gone, or its namespace was refused a pod since

@@ -215,8 +215,6 @@ def _lent_milli(pod: facts.PodFacts) -> int:
 
 
 def _of_queues(name: str, which: str, read: Callable[[], dict[str, tuple[int, int]]]) -> tuple[Gauge, Gauge]:
-    """Return the gauges of the CPU and of the memory of each queue."""
-
     def cores() -> Reading:
         return {(queue,): cpu_milli / _MILLI for queue, (cpu_milli, _) in read().items()}
 

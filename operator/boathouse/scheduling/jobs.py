@@ -70,44 +70,31 @@ class ExpectingFactory(PodFactory, Protocol):
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Entry:
-    """A job with its classes.
-
-    Attributes:
-        namespace: Namespace of its pods; empty until it has tasks.
-        factory: Builds its pods; None for foreign pods.
-        is_aside: Whether it was set aside: it has no pending tasks until other classes are submitted.
-        api_refusal: Last refusal of the API server; None after an accepted write.
-        excess: Why some classes are not considered, because its namespace exceeds its limits; empty if all are.
-        gang: Its driver and the expected executors; None if it has no gang.
-        pending_reason: Why the gang is not in the queue; None if it is.
-        lacks_nodes: Whether that is only because no present nodes could hold it.
-        hidden: Why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does.
-        has_begun: Whether the driver of the gang has a node.
-        first: Tasks of a gang that has begun and lacks part of its minimum: they go before all others.
-        suspend_until_s: Until when its author suspends its reducers that lack map output; None if not.
-        planned: Its submitted classes as its owner submitted them, without what admission adds.
-        admission: What admission adds to the pods of a class, once a pod of it was admitted; None for nothing.
-        limits: Limits of the driver's pod and of an expected one; None if not yet computed.
-        unpredictable: Classes whose pods are created without a node, because a webhook refuses dry runs.
-    """
+    """A job with its classes."""
 
     job: model.Job
-    namespace: str = ""
+    namespace: str = ""  # namespace of its pods; empty until it has tasks
     classes: tuple[model.TaskClass, ...] = ()
-    factory: PodFactory | None = None
-    is_aside: bool = False
-    api_refusal: PendingReason | None = None
-    excess: str = ""
-    gang: gang_minimum.Gang | None = None
-    pending_reason: PendingReason | None = None
-    lacks_nodes: bool = False
-    hidden: str = ""
-    has_begun: bool = False
+    factory: PodFactory | None = None  # builds its pods; None for foreign pods
+    is_aside: bool = False  # whether it was set aside: it has no pending tasks until other classes are submitted
+    api_refusal: PendingReason | None = None  # last refusal of the API server; None after an accepted write
+    excess: str = ""  # why some classes are not considered, because its namespace exceeds its limits; empty if all are
+    gang: gang_minimum.Gang | None = None  # its driver and the expected executors; None if it has no gang
+    pending_reason: PendingReason | None = None  # why the gang is not in the queue; None if it is
+    lacks_nodes: bool = False  # whether that is only because no present nodes could hold it
+    hidden: str = ""  # why a gang that waits for nodes does not show itself to a cluster autoscaler; empty if it does
+    has_begun: bool = False  # whether the driver of the gang has a node
+    # tasks of a gang that has begun and lacks part of its minimum: they go before all others
     first: Sequence[rows.PodRow] = ()
+    # until when its author suspends its reducers that lack map output; None if not
     suspend_until_s: float | None = None
+    # its submitted classes as its owner submitted them, without what admission adds
     planned: tuple[model.TaskClass, ...] = ()
+    # what admission adds to the pods of a class, once a pod of it was admitted; None for nothing
     admission: dict[model.ClassId, admitted.Changes | None] = dataclasses.field(default_factory=dict)
+    # limits of the driver's pod and of an expected one; None if not yet computed
     limits: gang_minimum.Limits | None = None
+    # classes whose pods are created without a node, because a webhook refuses dry runs
     unpredictable: set[model.ClassId] = dataclasses.field(default_factory=set)
 
     @property
@@ -138,14 +125,7 @@ PROBE_PATIENCE_S = 5.0
 
 
 class Jobs:
-    """Holds all jobs.
-
-    Attributes:
-        by_hand: Jobs of which the author suspends reducers.
-        touched: Jobs with a gang of which a task changed.
-        changed: Jobs of all of whose tasks the scheduling queue is told before the next cycle.
-        changing: Namespaces whose admission changes pods.
-    """
+    """Holds all jobs."""
 
     def __init__(
         self,
@@ -165,10 +145,11 @@ class Jobs:
         self._has_excess_pods, self._retry_s = False, -math.inf
         self._excess_jobs: dict[str, dict[model.JobId, None]] = {}
         self.gangs: set[model.JobId] = set()
-        self.by_hand: set[model.JobId] = set()
-        self.touched: dict[model.JobId, None] = {}
+        self.by_hand: set[model.JobId] = set()  # jobs of which the author suspends reducers
+        self.touched: dict[model.JobId, None] = {}  # jobs with a gang of which a task changed
+        # jobs of all of whose tasks the scheduling queue is told before the next cycle
         self.changed: set[model.JobId] = set()
-        self.changing = admitted.Namespaces()
+        self.changing = admitted.Namespaces()  # namespaces whose admission changes pods
 
     # Submitted jobs
 
@@ -294,8 +275,7 @@ class Jobs:
     def _class_of(self, pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
         """Return the class of a foreign pod, with the labels that selectors of pods depend on.
 
-        Raises:
-            UnreadablePodError: The pod cannot be represented.
+        Raises UnreadablePodError if the pod cannot be represented.
         """
         shown = functools.partial(self._pods.ledger.tallies.shown, pod.metadata.namespace)
         return ownership.foreign_class(pod, job, shown)
@@ -378,8 +358,7 @@ class Jobs:
     def sync(self) -> list[tuple[Entry, Exception]]:
         """Update the scheduling queue with changed jobs, or if possible only with their changed tasks.
 
-        Returns:
-            Jobs that the queue rejected, with the error.
+        Returns the jobs that the queue rejected, with the error.
         """
         failures = []
         self._retry_excess()
@@ -398,7 +377,6 @@ class Jobs:
         return failures
 
     def _submit(self, entry: Entry) -> Exception | None:
-        """Submit a job to the scheduling queue; return the error if the queue rejects it, else None."""
         classes = self._considered(entry)
         ids = {task_class.id for task_class in classes}
         is_held, tasks, placed = self.backoff_of_job(entry.job.id) is not None, [], set()
@@ -457,7 +435,6 @@ class Jobs:
         return entry.classes
 
     def _retry_excess(self) -> None:
-        """Check once a second whether classes that exceeded the limits are within them now."""
         self._variety.sweep()
         now_s = self._clock()
         if now_s < self._retry_s:
@@ -520,7 +497,6 @@ class Jobs:
                 self.mark(entry.job.id)
 
     def _select_probe(self, backoff: refusals.Backoff) -> None:
-        """Select the next task as the probe of a backoff, which is then pending."""
         if (row := self._next_held(backoff)) is None:
             self.refused.lift(backoff.scope)
             return
@@ -546,7 +522,6 @@ class Jobs:
         self.touch(row.job)
 
     def _next_probe_s(self) -> float:
-        """Return when a backoff is due, ends, or its probe has found no node for too long; infinity for never."""
         due_s = self.refused.next_s()
         for backoff in self.refused.probing():
             row = None if backoff.probe is None else self._pods.get(backoff.probe)
@@ -611,7 +586,6 @@ class Jobs:
 
 
 def _verb(row: rows.PodRow) -> refusals.Verb:
-    """Return the write that places a task."""
     return refusals.Verb.CREATE if row.pending_uid is None else refusals.Verb.BIND
 
 

@@ -10,25 +10,18 @@ thousands of shapes, or with constraints of a megabyte, would delay the pods of 
 is pending until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
 """
 
-from __future__ import annotations
-
 import collections
 import contextlib
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 from boathouse import fair
 from boathouse.cluster import views, wire
+from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from boathouse.resources.config import TenantLimits
 
 EXCEEDS_QUOTA = "ExceedsQuota"
 """More is requested than a quota ever allows."""
@@ -41,29 +34,20 @@ Amounts = Mapping[str, int]
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaLine:
-    """A line of a quota that counts pods or what they request.
+    """A line of a quota that counts pods or what they request."""
 
-    Attributes:
-        name: The name that the quota has for the resource.
-        hard: The limit, in nano-units.
-    """
-
-    name: str
+    name: str  # the name that the quota has for the resource
     resource: str
-    hard: int
+    hard: int  # the limit, in nano-units
     used: int
 
 
 class Quotas:
-    """The quotas of all namespaces.
-
-    Attributes:
-        changed: Namespaces with a quota that changed since this was last cleared.
-    """
+    """The quotas of all namespaces."""
 
     def __init__(self) -> None:
         self._quotas: dict[str, dict[str, views.QuotaView]] = {}
-        self.changed: set[str] = set()
+        self.changed: set[str] = set()  # namespaces with a quota that changed since this was last cleared
 
     def set(self, quota: views.QuotaView) -> None:
         """Add or replace a quota."""
@@ -93,12 +77,8 @@ class Quotas:
     ) -> PendingReason | None:
         """Return why pods that request this together cannot be created in a namespace; None if they can.
 
-        Args:
-            namespace: The namespace.
-            wanted: What they request together.
-            priority_class: Their PriorityClass; empty for none.
-            promised: What other drivers were admitted for and have not created yet.
-            held: What of `wanted` is counted as used already, because pods that show them exist.
+        `promised` is what other drivers were admitted for and have not created yet, and `held` what of `wanted` is
+        counted as used already, because pods that show them exist.
         """
         if namespace not in self._quotas:
             return None
@@ -208,16 +188,12 @@ def count(constraints: model.Constraints, namespace: str = "") -> int:
 
 @dataclasses.dataclass(slots=True)
 class _Used:
-    """Admitted shapes of a namespace.
-
-    Attributes:
-        at_s: Time of the last count of the pending classes.
-        constraints: Number of constraints of each different set.
-    """
+    """Admitted shapes of a namespace."""
 
     namespace: str
-    at_s: float
+    at_s: float  # time of the last count of the pending classes
     shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
+    # number of constraints of each different set
     constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
     total: int = 0
 
@@ -229,11 +205,7 @@ class _Used:
 
 
 class Variety:
-    """Admits task classes within the limits of their namespaces.
-
-    Args:
-        limits: Limits of each namespace: equal sets of constraints of its shapes count once.
-    """
+    """Admits task classes within the limits of each namespace: equal sets of constraints of its shapes count once."""
 
     def __init__(
         self,

@@ -36,10 +36,7 @@ class PodConditions:
 
     A condition is written at once if its reason changed. If only its message changed, or a write failed, it is written
     some seconds after the last write (`flush` writes delayed conditions). An event is published at most once a minute
-    for a pod and a reason. Namespaces take turns, each with a limited rate.
-
-    Args:
-        writes_per_s: Conditions of a namespace per second, with a burst of 50 times that.
+    for a pod and a reason. Namespaces take turns, each with a limited rate and a burst of 50 times that.
     """
 
     def __init__(
@@ -184,7 +181,6 @@ class PodConditions:
         return None
 
     def _take_due(self, row: rows.PodRow) -> bool:
-        """Remove a pod from the due writes; return whether it was due."""
         is_due = self._due.get(row.namespace, {}).pop(row.id, None) is not None
         if is_due and not self._due[row.namespace]:
             del self._due[row.namespace]
@@ -206,11 +202,7 @@ class PodConditions:
 
 
 async def write_condition(api: client.ApiClient, pod: wire.Pod, why: PendingReason) -> None:
-    """Write the condition PodScheduled of a pending pod.
-
-    Raises:
-        errors.ClusterError: The write failed.
-    """
+    """Write the condition PodScheduled of a pending pod. Raises errors.ClusterError if the write failed."""
     meta, status = pod.metadata, {"conditions": [condition_of(pod, why)]}
     await api.patch_status(
         catalogue.PODS, meta.name, status, meta.namespace, style=client.PatchStyle.STRATEGIC, uid=meta.uid

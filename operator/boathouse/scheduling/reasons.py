@@ -20,11 +20,7 @@ _IMPLICIT = "deviceclass.resource.kubernetes.io/"
 
 
 class Devices:
-    """The DeviceClasses of the cluster.
-
-    Args:
-        axis: Gets a row for each resource, so that diagnoses name it.
-    """
+    """The DeviceClasses of the cluster. The axis gets a row for each resource, so that diagnoses name it."""
 
     def __init__(self, axis: model.Axis) -> None:
         self._axis, self._offered = axis, dict[str, frozenset[str]]()
@@ -75,16 +71,11 @@ _ROUNDED_S, _ROUNDED_S_OF_POD = 10, 60
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobDiagnosis:
-    """Why a job is pending.
+    """Why a job is pending."""
 
-    Attributes:
-        reason: CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded.
-        scarce: Kubernetes' name of the scarce resource, if resources are the cause.
-    """
-
-    reason: str
+    reason: str  # CamelCase reason for conditions: a `model.Code`, or that of a refusal such as QuotaExceeded
     message: str
-    scarce: str | None = None
+    scarce: str | None = None  # Kubernetes' name of the scarce resource, if resources are the cause
 
 
 def diagnose(
@@ -156,7 +147,6 @@ def of_too_many_constraints(constraints: int) -> PendingReason:
 def _message(
     diagnosis: model.Diagnosis, namespace: str, holders: indexes.Holders, devices: Devices | None, step_s: int
 ) -> str:
-    """Return the message of a pending class, with what the policies computed of it, and times in steps."""
     message = f"{diagnosis.message}{_scarce(diagnosis, namespace, holders)}{_of_devices(diagnosis, devices)}"
     figures = list(_figures(dict(diagnosis.figures), step_s))
     return "; ".join([message.removesuffix("."), *figures]) if figures else message
@@ -224,8 +214,7 @@ class Diagnoses:
     def update(self, plan: framework.Plan, placed: set[model.ClassId]) -> int:
         """Update the diagnoses with the plan of a cycle, before that is applied. `placed` has the classes it places.
 
-        Returns:
-            Number of tasks that are newly pending, or pending with another reason.
+        Returns the number of tasks that are newly pending, or pending with another reason.
         """
         now_s, fresh = self._clock(), 0
         wanted = [class_id for class_id, pending in plan.left.items() if self._wants(class_id, pending.verdict.code)]

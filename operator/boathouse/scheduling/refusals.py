@@ -120,15 +120,11 @@ class Verb(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Scope:
-    """Scope of a backoff.
-
-    Attributes:
-        task_class: The class; None for all jobs of the namespace.
-    """
+    """Scope of a backoff."""
 
     verb: Verb
     namespace: str
-    task_class: model.ClassId | None = None
+    task_class: model.ClassId | None = None  # the class; None for all jobs of the namespace
 
 
 def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
@@ -140,27 +136,19 @@ def _scopes(operation: rows.Operation) -> tuple[Scope, Scope]:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Backoff:
-    """A backoff of a scope.
-
-    Attributes:
-        reason: One of `REASONS`.
-        until_s: Time of the next probe.
-        probed_s: Time since when it is the probe.
-        answered_s: Time since when no probe was answered.
-        taken: Number of consecutive successful probes.
-        tried: Time and task of the last probe by class; the least recently tried class is next.
-    """
+    """A backoff of a scope."""
 
     scope: Scope
-    reason: str
+    reason: str  # one of `REASONS`
     message: str
     refused_s: float
-    until_s: float
+    until_s: float  # time of the next probe
     is_probing: bool = False
     probe: model.TaskId | None = None
-    probed_s: float = 0.0
-    answered_s: float = 0.0
-    taken: int = 0
+    probed_s: float = 0.0  # time since when it is the probe
+    answered_s: float = 0.0  # time since when no probe was answered
+    taken: int = 0  # number of consecutive successful probes
+    # time and task of the last probe by class; the least recently tried class is next
     tried: dict[model.ClassId, tuple[float, model.TaskId]] = dataclasses.field(default_factory=dict)
 
     @property

@@ -257,7 +257,6 @@ class Reservations(Part):
         return operations
 
     def _bind(self, entry: jobs.Entry, seat: gang_minimum.Seat) -> rows.Operation | None:
-        """Bind an executor to its seat's node; None if something changed since."""
         row = self._pods.get(seat.executor)
         task_class = None if row is None or row.task is None else entry.class_of(row.task.task_class)
         if row is None or row.task is None or task_class is None:

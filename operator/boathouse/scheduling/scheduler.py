@@ -34,16 +34,13 @@ def steady_clock() -> Callable[[], float]:
 class Scheduler:
     """Interface of the scheduler for services. Public methods are synchronous and return at once.
 
-    Args:
-        on_fatal: Called with the reason when the process must exit: leadership was lost, or the cache is wrong.
-
-    Attributes:
-        transform_pod: Transform of pods, which a watch applies before it reports a pod.
+    `on_fatal` is called with the reason when the process must exit: leadership was lost, or the cache is wrong.
     """
 
     def __init__(self, state: ClusterState, *, on_fatal: Callable[[str], None]) -> None:
         self.state, options = state, state.options
         self.heartbeat = health.Heartbeat(limit_s=options.stall_s)
+        # transform of pods, which a watch applies before it reports a pod
         self.transform_pod = transforms.pods(
             options.scheduler_name, state.pods.offered, options.pod_labels, options.pod_containers
         )
@@ -91,7 +88,6 @@ class Scheduler:
             group.create_task(retries.Loop("scheduling", self._round).run())
 
     async def _round(self) -> None:
-        """Wait until a decision is due, and decide."""
         await asyncio.sleep(self.state.options.coalesce_s)
         if self.state.shadow is not None:
             self.state.shadow.run()  # the writes of the last cycle have begun meanwhile

@@ -64,19 +64,13 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """How the decisions about a class, or about a running task, differ.
-
-    Attributes:
-        subject: The job's name and the class, or the running task.
-        real: Placements of the real profile alone, at most `MAX_PLACES`; of a running task empty.
-        real_reason: Why the real profile left tasks of the class pending, or what it does with the running task.
-    """
+    """How the decisions about a class, or about a running task, differ."""
 
     now_s: float
-    subject: str
-    real: tuple[Place, ...] = ()
+    subject: str  # the job's name and the class, or the running task
+    real: tuple[Place, ...] = ()  # placements of the real profile alone, at most `MAX_PLACES`; of a running task empty
     shadow: tuple[Place, ...] = ()
-    real_reason: str = ""
+    real_reason: str = ""  # why the real profile left tasks of the class pending, or what it does with the running task
     shadow_reason: str = ""
 
 
@@ -149,11 +143,6 @@ class Shadow(framework.Observer):
 
     Args:
         profile: A profile of its own: nothing else may share its state.
-
-    Attributes:
-        dropped: Cycles without a comparison: the budget did not allow it, a later cycle came first, or other pods
-            decide about a pending class.
-        error: Why the shadow has ended; empty while it has not.
     """
 
     def __init__(
@@ -169,8 +158,9 @@ class Shadow(framework.Observer):
         self._reserved: list[tuple[model.NodeName, model.ClassId]] = []
         self.agreed = 0
         self.differed = 0
+        # cycles without a comparison: the budget did not allow it, a later one came first, or other pods decide
         self.dropped = 0
-        self.error = ""
+        self.error = ""  # why the shadow has ended; empty while it has not
         self.differences: collections.deque[Difference] = collections.deque(maxlen=KEPT)
 
     @override

@@ -54,19 +54,13 @@ class ShowingFactory(jobs.PodFactory, Protocol):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
-    """The pods by which a gang shows itself.
-
-    Attributes:
-        placeholders: Names of its placeholders, and whether they stand for the driver.
-        creates: Whether those are created that are missing.
-        with_driver: Whether its driver's pod is created without a node.
-    """
+    """The pods by which a gang shows itself."""
 
     entry: jobs.Entry
     gang: gang_minimum.Gang
-    placeholders: Mapping[model.TaskId, bool]
-    creates: bool = False
-    with_driver: bool = False
+    placeholders: Mapping[model.TaskId, bool]  # names of its placeholders, and whether they stand for the driver
+    creates: bool = False  # whether those are created that are missing
+    with_driver: bool = False  # whether its driver's pod is created without a node
 
 
 class ShownGangs(Part):
@@ -111,7 +105,6 @@ class ShownGangs(Part):
         return shown_gangs
 
     def _hidden(self, count: int, left: int) -> str:
-        """Return why a gang with so many placeholders does not show itself; empty if it does."""
         limits = self._options.autoscaling
         if count > limits.max_placeholders_per_application:
             return (
@@ -173,15 +166,10 @@ class ShownGangs(Part):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Write:
-    """A write of a placeholder.
+    """A write of a placeholder."""
 
-    Attributes:
-        namespace: Its namespace: namespaces take turns.
-        job: The job; of one whose pods are refused, no others are created at once.
-    """
-
-    namespace: str
-    job: model.JobId
+    namespace: str  # its namespace: namespaces take turns
+    job: model.JobId  # the job; of one whose pods are refused, no others are created at once
     run: Callable[[], Awaitable[object]]
     creates: bool = False
 
@@ -310,7 +298,6 @@ class Showing(Part):
 
 
 def _built(shown: Shown, *, is_driver: bool) -> dict[str, Any] | None:
-    """Return the manifest of a placeholder without a name; None if it cannot be built."""
     factory = shown.entry.factory
     try:
         if not isinstance(factory, ShowingFactory):

@@ -16,12 +16,7 @@ from boathouse_policies import framework, model
 
 
 class ClusterState:
-    """State of the cluster and of the pods to schedule.
-
-    Attributes:
-        axis: Resources that the ledger and the queue count.
-        placeholders: Placeholders of gangs that show themselves to a cluster autoscaler.
-    """
+    """State of the cluster and of the pods to schedule."""
 
     def __init__(
         self,
@@ -43,7 +38,7 @@ class ClusterState:
         self.options, self.profile, self.shadow = options, profile, shadow
         self.clock, self.aside = clock, aside
         self.writer = writer.Writer(api, leader, counters)
-        self.axis = model.Axis()
+        self.axis = model.Axis()  # resources that the ledger and the queue count
         self.ledger = framework.Ledger(self.axis)
         self.queue = framework.SchedulingQueue(self.axis, queues)
         self.volumes = volume_book.VolumeBook(storage)
@@ -54,6 +49,7 @@ class ClusterState:
             scheduler_name=options.scheduler_name,
             queue_of=ownership.charged_queue_of(queue_of, self.queue),
         )
+        # placeholders of gangs that show themselves to a cluster autoscaler
         self.placeholders = gangs.PlaceholderPods()
         self.jobs = Jobs(self.queue, pods=self.pods, clock=clock, queue_of=queue_of, limits=options.tenant_limits)
         self.quotas = limits.Quotas()

@@ -87,10 +87,9 @@ class Writer:
         return outcome
 
     async def try_create(self, task: model.TaskId, manifest: dict[str, Any]) -> wire.PodView | outcomes.Outcome | None:
-        """Let the API server admit a pod without creating it.
+        """Let the API server admit a pod without creating it; return the pod as admitted, or why it is refused.
 
-        Returns:
-            The pod as admitted; why it is refused; None if the API server cannot tell: a webhook has side effects.
+        Returns None if the API server cannot tell: a webhook has side effects.
         """
         manifest = {**manifest, "metadata": self.fenced(manifest["metadata"])}
         try:
@@ -150,12 +149,9 @@ class Writer:
         return self.resize_running(row, {"requests": {"cpu": request}, "limits": {"cpu": limit}}, failpoint)
 
     async def record(self, row: rows.PodRow, revision: str, record: SuspensionRecord) -> outcomes.Outcome:
-        """Write the record of a suspension into one version of a task's pod.
+        """Write the record of a suspension into one version of a task's pod; `Elsewhere` if that has another version.
 
         The write needs no fence: if another leader has resized the pod, the version is another.
-
-        Returns:
-            `Elsewhere` with the actual pod if that has another version.
         """
         uid, text = row.uid or "", record.text()
 
@@ -204,7 +200,6 @@ class Writer:
     async def _attempt(
         self, verb: str, pod: model.TaskId, write: Callable[[], Awaitable[outcomes.Done]], judged: Judge
     ) -> outcomes.Outcome:
-        """Write until the outcome is known."""
         failures = 0
         while True:
             if (lost := await self._leadership_lost()) is not None:
@@ -279,8 +274,6 @@ def judge(
 
 
 def _judge_running(uid: str, resources: Mapping[str, wire.Quantities]) -> Judge:
-    """Return what judges the resize of a running task by the actual pod."""
-
     def judged(pod: wire.PodView | None, otherwise: outcomes.NotDone) -> outcomes.Outcome:
         if pod is None or pod.metadata.uid != uid or pod.is_terminal:
             return outcomes.Vanished()

@@ -123,25 +123,16 @@ SUSPENDED_SIZE = CpuSize(SUSPENDED_REQUEST_MILLI, SUSPENDED_LIMIT_MILLI)
 
 
 class SuspensionRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One suspension of a task.
+    """One suspension of a task."""
 
-    Attributes:
-        cpu_request_milli: The CPU request that its container had before.
-        cpu_limit_milli: The CPU limit that its container had before; 0 for none.
-        since_s: When it acknowledged the order, in epoch seconds.
-        until_s: When it is resumed at the latest, in epoch seconds.
-        by: Who decided it: a policy's name, or `user`.
-        why: What a policy said of its decision, cut.
-    """
-
-    cpu_request_milli: int
-    cpu_limit_milli: int
-    since_s: float
-    until_s: float
+    cpu_request_milli: int  # the CPU request that its container had before
+    cpu_limit_milli: int  # the CPU limit that its container had before; 0 for none
+    since_s: float  # when it acknowledged the order, in epoch seconds
+    until_s: float  # when it is resumed at the latest, in epoch seconds
     reason: str
-    by: str
+    by: str  # who decided it: a policy's name, or `user`
     order: str
-    why: str = ""
+    why: str = ""  # what a policy said of its decision, cut
 
     @property
     def size(self) -> CpuSize:
@@ -209,41 +200,28 @@ def stage_of(size: CpuSize, record: SuspensionRecord | None, *, is_resizing: boo
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """A suspension that is being carried out.
-
-    Attributes:
-        by: Who decided it: a profile's name, or `stages.USER`.
-        decision: The decision of a policy; None for a user's.
-    """
+    """A suspension that is being carried out."""
 
     until_s: float
     reason: Reason
-    by: str
-    decision: model.Suspend | None = None
+    by: str  # who decided it: a profile's name, or `stages.USER`
+    decision: model.Suspend | None = None  # the decision of a policy; None for a user's
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class Suspension:
-    """The suspension of one pod, from its order until the pod has its CPU again. Its row keeps it.
+    """The suspension of one pod, from its order until the pod has its CPU again. Its row keeps it."""
 
-    Attributes:
-        stage: The stage that the pod was shown in last.
-        order: The order, while that is carried out.
-        ends: Why it is to end before its time; None if it is not.
-        charged: What the ledger charges at least for the task, because its suspension ends; None for what is shown.
-        is_actuated: Whether the time that its CPU took to be free was observed.
-        retry_s: When to write again; infinity for never.
-    """
-
-    stage: Stage = Stage.NONE
+    stage: Stage = Stage.NONE  # the stage that the pod was shown in last
     since_s: float = 0.0
     record: SuspensionRecord | None = None
-    order: Order | None = None
-    ends: Reason | None = None
+    order: Order | None = None  # the order, while that is carried out
+    ends: Reason | None = None  # why it is to end before its time; None if it is not
+    # what the ledger charges at least for the task, because its suspension ends; None for what is shown
     charged: model.Resources | None = None
-    is_actuated: bool = False
+    is_actuated: bool = False  # whether the time that its CPU took to be free was observed
     failures: int = 0
-    retry_s: float = -math.inf
+    retry_s: float = -math.inf  # when to write again; infinity for never
 
     def show(self, stage: Stage, record: SuspensionRecord | None, now_s: float) -> None:
         """Take over what is shown of the pod."""

@@ -121,7 +121,7 @@ class RunningScheduler:
         considered = self.scheduler.state.queue.sorted_classes()
         operations, jobs = self.scheduler.executor.operations, self.scheduler.state.jobs
         busy = considered.open.any() or considered.orphans or operations or operations.in_flight
-        return not (jobs._changed or jobs._changed_rows or busy)
+        return not (jobs.changed or jobs._changed_rows or busy)
 
     def placed(self) -> dict[str, str]:
         """Return the pods that have a node, and which."""

@@ -120,10 +120,7 @@ def foreign_class(
     """Return the class of a foreign pod. `shown` returns what selectors tell apart of a label (`Ledger.shown`).
 
     Pods of one owner with equal requests and constraints have one class, if no selector tells their labels apart: pods
-    may have labels of their own, such as the index of a Job's pod.
-
-    Raises:
-        UnreadablePodError: The pod cannot be represented.
+    may have labels of their own, such as the index of a Job's pod. Raises UnreadablePodError for one with a problem.
     """
     job = job_of(pod) if job is None else job
     constraints = pod.constraints or model.UNCONSTRAINED

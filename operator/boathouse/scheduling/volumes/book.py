@@ -65,14 +65,11 @@ class Mounts:
 
 
 class VolumeBook(framework.Filter):
-    """Constraints of volumes, including reservations that the API server does not show yet.
-
-    Attributes:
-        is_needed: Whether pods with claims were to be scheduled; the filter is skipped until then.
-    """
+    """Constraints of volumes, including reservations that the API server does not show yet."""
 
     def __init__(self, objects: rules.Storage) -> None:
-        self.storage, self.mounts, self.is_needed = objects, Mounts(), False
+        self.storage, self.mounts = objects, Mounts()
+        self.is_needed = False  # whether pods with claims were to be scheduled; the filter is skipped until then
         self._taken: dict[str, str] = {}
         self._promises: collections.Counter[str] = collections.Counter()  # by volume, because pods may share a claim
         self._version = 0

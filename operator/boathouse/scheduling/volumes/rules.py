@@ -51,46 +51,30 @@ class Storage:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Bindings:
-    """Writes that a pod's claims need before the pod is bound to a node.
+    """Writes that a pod's claims need before the pod is bound to a node."""
 
-    Attributes:
-        volumes: (claim, volume) of available volumes to bind.
-        provisions: Claims whose volume is to be provisioned for the node.
-    """
-
-    volumes: tuple[tuple[str, str], ...] = ()
-    provisions: tuple[str, ...] = ()
+    volumes: tuple[tuple[str, str], ...] = ()  # (claim, volume) of available volumes to bind
+    provisions: tuple[str, ...] = ()  # claims whose volume is to be provisioned for the node
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class _Waiting:
-    """A claim that waits for its first consumer, with what is independent of the node.
-
-    Attributes:
-        at_hand: Available volumes that fit it, the smallest first.
-        is_made_anywhere: Whether a volume can be provisioned for it on every node.
-    """
+    """A claim that waits for its first consumer, with what is independent of the node."""
 
     claim: views.ClaimView
     reserved: views.VolumeView | None
-    at_hand: tuple[views.VolumeView, ...]
-    is_made_anywhere: bool
+    at_hand: tuple[views.VolumeView, ...]  # available volumes that fit it, the smallest first
+    is_made_anywhere: bool  # whether a volume can be provisioned for it on every node
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Requirements of a pod's claims that are independent of the node, computed once for all nodes.
+    """Requirements of a pod's claims that are independent of the node, computed once for all nodes."""
 
-    Attributes:
-        refusal: Why no node can mount the claims; None if a node may.
-        waiting: Other claims, in the order in which they get volumes.
-        handles: (driver, volume) of each claim and disk that is counted.
-    """
-
-    refusal: str | None = None
+    refusal: str | None = None  # why no node can mount the claims; None if a node may
     bound: tuple[views.ClaimView, ...] = ()
-    waiting: tuple[_Waiting, ...] = ()
-    handles: frozenset[tuple[str, str]] = frozenset()
+    waiting: tuple[_Waiting, ...] = ()  # other claims, in the order in which they get volumes
+    handles: frozenset[tuple[str, str]] = frozenset()  # (driver, volume) of each claim and disk that is counted
 
 
 class Judge:
@@ -232,7 +216,6 @@ class Judge:
         return translate.attached(volume.spec, zones=zones.split(_SEVERAL) if zones else [])
 
     def _limits(self, node: str) -> dict[str, int]:
-        """Return the maximum volumes of each driver with a limit on a node."""
         csi = self._objects.csi_nodes.get(node, views.CsiNodeView())
         limited = ((driver.name, driver.allocatable) for driver in csi.spec.drivers or ())
         return {name: most.count for name, most in limited if most is not None and most.count is not None}
