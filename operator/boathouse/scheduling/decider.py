@@ -192,10 +192,9 @@ class Decider(Part):
             for reservation in self._state.profile.reserve.reservations()
         }
         for node, task_class in reserved.keys() - self._reserved:
-            for entry in filter(None, map(self._jobs.entry, self._jobs.gangs)):
+            for entry, _ in self._jobs.all_gangs():
                 if entry.factory is not None and entry.class_of(task_class) is not None:
-                    wait_s = reserved[node, task_class].wait_s
-                    note = f"{node} is reserved for its pods; predicted wait {wait_s:.0f} s"
+                    note = f"{node} is reserved for its pods; predicted wait {reserved[node, task_class].wait_s:.0f} s"
                     self._conditions.note_job(entry.job, entry.factory.resource, "Reserved", note)
         self._reserved = set(reserved)
 

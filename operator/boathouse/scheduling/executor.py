@@ -70,10 +70,10 @@ class Executor(Part):
             failed = self._volume_writer.failure(promise, awaits)
         except Exception as error:  # noqa: BLE001 - what one claim or volume holds must not stop the others
             return self._set_aside(operation, error)
-        if failed is None and self._clock() >= operation.until_s:
-            message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
-            return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
-        return failed
+        if failed is not None or self._clock() < operation.until_s:
+            return failed
+        message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
+        return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
 
     def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
         """Report that a pod cannot be written because of a fault, and return the outcome, after which it is retried."""
@@ -205,9 +205,8 @@ class Executor(Part):
             return False
 
     def _expected_manifest(self, operation: rows.Operation, entry: jobs.Entry) -> dict[str, Any] | None:
-        if entry.gang is None or operation.row.id != entry.gang.driver:
-            return None
-        if not isinstance(entry.factory, jobs.ExpectingFactory):
+        is_driver = entry.gang is not None and operation.row.id == entry.gang.driver
+        if not is_driver or not isinstance(entry.factory, jobs.ExpectingFactory):
             return None
         try:
             manifest = entry.factory.build_expected(self._expected(entry, operation.row.id))
@@ -253,9 +252,8 @@ class Executor(Part):
         else:
             if resources.covers(requested):
                 return manifest
-            log.error(
-                "a pod requests more than the scheduler decided", pod=task, decided=str(resources), asked=str(requested)
-            )
+            more = "a pod requests more than the scheduler decided"
+            log.error(more, pod=task, decided=str(resources), asked=str(requested))
             message = f"the pod requests {requested}, but the scheduler decided {resources}"
         return outcomes.NotDone(reason="PodInvalid", message=message, at_least_s=SET_ASIDE_S)
 

@@ -182,8 +182,7 @@ class SchedulerGauges(Part):
         return [queued for entry in self._jobs.entries() for queued in self._queue.classes_of(entry.job.id)]
 
     def _reserved(self) -> list[rows.PodRow]:
-        held = [gangs.reserved(entry.gang, self._pods) for entry in self._jobs.entries() if entry.gang is not None]
-        return [row for of_gang in held for row, _ in of_gang]
+        return [row for _, gang in self._jobs.all_gangs() for row, _ in gangs.reserved(gang, self._pods)]
 
     def _used(self) -> dict[str, tuple[int, int]]:
         view = self._ledger.snapshot(0.0)

@@ -102,6 +102,11 @@ class Entry:
         """Its classes that its owner did not submit: those of pods that its pods created."""
         return self.classes[len(self.planned) :]
 
+    @property
+    def precedence(self) -> tuple[int, float, model.JobId]:
+        """Its place among gangs: the highest priority first, then the one that waits the longest."""
+        return -self.job.priority, self.job.submitted_s, self.job.id
+
     def class_of(self, task_class: model.ClassId) -> model.TaskClass | None:
         """Return a class; None if the job does not list it any more."""
         return next((candidate for candidate in self.classes if candidate.id == task_class), None)
@@ -340,9 +345,16 @@ class Jobs:
         """Say whether the owner of a task's pod submitted its job since this process leads."""
         return row.facts is None or row.facts.task_of is None or row.facts.task_of in self._entries
 
+    def all_gangs(self) -> list[tuple[Entry, gang_minimum.Gang]]:
+        """Return the jobs that have a gang."""
+        return self._with_gangs(self.gangs)
+
     def gangs_in(self, namespace: str) -> list[tuple[Entry, gang_minimum.Gang]]:
         """Return the jobs of a namespace that have a gang."""
-        entries = (self._entries[job] for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
+        return self._with_gangs(job for job in self._in_namespace.get(namespace, ()) if job in self.gangs)
+
+    def _with_gangs(self, jobs: Iterable[model.JobId]) -> list[tuple[Entry, gang_minimum.Gang]]:
+        entries = (self._entries[job] for job in jobs)
         return [(entry, entry.gang) for entry in entries if entry.gang is not None]
 
     def mark_changed(self, row: rows.PodRow) -> None:

@@ -273,9 +273,8 @@ class Reservations(Part):
         if self._checked_at == self._pods.node_changes:
             return
         self._checked_at = self._pods.node_changes
-        entries = [entry for job in self._jobs.gangs if (entry := self._jobs.entry(job)) is not None]
-        for entry in sorted(entries, key=lambda entry: (-entry.job.priority, entry.job.submitted_s, entry.job.id)):
-            for task in (entry.gang.driver, *entry.gang.expected) if entry.gang is not None else ():
+        for entry, gang in sorted(self._jobs.all_gangs(), key=lambda pair: pair[0].precedence):
+            for task in (gang.driver, *gang.expected):
                 if (row := self._pods.get(task)) is None or (place := row.reserved) is None:
                     continue
                 node = self._pods.nodes.get(place.node)
