@@ -16,8 +16,7 @@ from boathouse.telemetry import health
 from boathouse.telemetry.metrics import Gauge, Metrics, Reading
 from boathouse_policies import framework, model
 
-WATCH_SILENCE_S = 180.0
-"""A watch without a message for this time is unhealthy: bookmarks arrive about once a minute."""
+WATCH_SILENCE_S = 180.0  # a watch without a message for this time is unhealthy: bookmarks arrive about once a minute
 
 Watch = informer.Informer[Any]
 

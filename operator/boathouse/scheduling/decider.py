@@ -17,8 +17,7 @@ log = logs.get(__name__)
 
 
 CONDITIONS_EVERY_S = 0.5
-ADVISED_EVERY_S = 1.0
-"""Maximum time between two cycles while a controller of the profile has something to watch."""
+ADVISED_EVERY_S = 1.0  # maximum time between two cycles while a controller of the profile has something to watch
 Advice: TypeAlias = model.Resize | model.Suspend | model.Resume | model.Scale | model.Speculate
 
 

@@ -21,16 +21,11 @@ from boathouse_policies import model
 
 log = logs.get(__name__)
 
-VOLUMES_BOUND_WITHIN_S = 600.0
-"""As kube-scheduler's bindTimeoutSeconds."""
-SET_ASIDE_S = 10.0
-"""How long a pod waits at least that could not be written because of a fault."""
-SLOW_START = 2
-"""How many writes of a namespace may be in flight at first: more as they succeed."""
-LONGEST_FIGURES = 512
-"""Maximum size of the annotation with figures, in characters."""
-_OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}
-"""Annotations of a pod that follow from its size."""
+VOLUMES_BOUND_WITHIN_S = 600.0  # as kube-scheduler's bindTimeoutSeconds
+SET_ASIDE_S = 10.0  # how long a pod waits at least that could not be written because of a fault
+SLOW_START = 2  # how many writes of a namespace may be in flight at first: more as they succeed
+LONGEST_FIGURES = 512  # maximum size of the annotation with figures, in characters
+_OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}  # annotations of a pod that follow from its size
 
 
 class Executor(Part):

@@ -123,10 +123,8 @@ class Entry:
 
 
 _NEVER_TRIED = (-math.inf, model.TaskId(""))
-_RETRIED_AT_ONCE = 16
-"""Jobs per second that are checked again in a namespace that exceeds its limits of shapes."""
-PROBE_PATIENCE_S = 5.0
-"""If a probe gets no node within this time, a task of another job is tried."""
+_RETRIED_AT_ONCE = 16  # jobs per second that are checked again in a namespace that exceeds its limits of shapes
+PROBE_PATIENCE_S = 5.0  # if a probe gets no node within this time, a task of another job is tried
 
 
 class Jobs:

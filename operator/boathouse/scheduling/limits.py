@@ -23,10 +23,8 @@ from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import model
 
-EXCEEDS_QUOTA = "ExceedsQuota"
-"""More is requested than a quota ever allows."""
-QUOTA_EXCEEDED = "QuotaExceeded"
-"""More is requested than others leave of a quota now."""
+EXCEEDS_QUOTA = "ExceedsQuota"  # more is requested than a quota ever allows
+QUOTA_EXCEEDED = "QuotaExceeded"  # more is requested than others leave of a quota now
 
 Amounts = Mapping[str, int]
 """By resource name, as `Resources.by_name`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
@@ -152,15 +150,12 @@ def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> 
 
 TOO_COMPLEX = "TooComplex"
 
-RECOUNT_S = 1.0
-"""Interval of counting a namespace's pending classes while it is at its limits."""
+RECOUNT_S = 1.0  # interval of counting a namespace's pending classes while it is at its limits
 FORGET_S = 60.0
-PRICE_S = 2.5e-6
-"""Measured time to evaluate a set of constraints for one node, and each of its constraints."""
+PRICE_S = 2.5e-6  # measured time to evaluate a set of constraints for one node, and each of its constraints
 PRICE_OF_EACH_S = 1.0e-6
 _MORE_FOR_OTHERS = 9
-LOAD = 0.05
-"""Share of the scheduler's time for evaluating a namespace's new constraints."""
+LOAD = 0.05  # share of the scheduler's time for evaluating a namespace's new constraints
 BURST_S = 0.25
 
 

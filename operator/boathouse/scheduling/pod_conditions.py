@@ -25,8 +25,7 @@ UNSUPPORTED = "UnsupportedConstraint"
 SET_ASIDE = "SetAside"
 EVENT_WINDOW_S = 60.0
 MESSAGE_WINDOW_S = 10.0
-REPEAT_EVERY_S = 1.0
-"""Interval of checks of all delayed writes, of which there may be thousands with different times."""
+REPEAT_EVERY_S = 1.0  # interval of checks of all delayed writes, of which there may be thousands with different times
 WRITERS = 2
 
 

@@ -93,13 +93,10 @@ class Exclusions(framework.Filter):
         return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
 
 
-PROBES_PER_S = 2.0
-"""Probes of all namespaces per second, which in the long run also limit refused creates."""
-NAMESPACE_DISTANCE_S = 1.0
-"""Minimum time between two probes of a namespace."""
+PROBES_PER_S = 2.0  # probes of all namespaces per second, which in the long run also limit refused creates
+NAMESPACE_DISTANCE_S = 1.0  # minimum time between two probes of a namespace
 LEAST_S = 1.0
-TAKEN_IN_A_ROW = 32
-"""Consecutive successful probes after which a backoff ends."""
+TAKEN_IN_A_ROW = 32  # consecutive successful probes after which a backoff ends
 UNANSWERED_S = 60.0
 """Time without an answer to a probe after which a backoff ends: the refusal says nothing about the present."""
 IN_A_ROW = 3

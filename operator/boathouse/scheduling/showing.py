@@ -29,14 +29,10 @@ from boathouse_policies.framework import gang_minimum
 
 log = logs.get(__name__)
 
-ROUND_S: Final = 1.0
-"""Maximum time between two rounds."""
-PAUSE_S: Final = 0.05
-"""Minimum time between two rounds."""
-PER_ROUND: Final = 100
-"""Maximum number of writes in a round."""
-AT_ONCE: Final = 8
-"""Maximum number of writes in flight."""
+ROUND_S: Final = 1.0  # maximum time between two rounds
+PAUSE_S: Final = 0.05  # minimum time between two rounds
+PER_ROUND: Final = 100  # maximum number of writes in a round
+AT_ONCE: Final = 8  # maximum number of writes in flight
 RETRY_S: Final = 15.0
 """Time after which a placeholder is created again that no watch shows, or those of a job of which one was refused."""
 FORGET_S: Final = reservations.RESTORE_S

@@ -35,8 +35,7 @@ MESSAGE_LENGTH = 1024
 MOST_CONSTRAINT_LENGTH = 16 << 10
 MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
 """Above the limits of an MRJob. Of each of its classes only a few pods are pending at a time."""
-MOST_SELECTOR_LENGTH = 4 << 10
-"""Maximum size of a claim's selector."""
+MOST_SELECTOR_LENGTH = 4 << 10  # maximum size of a claim's selector
 MOST_VOLUMES = 32
 MOST_LABEL_LENGTH = 3 << 10
 """Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""

@@ -29,8 +29,7 @@ log = logs.get(__name__)
 _AMBIGUOUS = retries.Backoff(base_s=0.2, cap_s=5.0, attempts=4)
 _TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.Gone, errors.ServerError)
 """Answers to a dry run that say nothing of the pod."""
-_NO_DRY_RUN = "does not support dry run"
-"""In the answer of an API server that has a webhook with side effects."""
+_NO_DRY_RUN = "does not support dry run"  # in the answer of an API server that has a webhook with side effects
 
 
 class Leadership(Protocol):

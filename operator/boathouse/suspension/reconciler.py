@@ -25,14 +25,10 @@ _MIN_SLEEP_S = 0.05
 class Action(enum.Enum):
     """A write that a suspension needs."""
 
-    CONTINUE = "continue"
-    """Raise the limit: the task continues."""
-    GROW = "grow"
-    """Request the original CPU again."""
-    SHRINK_BACK = "shrink back"
-    """Take a request back that the node has deferred."""
-    RECORD = "record"
-    """Write a record where another writer removed it."""
+    CONTINUE = "continue"  # raise the limit: the task continues
+    GROW = "grow"  # request the original CPU again
+    SHRINK_BACK = "shrink back"  # take a request back that the node has deferred
+    RECORD = "record"  # write a record where another writer removed it
 
 
 class SuspensionReconciler(Part):

@@ -89,22 +89,16 @@ SHRUNK_WITHIN_S = LAPSES_S - 4.0
 """Time from the acknowledgement to the end of the writes: record and shrink. The kubelet has the rest."""
 DEFERRED_S = 2.0
 """How long a node may defer a growth before the request is taken back, so that it keeps no room from others."""
-DEFERRED_RETRY_S = 30.0
-"""When a growth that its node deferred is tried again."""
-SUBMITTED_S = 10.0
-"""How long the job of a task without a record may take to be submitted after the task was seen."""
-BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
-"""When a refused write is repeated, by refusals in a row."""
-BY_HAND_EVERY_S = 0.5
-"""How often the tasks are looked for that their author suspends."""
-BY_HAND_RETRY_S = 5.0
-"""When a task that could not be suspended for its author is asked again."""
+DEFERRED_RETRY_S = 30.0  # when a growth that its node deferred is tried again
+SUBMITTED_S = 10.0  # how long the job of a task without a record may take to be submitted after the task was seen
+BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)  # when a refused write is repeated, by refusals in a row
+BY_HAND_EVERY_S = 0.5  # how often the tasks are looked for that their author suspends
+BY_HAND_RETRY_S = 5.0  # when a task that could not be suspended for its author is asked again
 LIMIT_RANGE_S = 600.0
 """How long a namespace is left alone in which the API server refused to shrink a task: LimitRanges are not watched."""
 
 
-USER = "user"
-"""Who decided a suspension that the author of a job asked for."""
+USER = "user"  # who decided a suspension that the author of a job asked for
 LONGEST_WHY = 160
 _LONGEST = 512
 _LARGEST_MILLI = 10**9
@@ -160,20 +154,15 @@ def parse(text: str) -> SuspensionRecord | None:
 class Stage(enum.Enum):
     """How far the last suspension of a task is."""
 
-    NONE = "none"
-    """The task has its original CPU, or was never suspended."""
+    NONE = "none"  # the task has its original CPU, or was never suspended
     SHRINKING = "shrinking"
     """The spec has the CPU of a suspended task, and the node has not taken the rest: nothing is free yet."""
-    SUSPENDED = "suspended"
-    """The CPU is lent."""
+    SUSPENDED = "suspended"  # the CPU is lent
     CONTINUING = "continuing"
     """The limit is the original one again, and the task runs; its node is to give it its request again."""
-    GROWING = "growing"
-    """The request is the original one again, and the node has not given it."""
-    ORPHAN = "orphan"
-    """The spec has the CPU of a suspended task, and no readable record says what it had."""
-    FOREIGN = "foreign"
-    """Another writer resized the pod: the record is void."""
+    GROWING = "growing"  # the request is the original one again, and the node has not given it
+    ORPHAN = "orphan"  # the spec has the CPU of a suspended task, and no readable record says what it had
+    FOREIGN = "foreign"  # another writer resized the pod: the record is void
 
     @property
     def is_shrunk(self) -> bool:

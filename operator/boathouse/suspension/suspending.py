@@ -62,8 +62,7 @@ class ByHand(Part):
         self._not_before_s[row.id, until_s] = math.inf if reason in _LASTING else self._clock() + stages.BY_HAND_RETRY_S
 
 
-LEAST_MILLI = contract.SUSPENDED_LIMIT_MILLI
-"""A task that requests no more CPU than this has none to lend."""
+LEAST_MILLI = contract.SUSPENDED_LIMIT_MILLI  # a task that requests no more CPU than this has none to lend
 _MOST_CONFLICTS = 5
 
 

@@ -191,8 +191,7 @@ def _precedes(row: rows.PodRow, pending: framework.PendingClass) -> bool:
     return row.task is None or row.task.task_class != pending.task_class.id
 
 
-Amounts = dict[str, int]
-"""Kubernetes' resource name to base units (millicores, bytes, counts)."""
+Amounts = dict[str, int]  # Kubernetes' resource name to base units (millicores, bytes, counts)
 
 _ALL = ""
 

@@ -54,8 +54,7 @@ def size_bytes(text: str | float) -> int:
     return ones(nano(text))
 
 
-Amounts = dict[str, int]
-"""Resource name to nano-units."""
+Amounts = dict[str, int]  # resource name to nano-units
 
 MOST_RESOURCES = 64
 """Different resources of a pod that waits, or of one node: each is a name that others must store and compare."""

@@ -11,8 +11,7 @@ from boathouse.scheduling.volumes import book
 from boathouse.suspension.stages import Suspension
 from boathouse_policies import framework, model
 
-PodKey: TypeAlias = tuple[str, str]
-"""The namespace and the UID of a pod."""
+PodKey: TypeAlias = tuple[str, str]  # the namespace and the UID of a pod
 
 
 @dataclasses.dataclass(slots=True, eq=False)

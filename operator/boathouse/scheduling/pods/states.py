@@ -95,12 +95,10 @@ class LedgerAction(enum.Enum):
     FREE = "free"
 
 
-Origin: TypeAlias = PodState | None
-"""A state, or None for a pod without a row."""
+Origin: TypeAlias = PodState | None  # a state, or None for a pod without a row
 
 
-Transition: TypeAlias = tuple[PodState, LedgerAction]
-"""The next state, and what happens in the ledger."""
+Transition: TypeAlias = tuple[PodState, LedgerAction]  # the next state, and what happens in the ledger
 
 
 class ImpossibleTransition(Exception):  # noqa: N818 - a fault of the caller, named as what happened

@@ -31,8 +31,7 @@ class Promise:
     bindings: rules.Bindings
 
 
-Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]
-"""A node, and the claims and disks that a pod mounts there."""
+Mounted: TypeAlias = tuple[model.NodeName, tuple[str, ...]]  # a node, and the claims and disks that a pod mounts there
 
 
 class Mounts:
