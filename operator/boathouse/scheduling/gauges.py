@@ -7,7 +7,7 @@ from boathouse.scheduling import gangs, scheduler
 from boathouse.scheduling.pods import facts, rows
 from boathouse.scheduling.pods.states import PodState
 from boathouse.scheduling.state import Part
-from boathouse.suspension import reconciler
+from boathouse.suspension import suspending
 from boathouse.suspension.stages import Stage
 from boathouse.telemetry.metrics import Gauge, Reading
 from boathouse_policies import framework, model
@@ -125,7 +125,7 @@ class SchedulerGauges(Part):
             Gauge(
                 "boathouse_owed_cpu_cores",
                 "CPU requests that resumed tasks do not have again",
-                lambda: sum(map(reconciler.ungrown_milli, self._pods.suspensions())) / _MILLI,
+                lambda: sum(map(suspending.ungrown_milli, self._pods.suspensions())) / _MILLI,
             ),
             Gauge("boathouse_in_flight_writes", "Decisions not yet in flight", lambda: len(self._operations)),
         )
