@@ -35,9 +35,7 @@ class ConsistencyChecker(Part):
         super().__init__(subject.state)
         self._subject = subject
         self._watches: dict[str, Watch] = {"pods": pods, "nodes": nodes}
-        self._shown_pods = pods.objects
-        self._on_fatal = on_fatal
-        self._sleep = sleep
+        self._shown_pods, self._on_fatal, self._sleep = pods.objects, on_fatal, sleep
 
     async def run(self) -> None:
         """Compare until cancelled."""

@@ -35,9 +35,7 @@ class Intake(Part):
     ) -> None:
         super().__init__(state)
         self._refusals = state.jobs.refused
-        self._transform_pod = transform_pod
-        self._wake = wake
-        self._on_fatal = on_fatal
+        self._transform_pod, self._wake, self._on_fatal = transform_pod, wake, on_fatal
 
     def submit(
         self,

@@ -210,10 +210,7 @@ class Variety:
         nodes: Callable[[], int],
         clock: Callable[[], float],
     ) -> None:
-        self._limits = limits
-        self._waiting = waiting
-        self._nodes = nodes
-        self._clock = clock
+        self._limits, self._waiting, self._nodes, self._clock = limits, waiting, nodes, clock
         self._used: dict[str, _Used] = {}
         self._time = fair.Buckets(rate_per_s=LOAD, burst=BURST_S, clock=clock)
         self._swept_s = clock()

@@ -100,18 +100,10 @@ class Part:
     def __init__(self, state: ClusterState) -> None:
         self._state, self._options, self._clock = state, state.options, state.clock
         self._api, self._leader, self._writer = state.api, state.leader, state.writer
-        self._ledger = state.ledger
-        self._queue = state.queue
-        self._pods = state.pods
-        self._jobs = state.jobs
-        self._volumes = state.volumes
-        self._quotas = state.quotas
-        self._devices = state.devices
-        self._exclusions = state.exclusions
-        self._diagnoses = state.diagnoses
-        self._conditions = state.conditions
-        self._counters = state.counters
-        self._aside = state.aside
+        self._ledger, self._queue, self._pods, self._jobs = state.ledger, state.queue, state.pods, state.jobs
+        self._volumes, self._quotas, self._devices = state.volumes, state.quotas, state.devices
+        self._exclusions, self._diagnoses = state.exclusions, state.diagnoses
+        self._conditions, self._counters, self._aside = state.conditions, state.counters, state.aside
 
     def _room_freed(self, freed: framework.Freed) -> None:
         """Reconsider pending tasks that may fit into freed resources."""

@@ -49,11 +49,8 @@ class PodTable:
         self.nodes: dict[model.NodeName, model.Node] = {}
         self.children = indexes.Children()
         self.node_changes = 0  # counts how often a node changed
-        self._volumes = volumes
-        self._mounts = volumes.mounts
-        self._clock = clock
-        self._scheduler_name = scheduler_name
-        self._queue_of = queue_of
+        self._volumes, self._mounts, self._clock = volumes, volumes.mounts, clock
+        self._scheduler_name, self._queue_of = scheduler_name, queue_of
         self._rows: dict[model.TaskId, PodRow] = {}
         self._by_state: dict[PodState, dict[model.TaskId, PodRow]] = {state: {} for state in PodState}
         self._by_job: dict[model.JobId, dict[model.TaskId, PodRow]] = {}
