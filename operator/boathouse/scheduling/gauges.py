@@ -52,10 +52,7 @@ class SchedulerGauges(Part):
             ),
             Gauge("boathouse_pending_pods", "Pods that exist and have no node", self._pending_pods, ("state",)),
             Gauge(
-                "boathouse_pending_tasks",
-                "Pending tasks by queue and reason",
-                self._pending_tasks,
-                ("queue", "reason"),
+                "boathouse_pending_tasks", "Pending tasks by queue and reason", self._pending_tasks, ("queue", "reason")
             ),
             *_of_queues("used", "placed", self._used),
             *_of_queues("demand", "placed or waiting", self._demand),

@@ -79,10 +79,7 @@ class JobDiagnosis:
 
 
 def diagnose(
-    job: model.Job,
-    diagnoses: Sequence[model.Diagnosis],
-    holders: indexes.Holders,
-    devices: Devices | None = None,
+    job: model.Job, diagnoses: Sequence[model.Diagnosis], holders: indexes.Holders, devices: Devices | None = None
 ) -> JobDiagnosis:
     """Return the diagnosis of a job by its worst class. Holders of resources in the job's namespace are named."""
     worst = min(

@@ -57,11 +57,7 @@ class GangJudge(Part):
 
     def _of_quota(self, entry: jobs.Entry, wanted: Amounts, held: Amounts) -> PendingReason | None:
         return self._quotas.check(
-            entry.namespace,
-            wanted,
-            priority_class=entry.job.priority_class,
-            promised=self._promised(entry),
-            held=held,
+            entry.namespace, wanted, priority_class=entry.job.priority_class, promised=self._promised(entry), held=held
         )
 
     def _held(self, entry: jobs.Entry, gang: gang_minimum.Gang) -> Amounts:
