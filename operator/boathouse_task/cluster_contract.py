@@ -68,8 +68,10 @@ Amount = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
 Percent = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Host = Annotated[str, msgspec.Meta(pattern=r"^[a-z][a-z0-9-]{0,62}\Z")]
 Tag = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9-]{1,64}\Z")]
-ApplicationId = Annotated[str, msgspec.Meta(pattern=r"^application_[0-9]{1,20}_[0-9]{1,10}\Z")]
-Word = Annotated[str, msgspec.Meta(pattern=r"^[A-Z_]{1,24}\Z")]
+APPLICATION_ID = "application_[0-9]{1,20}_[0-9]{1,10}"
+ApplicationId = Annotated[str, msgspec.Meta(pattern=rf"^{APPLICATION_ID}\Z")]
+WORD = "[A-Z_]{1,24}"
+Word = Annotated[str, msgspec.Meta(pattern=rf"^{WORD}\Z")]
 ClusterId = Annotated[str, msgspec.Meta(pattern=r"^[\x21-\x7e]{1,100}\Z")]
 CounterName = Annotated[str, msgspec.Meta(max_length=128)]
 CounterGroup = Annotated[dict[CounterName, Amount], msgspec.Meta(max_length=MOST_COUNTERS)]

@@ -7,7 +7,6 @@ import os
 import re
 import shlex
 import shutil
-import sys
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,6 +28,7 @@ from boathouse_task.contract import (
     TaskType,
 )
 from boathouse_task.environment import Environment, Layout
+from boathouse_task.errors import say
 from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
 
@@ -249,12 +249,6 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
         split_max_bytes=options.split_size,
         s3=S3Config(endpoint_url=options.endpoint_url, region=options.region),
     )
-
-
-def say(text: str) -> None:
-    """Write to standard error."""
-    sys.stderr.write(f"boathouse-task: {text}\n")
-    sys.stderr.flush()
 
 
 def _print_result(task: str, result: TaskResult) -> None:

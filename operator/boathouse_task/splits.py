@@ -5,7 +5,6 @@ The locations come by WebHDFS: hdfs-native does not tell. They are best effort: 
 
 import bisect
 import operator
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent import futures
@@ -15,6 +14,7 @@ import msgspec
 
 from boathouse_task import compression, hdfs, locations
 from boathouse_task.contract import InputFile, Plan, Split
+from boathouse_task.errors import say
 from boathouse_task.rest import Rest, RestError
 from boathouse_task.task import Task
 
@@ -157,7 +157,7 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
         user = hdfs.user(task.environment.variables)
         return block_hosts(address, place.path, size_bytes, user=user) if address else ()
     except RestError as error:
-        sys.stderr.write(f"boathouse-task: the splits of {url} have no locations: {error}\n")
+        say(f"the splits of {url} have no locations: {error}")
         return ()
 
 

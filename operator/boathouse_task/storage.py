@@ -166,7 +166,7 @@ class Storage:
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise explain(error, action, location.url) from None
-            raise NotFound(f"{location.url} does not exist") from None
+            raise NotFound(Reason.STORAGE_ERROR, f"{location.url} does not exist") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
             raise explain(error, action, location.url) from None
 
