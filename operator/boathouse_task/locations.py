@@ -50,10 +50,9 @@ def parse(url: str) -> Location:
     """
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
-    if (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket)):
+    is_store = (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket))
+    if is_store or (scheme == "file" and not bucket and path):
         return Location(scheme=scheme, bucket=bucket, path=path.strip("/"))
-    if scheme == "file" and not bucket and path:
-        return Location(scheme=scheme, bucket="", path=path.strip("/"))
     raise TaskError(
         Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH"
     )

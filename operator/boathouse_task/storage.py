@@ -33,11 +33,8 @@ class Storage:
         retry_s: int = 30,
         hdfs_addresses: Mapping[str, HdfsAddress] | None = None,
     ) -> None:
-        self._s3 = s3 or S3Config()
-        self._credentials = credentials
-        self._part_bytes = part_bytes
-        self._retry_s = retry_s
-        self._hdfs_addresses = hdfs_addresses or {}
+        self._s3, self._hdfs_addresses, self._credentials = s3 or S3Config(), hdfs_addresses or {}, credentials
+        self._part_bytes, self._retry_s = part_bytes, retry_s
         self._open = functools.cache(self._open_store)
 
     def find(self, location: Location) -> StoredObject | None:
@@ -65,9 +62,8 @@ class Storage:
         with self._store("read", location) as store:
             data = store.read_range(location.path, offset, length)
         if len(data) != length:
-            raise TaskError(
-                Reason.STORAGE_ERROR, f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
-            )
+            change = f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
+            raise TaskError(Reason.STORAGE_ERROR, change)
         return data
 
     def read_windows(self, location: Location, start: int, end: int, window_bytes: int) -> Iterator[bytes]:

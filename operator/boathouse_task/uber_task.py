@@ -31,7 +31,7 @@ def run(task: Task) -> TaskResult:
                 run_inner(task, order)
             task.fraction = number / (len(todo) + 1)
     done = commit_task.committed(task.storage, task.layout.step).values()
-    sums = counters.total([record.counters for record in done])
+    sums = counters.total(record.counters for record in done)
     size = sum(record.size_bytes for record in done)
     digest = ""
     if task.spec.is_last:
@@ -94,9 +94,8 @@ def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskRe
             if spec.reduces:
                 run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
-        sums = counters.total(
-            [record.counters for record in commit_task.committed(task.storage, Layout(spec).step).values()]
-        )
+        done = commit_task.committed(task.storage, Layout(spec).step).values()
+        sums = counters.total(record.counters for record in done)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     task.counters.add(counters.SAMPLED_BYTES, sampled_bytes, counters.BOATHOUSE)
@@ -125,10 +124,8 @@ def _run_maps(task: Task, spec: TaskSpec, monotonic: Callable[[], float]) -> tup
     for index, (split, most_bytes) in enumerate(sample):
         if index and monotonic() >= give_up_s:
             return index, sampled_bytes
-        order = msgspec.structs.replace(
-            spec, task_type=TaskType.MAP, index=index, split=split, sample_bytes=[most_bytes]
-        )
-        run_inner(task, order)
+        change = {"task_type": TaskType.MAP, "index": index, "split": split, "sample_bytes": [most_bytes]}
+        run_inner(task, msgspec.structs.replace(spec, **change))
         sampled_bytes += min(most_bytes, split.length_bytes)
         task.fraction = (index + 1) / (len(sample) + 1)
     return len(sample), sampled_bytes
