@@ -52,33 +52,27 @@ def combined_key(line: bytes, fields: int) -> bytes:
     return TAB.join(parts[:fields]) if len(parts) > fields else line.removesuffix(TAB)
 
 
-def reduce_input(chunks: Iterable[bytes], fields: int, to: bytes) -> Iterator[bytes]:
-    """Yield shuffled lines with `to` after every key (stream.reduce.input.field.separator)."""
-    return iter(chunks) if to == TAB and fields == 1 else separated(chunks, TAB, fields, to)
-
-
 def separated(chunks: Iterable[bytes], separator: bytes, fields: int, to: bytes) -> Iterator[bytes]:
     """Yield lines with `to` between key and value, also after a key without a value.
 
     The lines may be cut at any position. `separator` separates their fields so far; the first `fields` are the key.
     """
-    width = len(separator)
-    for block in lines.blocks(chunks):
-        rows = block[:-1].split(b"\n")
+
+    def change(rows: list[bytes]) -> list[bytes] | None:
         if fields > 1:
-            keys = [key(row, separator, fields) for row in rows]
-            rows = [
-                b"%b%b%b" % (row_key, to, row[len(row_key) + width :]) for row_key, row in zip(keys, rows, strict=True)
-            ]
-        elif not all(map(contains, rows, repeat(separator))):
-            rows = [row.replace(separator, to, 1) if separator in row else row + to for row in rows]
-        elif separator != to:
-            rows = [row.replace(separator, to, 1) for row in rows]
-        else:
-            yield block
-            continue
-        rows.append(b"")
-        yield b"\n".join(rows)
+            return keyed(rows, separator, fields, to)[1]
+        if not all(map(contains, rows, repeat(separator))):
+            return [row.replace(separator, to, 1) if separator in row else row + to for row in rows]
+        return None if separator == to else [row.replace(separator, to, 1) for row in rows]
+
+    return lines.changed(chunks, change)
+
+
+def keyed(rows: list[bytes], separator: bytes, fields: int, to: bytes) -> tuple[list[bytes], list[bytes]]:
+    """Return the keys of lines, and the lines with `to` between key and value."""
+    keys, width = [key(row, separator, fields) for row in rows], len(separator)
+    pairs = zip(keys, rows, strict=True)
+    return keys, [b"%b%b%b" % (row_key, to, row[len(row_key) + width :]) for row_key, row in pairs]
 
 
 HASH = "HashPartitioner"
@@ -365,7 +359,4 @@ def _number(content: bytes, *, reverse: bool) -> bytes:
 
 def strip(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield lines without their sort keys."""
-    for block in lines.blocks(chunks):
-        rows = [line.partition(b"\t")[2] for line in block[:-1].split(b"\n")]
-        rows.append(b"")
-        yield b"\n".join(rows)
+    return lines.changed(chunks, lambda rows: [row.partition(TAB)[2] for row in rows])
