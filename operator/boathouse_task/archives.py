@@ -34,10 +34,7 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeEr
 
 
 def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
-    """Fetch the archives and unpack each to the folder of its name.
-
-    Raises TaskError: FileNotFound, InvalidArchive, InvalidSpec, or the storage's reasons.
-    """
+    """Unpack archives to folders of their names. Raises TaskError: InvalidArchive, or as `files.place`."""
     for archive in archives:
         packed = environment.work_path / "archive"
         source = FileSource(name=packed.name, url=archive.url)

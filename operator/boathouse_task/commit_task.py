@@ -68,10 +68,7 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def run(task: Task) -> TaskResult:
-    """Commit the job.
-
-    Raises TaskError: CommitMissing, OutputExists (another job owns the output), or the storage's reasons.
-    """
+    """Commit the job. Raises TaskError: CommitMissing, OutputExists (of another job), or the storage's reasons."""
     layout, storage = task.layout, task.storage
     existing_claims = ownership.claims(task)
     promoted = _declared(task) or _commit(task, existing_claims)
@@ -84,14 +81,11 @@ def run(task: Task) -> TaskResult:
 
 
 def _declared(task: Task) -> Promoted | None:
-    """Return the content of `_SUCCESS` if this job created it; None if it does not exist.
-
-    Raises TaskError: OutputExists if it is another job's.
-    """
+    """Return the content of `_SUCCESS`, if any. Raises TaskError: OutputExists if it is another job's."""
     content = task.storage.read_if_exists(task.layout.success)
     if content is None:
         return None
-    promoted = _decode(content)
+    promoted = contract.decoded(content, Promoted)
     if promoted is not None and promoted.job_uid == task.spec.job_uid:
         return promoted
     raise TaskError(
@@ -104,7 +98,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
     try:
         ownership.adopt(task, existing_claims)
         recorded = task.storage.read_if_exists(task.layout.promoted)
-        promoted = (recorded and _decode(recorded)) or _promote(task)
+        promoted = contract.decoded(recorded or b"", Promoted) or _promote(task)
         with task.phase("clean"):
             files = list(task.storage.files(task.layout.work))
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
@@ -132,13 +126,6 @@ def _declare(task: Task, promoted: Promoted) -> None:
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
-
-
-def _decode(content: bytes) -> Promoted | None:
-    try:
-        return msgspec.json.decode(content, type=Promoted)
-    except msgspec.DecodeError:
-        return None
 
 
 def _promote(task: Task) -> Promoted:

@@ -103,10 +103,7 @@ _BROKEN = (zlib.error, zstd.ZstdError, OSError, EOFError, ValueError)
 
 
 def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_file: bool = False) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, or of its first bytes, in pieces of limited size.
-
-    Raises TaskError: CorruptInput.
-    """
+    """Yield the content of a file, or of its first bytes, in limited pieces. Raises TaskError: CorruptInput."""
     stream: _Decompressor | None = None
     read, has_data = 0, codec in _MAY_BE_EMPTY  # a file of another codec has at least one member
     for chunk in chunks:

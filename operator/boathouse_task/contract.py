@@ -8,10 +8,13 @@ import base64
 import enum
 import hashlib
 from collections.abc import Iterable
+from typing import TypeVar
 
 import msgspec
 
 from boathouse_task.formats import InputFormat, OutputFormat, ReduceFields
+
+T = TypeVar("T")
 
 TASK_ENV = "BOATHOUSE_TASK"
 """Variable with the JSON of `TaskSpec`."""
@@ -452,6 +455,14 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
     counters: Counters = {}
     has_file: bool = True
     """Whether its data is a file of the output; not with LazyOutputFormat and without a line."""
+
+
+def decoded(content: bytes, expected: type[T]) -> T | None:
+    """Return the value of JSON; None if it is not of this type."""
+    try:
+        return msgspec.json.decode(content, type=expected)
+    except msgspec.DecodeError:
+        return None
 
 
 LETTERS = {TaskType.MAP: "m", TaskType.REDUCE: "r"}

@@ -20,15 +20,11 @@ class Layout:
     """Paths of a step, from the task's URLs. Raises TaskError: InvalidURL."""
 
     def __init__(self, spec: TaskSpec) -> None:
-        self.output = locations.parse(spec.output_url)
-        self.temporary = self.output.child(TEMPORARY)
-        self.work = locations.parse(spec.work_url)
-        self.step = self.at_step(spec.step)
+        self.output, self.work = locations.parse(spec.output_url), locations.parse(spec.work_url)
+        self.temporary, self.success = self.output.child(TEMPORARY), self.output.child(SUCCESS)
+        self.step, self.promoted = self.at_step(spec.step), self.work.child("promoted.json")
+        self.commits, self.plan = self.step.child("_commit"), self.step.child("plan.json")
         self._part_suffix = compression.SUFFIXES[spec.output_compression] if spec.output_compression else ""
-        self.commits = self.step.child("_commit")
-        self.promoted = self.work.child("promoted.json")
-        self.plan = self.step.child("plan.json")
-        self.success = self.output.child(SUCCESS)
 
     def at_step(self, step: int) -> Location:
         """Return a step's folder."""

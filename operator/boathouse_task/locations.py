@@ -44,10 +44,7 @@ class Location:
 
 
 def parse(url: str) -> Location:
-    """Return the location that a URL names.
-
-    Raises TaskError: InvalidURL if the scheme is unknown or the bucket is missing.
-    """
+    """Return the location that a URL names. Raises TaskError: InvalidURL for other schemes and no bucket."""
     scheme, _, rest = url.partition("://")
     bucket, _, path = rest.partition("/")
     is_store = (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket))

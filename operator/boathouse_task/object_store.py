@@ -34,10 +34,7 @@ _STAGED = re.compile(r"[^#]*#[0-9]+")
 
 
 def local_listing(folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
-    """Yield the files of a folder, through links; without `is_recursive` those directly in it. Pipes are no files.
-
-    Raises OSError if a folder cannot be read, or a link leads to a folder above it.
-    """
+    """Yield the files of a folder, through links. Raises OSError, also if a link leads to a folder above it."""
     for path, size_bytes in _below(f"/{folder.path}", is_recursive=is_recursive, above=()):
         shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
         problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)

@@ -36,11 +36,9 @@ class Shuffle:
     """Fetches sections concurrently and merges them."""
 
     def __init__(self, task: Task) -> None:
-        self._task = task
+        self._task, self._lock, self._reserved = task, threading.Lock(), 0
         self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
         self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
-        self._lock = threading.Lock()
-        self._reserved = 0
         self._memory: list[Run] = []
         self._disk: list[Run] = []
         self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
@@ -115,10 +113,9 @@ class Shuffle:
         except BaseException:
             os.close(descriptor)
             raise
-        path = f"{_DESCRIPTORS}/{descriptor}"
-        run = Run(path=path, size_bytes=section.length_bytes, records=section.records, descriptor=descriptor)
+        path, size_bytes = f"{_DESCRIPTORS}/{descriptor}", section.length_bytes
         with self._lock:
-            self._memory.append(run)
+            self._memory.append(Run(path=path, size_bytes=size_bytes, records=section.records, descriptor=descriptor))
 
     def _reserve(self, size_bytes: int) -> bool:
         """Reserve memory for a section, after a spill if necessary. Return False if the section must go to disk."""

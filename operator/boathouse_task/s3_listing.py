@@ -116,10 +116,7 @@ class Bucket:
 
 
 def _page(body: bytes) -> tuple[list[tuple[str, int]], str | None]:
-    """Return a page's keys and sizes, and the token of the next page; None if it is the last.
-
-    Raises OSError if it is no list of keys.
-    """
+    """Return a page's keys and sizes, and the token of the next page, if any. Raises OSError if it is no list."""
     if b"<!" in body:
         raise OSError("the list of the store has a document type")
     try:

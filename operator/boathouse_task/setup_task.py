@@ -69,10 +69,7 @@ def check_output(task: Task) -> None:
 
 
 def make_plan(task: Task) -> Plan:
-    """List the input and split it. Small files share a split if the job is configured so, and between steps.
-
-    Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or the storage's reasons.
-    """
+    """List the input and split it. Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or of storage."""
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
     if spec.input_format.type is InputFormatType.N_LINE:
@@ -113,10 +110,7 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
 
 
 def _inputs(task: Task) -> list[InputFile]:
-    """Return all inputs in the order they were given, the files of each by name.
-
-    Raises TaskError: InputNotFound, or InvalidURL for a file that cannot be read under its name.
-    """
+    """Return all inputs in their order. Raises TaskError: InputNotFound, InvalidURL for an unreadable name."""
     inputs: list[InputFile] = []
     for url in task.spec.input_urls:
         location = locations.parse(url)

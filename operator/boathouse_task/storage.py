@@ -79,10 +79,7 @@ class Storage:
             return None
 
     def listing(self, folder: Location, *, is_recursive: bool = True) -> Iterator[StoredObject]:
-        """Yield all objects in a folder, by default at any depth, in the store's order; an unknown folder is empty.
-
-        Those with a `problem` cannot be read.
-        """
+        """Yield all objects in a folder in the store's order; those with a `problem` cannot be read."""
         with self._store("list", folder) as store:
             yield from store.listing(folder, is_recursive)
 
@@ -121,10 +118,7 @@ class Storage:
         return source.size_bytes
 
     def move(self, source: Location, target: Location, size_bytes: int) -> None:
-        """Rename within a store (S3: copy, then delete), replacing an existing object.
-
-        Raises NotFound if the source does not exist.
-        """
+        """Rename within a store, replacing an existing object. Raises NotFound if the source does not exist."""
         with self._store("move", source) as store:
             if source.scheme == "s3" and size_bytes > _S3_COPY_MAX_BYTES:
                 self.upload(target, self.read_windows(source, 0, size_bytes, self._part_bytes))

@@ -58,10 +58,7 @@ _RUNS = {TaskType.MAP: map_task.run, TaskType.REDUCE: reduce_task.run, TaskType.
 
 
 def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
-    """Run a task in the pod of another, with its own folder, and return its result.
-
-    Raises TaskError of the task, with its name in the message.
-    """
+    """Run a task in the pod of another, in its own folder. Raises its TaskError, with its name in the message."""
     name = task_name(order.task_type, order.index)
     work = outer.environment.work_path / "uber" / name
     work.mkdir(parents=True, exist_ok=True)

@@ -78,12 +78,9 @@ T = TypeVar("T")
 
 
 class Agent:
-    """Agent of one cluster.
+    """Agent of one cluster, without a `resource_manager` if the cluster has no compute.
 
-    Args:
-        resource_manager: None if the cluster has no compute.
-        resolve: returns the addresses of a domain name, none if it has none.
-        canary: returns whether the ports for the test of the network listen.
+    `resolve` returns the addresses of a domain name; `canary`, whether the ports for the test of the network listen.
     """
 
     def __init__(
@@ -302,11 +299,9 @@ _SMALL_BYTES = 1024 * 1024
 def run_pod(order: str, environment: Environment) -> None:
     """Run an agent until SIGTERM.
 
-    Raises:
-        TaskError: InternalError: the progress URL is not one.
-        msgspec.DecodeError: the order is not an `AgentSpec`.
-        OSError: the master's volume cannot be read or written, or a port of the canary is in use.
-        ValueError: the environment names a failpoint that does not exist.
+    Raises TaskError: InternalError if the progress URL is not one, msgspec.DecodeError if the order is not an
+    `AgentSpec`, OSError if the master's volume cannot be read or written or a port of the canary is in use, ValueError
+    if the environment names a failpoint that does not exist.
     """
     AGENT.arm(environment.variables)
     spec = msgspec.json.decode(order, type=AgentSpec)

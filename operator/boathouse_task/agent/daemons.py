@@ -60,10 +60,7 @@ class NameNode:
         self._rest, self._domain = rest, domain
 
     def state(self) -> tuple[HdfsFigures, Mapping[str, DataNode]]:
-        """Return the figures of HDFS and the state of each host with a DataNode.
-
-        Raises RestError if the NameNode does not respond, or has not loaded its namespace yet.
-        """
+        """Return the figures of HDFS and the state of each host with a DataNode. Raises RestError if that fails."""
         info = next(iter(self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")), _Info())
         if not info.cluster_id:
             raise RestError("NameNode: it has not loaded its namespace yet")
@@ -88,10 +85,7 @@ class NameNode:
         ), self._data_nodes(info)
 
     def make_folders(self, permissions: Mapping[str, str]) -> None:
-        """Make folders that do not exist yet, with octal permissions. Folders that exist keep theirs.
-
-        Raises RestError if the NameNode does not respond, or is in safe mode.
-        """
+        """Make missing folders, with octal permissions. Raises RestError if that fails, as in safe mode."""
         for path, permission in permissions.items():
             query = urlencode({"op": "MKDIRS", "permission": permission, "user.name": USER})
             self._rest.put(f"/webhdfs/v1{quote(path)}?{query}")
@@ -209,10 +203,7 @@ class MapReduce:
         return _with_progress(application, jobs[0]) if jobs else application
 
     def _details(self, application: ApplicationFigures) -> ApplicationFigures:
-        """Return an ended application with progress and counters.
-
-        Raises RestError if the JobHistoryServer does not respond, or does not know the job.
-        """
+        """Return an ended application with progress and counters. Raises RestError if these are unknown."""
         path = f"{_HISTORY}/{application.id.replace('application', 'job')}"
         job = self._history.get(path, _Job, "job")
         groups = self._history.get(f"{path}/counters", list[_Group], "jobCounters", "counterGroup")
@@ -289,13 +280,13 @@ class ResourceManager:
         The state of hosts in `leaving` is wanted even if their NodeManager has ended, by its name. Raises RestError if
         the ResourceManager does not respond.
         """
-        info = self._rest.get(f"{_CLUSTER}/info", _ClusterInfo, "clusterInfo")
+        started_ms = self._rest.get(f"{_CLUSTER}/info", int, "clusterInfo", "startedOn")
         metrics = self._rest.get(f"{_CLUSTER}/metrics", _ClusterMetrics, "clusterMetrics")
         nodes = self._active()
         running = [node for node in nodes.values() if node.state is YarnState.RUNNING]
         figures = YarnFigures(
-            started_s=figure(info.started_on // 1000),
-            up_s=figure(self._clock() - info.started_on / 1000),
+            started_s=figure(started_ms // 1000),
+            up_s=figure(self._clock() - started_ms / 1000),
             running=sum(node.containers for node in nodes.values()),
             pending=figure(metrics.containers_pending),
             apps_running=figure(metrics.apps_running),
@@ -304,8 +295,7 @@ class ResourceManager:
             used_mb=sum(node.used_mb for node in nodes.values()),
         )
         gone = ((host, self._ended(name)) for host, name in leaving.items() if host not in nodes)
-        ended = {host: node for host, node in gone if node is not None}
-        return figures, nodes | ended
+        return figures, nodes | {host: node for host, node in gone if node is not None}
 
     def applications(self, tag: str, has_time: Callable[[], bool]) -> list[ApplicationFigures]:
         """Return the applications with a tag: first those that run, then the newest, with details while there is time.
@@ -367,10 +357,6 @@ def _figures(application: "_Application") -> ApplicationFigures:
 
 def _word(text: str) -> str:
     return text if re.fullmatch(WORD, text) else "UNKNOWN"
-
-
-class _ClusterInfo(msgspec.Struct, rename="camel"):
-    started_on: int
 
 
 class _ClusterMetrics(msgspec.Struct, rename="camel"):

@@ -69,10 +69,7 @@ def read(path: Path, most_bytes: int) -> bytes:
 
 
 def replace(path: Path, content: bytes) -> None:
-    """Write a file so that it has its old or its new content after a crash at any time.
-
-    Raises OSError if the folder cannot be written, or a container interferes.
-    """
+    """Write a file so that it has its old or its new content after a crash at any time. Raises OSError."""
     temporary = path.with_name(f"{path.name}.new")
     temporary.unlink(missing_ok=True)
     with temporary.open("xb") as opened:  # exclusive, so it follows no link
