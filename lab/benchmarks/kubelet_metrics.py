@@ -21,7 +21,7 @@ from typing_extensions import override
 
 from benchmarks.support import options, say
 from boathouse.cluster import store, wire
-from boathouse.services.instruments import counters, kubelet_client, missing, poller, tokens
+from boathouse.services.instruments import counters, kubelet_client, poller
 from boathouse.services.progress import certificates
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ async def _serve(ready: Connection, nodes: int, body: bytes) -> None:
     await asyncio.Event().wait()
 
 
-class Token(tokens.MetricsToken):
+class Token(kubelet_client.MetricsToken):
     """A token as long as those of an API server."""
 
     def __init__(self) -> None:
@@ -129,7 +129,7 @@ async def measure(ports: list[int], reads: int, ca_file: Path) -> tuple[float, i
         Token(),
         counters.Rates(cpu_of_pods=False),
         lambda name, usage: published.append((name, usage)),
-        missing.Signals(),
+        poller.Signals(),
         interval_s=5.0,
         port=0,
         cadvisor=False,

@@ -39,7 +39,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import load, mix_tasks, mix_workload, modelled_nodes, partial_operator, spark_mix, support
 from boathouse.cluster import catalogue, client, config, informer, store, wire
-from boathouse.services.instruments import tokens
+from boathouse.services.instruments import kubelet_client
 from boathouse.services.mrjob.model import HOUSEKEEPING
 from boathouse_e2e import kwok
 from boathouse_lab.board import draws, mix, rows
@@ -232,7 +232,7 @@ class Comparison:
         system, folder = f"round-{self._rounds}", self._folder / f"{self._rounds}-{seed}-{name.replace(' ', '-')}"
         folder.mkdir()
         await self._create(catalogue.NAMESPACES.untyped(), {"metadata": {"name": system}})
-        await self._create(spark_mix.ACCOUNTS, {"metadata": {"name": tokens.ACCOUNT}}, system)
+        await self._create(spark_mix.ACCOUNTS, {"metadata": {"name": kubelet_client.ACCOUNT}}, system)
         program = ("-m", "boathouse")
         if part in partial_operator.PARTS:
             program = (partial_operator.__file__, part)

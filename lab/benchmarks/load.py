@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Any
 
 from benchmarks import kubelet_metrics, support
 from boathouse.cluster import catalogue
-from boathouse.services.instruments import tokens
+from boathouse.services.instruments import kubelet_client
 from boathouse_e2e.local.provider import LocalProvider
 
 if TYPE_CHECKING:
@@ -258,7 +258,7 @@ async def compare(load: Load, profiles: list[str], pairs: int, signals: dict[str
 @contextlib.asynccontextmanager
 async def readable_nodes(cluster: Any, pods: support.Bulk, folder: Path) -> AsyncIterator[dict[str, Any]]:
     """Let all nodes report the address of one server that answers as a kubelet; give the setting that reads it."""
-    cluster.run("create", "serviceaccount", tokens.ACCOUNT, "-n", SYSTEM)
+    cluster.run("create", "serviceaccount", kubelet_client.ACCOUNT, "-n", SYSTEM)
     address = {"addresses": [{"type": "InternalIP", "address": kubelet_metrics.ADDRESS}]}
     for node in (await pods.api.list(catalogue.NODES)).items:
         await pods.api.patch_status(catalogue.NODES, node.metadata.name, address)

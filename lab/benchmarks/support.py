@@ -208,7 +208,7 @@ class Stopwatch:
     async def open(self) -> None:
         """Count what has a node already."""
         page = await self._pods.read_all(catalogue.PODS, fields=ON_A_NODE)
-        self._seen, self._revision = len(page.items), page.resource_version
+        self._seen, self._revision = len(page.items), page.metadata.resource_version
 
     async def follow(self) -> None:
         """Watch until all have a node; a watch that fails, or that the server ends, is opened again."""

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from benchmarks.map_cases import MIB, write_data
-from boathouse.services.mrjob import results, signals
+from boathouse.services.mrjob import results
 from boathouse_task import contract, local, runner
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
@@ -81,13 +81,13 @@ class Job:
 
 def figures(task_type: TaskType, memory_bytes: int, result: TaskResult, cpu_s: float) -> dict[str, Any]:
     """Return what the operator learns of an attempt, and its CPU time."""
-    counters = signals.of_result(result, has_local_input=True)
+    counters = results.flat_counters(result, has_local_input=True)
     return {
         "stage": task_type.value,
         "memoryBytes": memory_bytes,
         "seconds": round(results.worked_s(result), 3),
         "cpuSeconds": round(cpu_s, 3),
-        "inputBytes": int(signals.input_bytes(counters)),
+        "inputBytes": int(results.input_bytes(counters)),
         "spilledBytes": int(counters["spilled_bytes"]),
         "spillBytesPerSecond": int(counters.get("spill_bytes_per_s", 0.0)),
         "peakBytes": int(counters.get("peak_memory_bytes", 0.0)),

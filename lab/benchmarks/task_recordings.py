@@ -26,7 +26,7 @@ import msgspec
 
 from benchmarks import support, suspensions
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.services.mrjob import results, signals
+from boathouse.services.mrjob import results
 from boathouse_e2e import demo, images
 from boathouse_lab.models import recorded
 from boathouse_task import contract
@@ -193,13 +193,13 @@ class Recorder:
         result = msgspec.json.decode(message, type=contract.TaskResult)
         began_s = min(timing.start_ms for timing in result.timings) / 1000
         ended_s = max(timing.end_ms for timing in result.timings) / 1000
-        counters = signals.of_result(result, has_local_input=False)
+        counters = results.flat_counters(result, has_local_input=False)
         return self._task(
             (began_s, ended_s),
             program=program,
             is_alone=is_alone,
             seconds=results.worked_s(result),
-            input_bytes=signals.input_bytes(counters),
+            input_bytes=results.input_bytes(counters),
             cpu_s=counters["cpu_s"],
             spilled_bytes=counters["spilled_bytes"],
         )
