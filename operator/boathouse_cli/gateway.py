@@ -28,7 +28,6 @@ WATCH_S: Final = 240
 """How long a watch is open; it goes on where it was."""
 CONFIG: Final = ("boathouse-config", "config.json")
 """The ConfigMap of the operator's configuration, and its key there."""
-_MERGE: Final = "application/merge-patch+json"
 _OURS: Final = f"/apis/{names.GROUP}/{names.VERSION}"
 _APIS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("configmaps", "events", "nodes", "pods", "serviceaccounts"), "/api/v1"),
@@ -88,7 +87,8 @@ class Gateway:
 
     def patch(self, plural: str, name: str, patch: model.Raw) -> None:
         """Apply a JSON merge patch to an object."""
-        self._requested("change", "PATCH", plural, name, body=msgspec.json.encode(patch), content_type=_MERGE)
+        body, content_type = msgspec.json.encode(patch), "application/merge-patch+json"
+        self._requested("change", "PATCH", plural, name, body=body, content_type=content_type)
 
     def delete(self, plural: str, name: str) -> None:
         """Delete an object; the pods of a job go with it."""

@@ -21,7 +21,6 @@ _DECODER: Final[msgspec.json.Decoder[record_lines.Line]] = msgspec.json.Decoder(
 _LONGEST_LINE: Final = 1 << 20
 NODES: Final = "nodes"
 PODS: Final = "pods"
-OVER_BUDGET: Final = "beyond its namespace's part of the file"
 _LONGEST_UID: Final = 253
 _KINDS: Final = {kind.plural: kind for kind in kinds.JOBS}
 _PLURALS: Final = {kind.name: kind.plural for kind in kinds.JOBS}
@@ -239,7 +238,7 @@ class Recorder:
         """Return whether a new object may have a line; set it aside if not."""
         if self._bytes[line.namespace] <= self._max_bytes - self._file.size_bytes:
             return True
-        self._set_aside(plural, line.uid, f"{plural} {OVER_BUDGET}")
+        self._set_aside(plural, line.uid, f"{plural} beyond its namespace's part of the file")
         return False
 
     def _set_aside(self, plural: str, uid: str, why: str) -> None:

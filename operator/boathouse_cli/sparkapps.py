@@ -153,9 +153,6 @@ def _details(status: _Status, stages: Iterable[model.Stage]) -> Iterator[tuple[s
         yield "last log", log
 
 
-_NODE: Final = re.compile(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$")
-
-
 def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Container[str]) -> list[model.TaskPod]:
     """Return the executors of an application that were placed and have no pod any more."""
     if not isinstance(app, SparkApp):
@@ -175,7 +172,8 @@ def gone_executors(app: model.Job, events: Iterable[model.Raw], existing: Contai
 def _executor(app: SparkApp, match: re.Match[str], seen: Mapping[str, model.Raw]) -> model.TaskPod | None:
     attempt = int(match["attempt"])
     placed_s, started_s, killed_s = (_time_s(seen.get(reason, {})) for reason in ("Scheduled", "Started", "Killing"))
-    node = _NODE.match(seen.get("Scheduled", {}).get("message") or "")
+    message = seen.get("Scheduled", {}).get("message") or ""
+    node = re.match(r"^Successfully assigned \S+ to (?P<node>[a-z0-9.-]+)$", message)
     if placed_s is None or node is None:
         return None
     driver_ended_s = next((past.ended_s for past in app.attempts if past.number == attempt), app.completed_s)

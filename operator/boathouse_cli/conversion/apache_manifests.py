@@ -16,15 +16,11 @@ GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
 _BACKOFF_MS: Final = 30_000
 """That operator's defaults."""
-_MOST: Final = 1000
-_EXECUTORS: Final = (
-    "Boathouse places the driver together with its minimum of executors: set dynamicAllocation.minExecutors, or "
-    "executor.instances"
-)
 _KEPT: Final = "finished applications stay with their pods: set ttlSecondsAfterFinished"
 _ROUTE: Final = "there is no Ingress or route: use `boathouse ui`, or write one for the Service of status.driver"
 _ADVICE: Final[Mapping[str, str]] = {
-    "instanceConfig": _EXECUTORS,
+    "instanceConfig": "Boathouse places the driver together with its minimum of executors: set "
+    "dynamicAllocation.minExecutors, or executor.instances",
     "resourceRetainPolicy": _KEPT,
     "resourceRetainDurationMillis": _KEPT,
     "driverServiceIngressList": _ROUTE,
@@ -147,7 +143,7 @@ def _restarts(draft: Draft, given: Fields) -> None:
 
 
 def _number(value: object, default: int) -> int:
-    return min(value, _MOST * _BACKOFF_MS) if isinstance(value, int) and value >= 0 else default
+    return min(value, 1000 * _BACKOFF_MS) if isinstance(value, int) and value >= 0 else default
 
 
 def _seconds(milliseconds: object) -> int | None:

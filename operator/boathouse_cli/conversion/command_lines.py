@@ -17,8 +17,6 @@ _SPARK_SUBMIT: Final = r"spark[23]?-submit(2?\.cmd|\.sh)?"
 """Distributions that had two versions of Spark call it spark2-submit and spark3-submit."""
 SPARK_LINE: Final = re.compile(rf"""^(?!\s*\#)(?:.*[\s/"'])?{_SPARK_SUBMIT}(?=["'\s]|$)""", re.MULTILINE)
 """A line of a script that may run it."""
-HADOOP: Final = ("hadoop", "yarn", "mapred")
-_LOCAL_VARIABLES: Final = ("SPARK_HOME", "HADOOP_HOME", "JAVA_HOME", "PATH")
 
 
 def is_spark_submit(word: str) -> bool:
@@ -28,7 +26,7 @@ def is_spark_submit(word: str) -> bool:
 
 def is_hadoop(word: str) -> bool:
     """Return whether a word names a program of Hadoop that runs jobs."""
-    return posixpath.basename(word) in HADOOP
+    return posixpath.basename(word) in {"hadoop", "yarn", "mapred"}
 
 
 def find(words: Sequence[str]) -> int | None:
@@ -41,7 +39,7 @@ def note_before(draft: Draft, words: Sequence[str]) -> None:
     for word in words:
         name, equals, _ = word.partition("=")
         if equals and name.isidentifier():
-            if name not in _LOCAL_VARIABLES:
+            if name not in {"SPARK_HOME", "HADOOP_HOME", "JAVA_HOME", "PATH"}:
                 draft.note(name, "variables of the submitter have no effect: set env, if the program needs it")
         elif posixpath.basename(word) not in ("command", "env", "exec", "nohup", "time"):
             draft.note(word, "has no effect, because no machine runs the line: remove it")
@@ -187,7 +185,6 @@ _FLAGS: Final[Mapping[str, str]] = {
     "-v": "",
     "--load-spark-defaults": "the defaults of the machine are not read: write them into sparkConf",
 }
-_NOT_A_SUBMISSION: Final = ("--help", "-h", "--version", "--usage-error", "--kill", "--status")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -281,7 +278,7 @@ def _parse(draft: Draft, words: list[str]) -> _Parsed:
         if not option.startswith("-"):
             parsed.words = [word, *reversed(left)]
             break
-        if option in _NOT_A_SUBMISSION:
+        if option in {"--help", "-h", "--version", "--usage-error", "--kill", "--status"}:
             raise Unconvertible(option, "is no submission: convert only command lines that run an application")
         if option in _FLAGS:
             if _FLAGS[option]:

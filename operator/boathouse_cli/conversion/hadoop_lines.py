@@ -37,10 +37,8 @@ def without_escapes(option: str, path: str) -> str:
 
 
 SECRET: Final = "s3-credentials"  # noqa: S105 - the name of a Secret
-_NAME: Final = "streaming"
 _KEY_ONLY: Final = "keyonlytext"
 _NOT_TEXT: Final = frozenset({"rawbytes", "typedbytes", _KEY_ONLY})
-_JAVA: Final = re.compile(r"([a-z]\w*\.)+[A-Z]\w*")
 _NONE: Final = "NONE"
 _BY_FIELDS: Final = "KeyFieldBasedPartitioner"
 _OF_REDUCES: Final = frozenset({
@@ -63,7 +61,7 @@ class _Job:
         self._draft, self._line, self._cluster = draft, line, cluster
         self._s3 = "s3://" if cluster is None else "s3a://"
         self._left = dict(line.properties)
-        self._name = object_name(self._left.pop(hadoop_options.NAME, _NAME))
+        self._name = object_name(self._left.pop(hadoop_options.NAME, "streaming"))
 
     def made(self) -> Converted:
         draft = self._draft
@@ -275,7 +273,7 @@ def _class(where: str, name: str | None, known: Iterable[str]) -> str | None:
 
 
 def _command(option: str, text: str) -> list[str]:
-    if _JAVA.fullmatch(text) or text == "aggregate":
+    if re.fullmatch(r"([a-z]\w*\.)+[A-Z]\w*", text) or text == "aggregate":
         raise Unconvertible(option, f"{text} is a class of Java: write a command that does the same")
     try:
         if words := hadoop_options.split_command(text):
@@ -305,7 +303,6 @@ _STREAMING_JARS: Final = (
     "hadoop-0.20-mapreduce/contrib/streaming/hadoop-streaming-mr1.jar",
 )
 """How distributions call it."""
-_IGNORED: Final = ("--debug", "--daemon")
 _WITH_VALUE: Final = ("--config", "--loglevel", "--buildpaths", "--hostnames", "--hosts", "--workers")
 
 
@@ -340,7 +337,7 @@ def _without_options(draft: Draft, words: Sequence[str]) -> Sequence[str]:
     while words and words[0].startswith("--"):
         if words[0] == "--config":
             draft.note("--config", "is not read: write its properties with -D")
-        elif words[0] not in (*_IGNORED, *_WITH_VALUE):
+        elif words[0] not in ("--debug", "--daemon", *_WITH_VALUE):
             raise Unconvertible(words[0], "is no option of this program: correct it")
         words = words[2 if words[0] in _WITH_VALUE else 1 :]
     return words

@@ -21,15 +21,10 @@ KIND: Final = "SparkApplication"
 SCHEDULED: Final = "ScheduledSparkApplication"
 SPARK_CONF: Final = "/mnt/spark-conf"
 _NEITHER: Final = "has neither objects in YAML nor a command line of spark-submit"
-_SCHEDULE: Final = (
-    "there are no schedules: create the SparkApp from a CronJob that runs `kubectl create`, or a workflow"
-)
-_TYPES: Final = ("Java", "Python", "Scala")
 _RETRY_INTERVAL_S: Final = 300
 """The longest interval between attempts of a SparkApp, unless it says more."""
 _MANY: Final = 1000
 """What `Always` of the other operator means: it has no limit."""
-_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _PROPERTIES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("image",),
     DRIVER: ("cores", "coreLimit", "coreRequest", "javaOptions", "memory", "memoryOverhead", "serviceAccount"),
@@ -121,7 +116,8 @@ def _metadata(draft: Draft, name: str | None, metadata: Fields) -> None:
     for key in _OF_SERVER:
         metadata.take(key)
     for key in ("labels", "annotations"):
-        kept = {name: value for name, value in metadata.texts(key).items() if name != _APPLIED}
+        kept = metadata.texts(key)
+        kept.pop("kubectl.kubernetes.io/last-applied-configuration", None)
         draft.metadata |= {key: kept} if kept else {}
 
 
@@ -129,7 +125,8 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
     """Return the spec of each run; the schedule itself has no counterpart."""
     for key in ("schedule", "timeZone", "concurrencyPolicy", "suspend"):
         if (value := spec.text(key)) is not None:
-            draft.note(f"spec.{key}", f"{value}: {_SCHEDULE}")
+            advice = "create the SparkApp from a CronJob that runs `kubectl create`, or a workflow"
+            draft.note(f"spec.{key}", f"{value}: there are no schedules: {advice}")
     for key in ("successfulRunHistoryLimit", "failedRunHistoryLimit"):
         if spec.take(key) is not None:
             draft.note(f"spec.{key}", "has no counterpart: set ttlSecondsAfterFinished")
@@ -172,8 +169,8 @@ class _Application:
     def _program(self) -> None:
         draft, spec = self._draft, self._spec
         program = spec.text("type") or "Scala"
-        if program not in _TYPES:
-            raise Unconvertible("spec.type", f"{program} is not supported, only {', '.join(_TYPES)}: keep it there")
+        if program not in {"Java", "Python", "Scala"}:
+            raise Unconvertible("spec.type", f"{program} is not supported, only Java, Python, Scala: keep it there")
         draft.put("type", program)
         self._main_file = spec.text("mainApplicationFile") or ""
         if not self._main_file:

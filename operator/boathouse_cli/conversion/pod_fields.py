@@ -11,11 +11,9 @@ from boathouse.resources.sparkapp.program import SCHEMES, TAKEN_FOLDERS
 from boathouse.resources.sparkapp.spec import RESERVED_VARIABLES
 from boathouse_cli.conversion.draft import CARRIED_PATH, EXECUTOR, ROLES, Draft, Unconvertible
 
-_URI: Final = re.compile(rf"(?:{'|'.join(SCHEMES)})://[^, ]+")
 EMPTY_SIZE: Final = "10Gi"
 """Of an emptyDir that has no limit: a SparkApp needs one."""
 DEFAULT_MOUNT: Final = "/data"
-_PATH: Final = re.compile(r"(?:/[-._a-zA-Z0-9]+)+")
 _MAX_NAME: Final = 58
 """Room for a number; names of objects are longer than those of volumes, and have dots."""
 _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
@@ -27,14 +25,14 @@ _SOURCES: Final[Mapping[str, tuple[str, str]]] = {
 HADOOP_CONF: Final = "/mnt/hadoop-conf"
 MAX_NAME: Final = 52
 """Room for a suffix of the API server's, and for those of pods."""
-_LABEL: Final = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _OURS: Final = ("boathouse.dev/", "app.kubernetes.io/")
 
 
 def is_loadable(uri: str) -> bool:
     """Return whether the API server accepts a URI, apart from `file:` URIs outside of mounts."""
     is_path_absolute = not uri.startswith(("local:", "file:")) or re.match(r"\w+:///[^/]", uri) is not None
-    return _URI.fullmatch(uri) is not None and is_path_absolute and uri.isprintable()
+    is_uri = re.fullmatch(rf"(?:{'|'.join(SCHEMES)})://[^, ]+", uri) is not None
+    return is_uri and is_path_absolute and uri.isprintable()
 
 
 def in_pods(draft: Draft, path: str, text: str) -> str:
@@ -142,7 +140,7 @@ def _volume(draft: Draft, mount: Mount) -> dict[str, Any]:
     if mount.sub_path:
         raise Unconvertible(mount.path, "subPath has no counterpart: mount the whole volume at a folder of its own")
     path = mount.mount_path
-    is_path = _PATH.fullmatch(path) is not None and "/." not in path
+    is_path = re.fullmatch(r"(?:/[-._a-zA-Z0-9]+)+", path) is not None and "/." not in path
     if not is_path or any(f"{path}/".startswith(f"/{taken}/") for taken in TAKEN_FOLDERS):
         problem = "is taken in the pods of a SparkApp" if is_path else "is no path that a SparkApp takes"
         raise Unconvertible(mount.path, f"{path} {problem}: mount it at another folder, such as /mnt/{mount.name}")
@@ -216,7 +214,7 @@ def put_account(draft: Draft, path: str, account: str, *, role: str) -> None:
 def put_queue(draft: Draft, path: str, queue: str) -> None:
     """Set the queue, if its name can be one of Boathouse."""
     name = queue.removeprefix("root.")
-    if re.fullmatch(_LABEL, name) is None:
+    if re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?", name) is None:
         draft.note(path, f"{queue} cannot be a queue of Boathouse: set spec.queue to one of `boathouse queues`")
     elif name != "default":
         draft.put("queue", name)

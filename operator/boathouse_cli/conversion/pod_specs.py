@@ -16,7 +16,6 @@ _RESTRICTED: Final[Mapping[str, Any]] = {
     "seccompProfile": {"type": "RuntimeDefault"},
 }
 """What the pods of a SparkApp have anyway."""
-_IDS: Final = ("runAsUser", "runAsGroup", "fsGroup")
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _TOLERATION: Final = ("key", "operator", "value", "effect", "tolerationSeconds")
 
@@ -161,7 +160,8 @@ class PodSpecs:
     def _security(self, role: str, level: str, context: Fields) -> None:
         """Convert the context of a pod or of its container, which wins; each replaces that of the template."""
         is_given = bool(context.names())
-        found: dict[str, Any] = {key: value for key in _IDS if (value := context.take(key)) is not None}
+        ids = {key: context.take(key) for key in ("runAsUser", "runAsGroup", "fsGroup")}
+        found: dict[str, Any] = {key: value for key, value in ids.items() if value is not None}
         groups = context.items("supplementalGroups")
         for key in [key for key, value in found.items() if not value]:
             self._draft.note(context.path(key), "pods of a SparkApp do not run as root: remove it")
