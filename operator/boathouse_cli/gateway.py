@@ -144,13 +144,16 @@ class Gateway:
             except errors.ApiError as error:
                 raise _refused_by_proxy(error.status, what, self.namespace) from error
 
-    def log(self, pod: str, container: str, *, tail: int | None, follow: bool) -> Iterator[str]:
-        """Yield the lines of a container's log; with `follow`, until it ends."""
+    def log(
+        self, pod: str, container: str, *, tail: int | None, follow: bool = False, prefix: str = ""
+    ) -> Iterator[str]:
+        """Yield the lines of a container's log after a prefix; with `follow`, until it ends."""
         query = {"container": container} | ({"tailLines": str(tail)} if tail is not None else {})
         if follow:
             query["follow"] = "true"
         with _explained(f"pod/{pod}", self.namespace):
-            yield from lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query))
+            for line in lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query)):
+                yield f"{prefix}{line}"
 
     @contextlib.contextmanager
     def _listed(self, plural: str, *, all_namespaces: bool) -> Iterator[str]:

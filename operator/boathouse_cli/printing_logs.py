@@ -67,8 +67,7 @@ def of_cluster(
         raise UsageError(f"{host} of {cluster.title} has no container {container}: choose of {', '.join(present)}")
     for name in present if container is None else [container]:
         prefix = f"{name}: " if container is None else ""
-        for line in gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow):
-            yield f"{prefix}{line}"
+        yield from gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow, prefix=prefix)
 
 
 def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
@@ -76,8 +75,7 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
     if container is None:
         pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
         for pod in sorted((pod for pod in pods if pod.task == model.CLIENT), key=lambda pod: pod.attempt):
-            for line in gateway.log(pod.name, pod.container, tail=tail, follow=False):
-                yield f"{model.CLIENT}-a{pod.attempt}: {line}"
+            yield from gateway.log(pod.name, pod.container, tail=tail, prefix=f"{pod.task}-a{pod.attempt}: ")
     if not job.applications:
         return
     hosts = _pods(gateway, gateway.get(PLURAL, job.cluster)["metadata"]["uid"])
@@ -85,14 +83,11 @@ def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | N
     if MASTER not in nodes:
         raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
     for application in job.applications:
-        if not _APPLICATION.fullmatch(application.id):
-            continue
-        files = (
-            _aggregated(gateway, nodes, application) if application.has_ended else _running(gateway, nodes, application)
-        )
-        for file in files:
-            if container in {None, file.container}:
-                yield from _of_file(gateway, nodes, file, tail)
+        if _APPLICATION.fullmatch(application.id):
+            listed = _aggregated if application.has_ended else _running
+            for file in listed(gateway, nodes, application):
+                if container in {None, file.container}:
+                    yield from _of_file(gateway, nodes, file, tail)
 
 
 def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
@@ -293,8 +288,7 @@ def _of_pods(
         )
     for pod in chosen:
         prefix = "" if wanted else f"{pod.task}-a{pod.attempt}: "
-        for line in gateway.log(pod.name, pod.container, tail=tail, follow=selection.follow):
-            yield f"{prefix}{line}"
+        yield from gateway.log(pod.name, pod.container, tail=tail, follow=selection.follow, prefix=prefix)
 
 
 def _last_lines(job: model.Job, selection: Selection) -> bool:

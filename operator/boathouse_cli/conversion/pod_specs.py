@@ -152,10 +152,9 @@ class PodSpecs:
             value = {"nodeAffinity": {_REQUIRED: {"nodeSelectorTerms": terms}}}
             self._share("podTemplate.affinity", role, affinity.path("nodeAffinity"), value)
         for fields in (affinity, node, required):
-            for _, path in fields.left():
-                self._draft.note(
-                    path, "only required node affinity is converted: see podTemplate.affinity for other pods"
-                )
+            fields.note_left(
+                self._draft, advice="only required node affinity is converted: see podTemplate.affinity for other pods"
+            )
 
     def _security(self, role: str, level: str, context: Fields) -> None:
         """Convert the context of a pod or of its container, which wins; each replaces that of the template."""

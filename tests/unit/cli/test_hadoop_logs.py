@@ -42,8 +42,8 @@ class Gateway:
         assert (plural, name) == ("mrclusters", "etl")
         return cli.mrcluster()
 
-    def log(self, pod, container, *, tail, follow):
-        yield f"log of {pod} {container} {tail} {follow}"
+    def log(self, pod, container, *, tail, follow=False, prefix=""):
+        yield f"{prefix}log of {pod} {container} {tail} {follow}"
 
     def proxied(self, pod, port, path):
         self.requests.append((pod, port, path))
