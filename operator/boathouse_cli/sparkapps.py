@@ -47,9 +47,7 @@ class Attempt(wire.View, frozen=True, kw_only=True):
         return f"{self.number}{where}: {self.reason or self.cause}{message} ({blame})"
 
 
-class Driver(wire.View, frozen=True, kw_only=True):
-    """The driver of the current attempt; what is unknown is empty."""
-
+class _Driver(wire.View, frozen=True, kw_only=True):
     pod_name: str = ""
     node: str = ""
     ui_address: str = ""
@@ -57,7 +55,7 @@ class Driver(wire.View, frozen=True, kw_only=True):
 
 class _Status(model.Status, frozen=True, kw_only=True):
     attempt: int = 0
-    driver: Driver | None = None
+    driver: _Driver | None = None
     executors: dict[str, Any] = msgspec.field(default_factory=dict)
     tasks: dict[str, Any] = msgspec.field(default_factory=dict)
     stages: dict[str, Any] = msgspec.field(default_factory=dict)
@@ -72,7 +70,7 @@ class SparkApp(model.Job):
     """A SparkApp."""
 
     attempt: int  # 0 without one
-    driver: Driver
+    driver: _Driver  # of the current attempt; what is unknown is empty
     attempts: tuple[Attempt, ...]
     last_log: str  # of the last driver that failed
 
@@ -80,7 +78,7 @@ class SparkApp(model.Job):
 def read(raw: model.Raw) -> SparkApp:
     """Read a SparkApp."""
     status = model.decoded(raw.get("status") or {}, _Status)
-    percent, driver, stages = status.progress_percent, status.driver or Driver(), tuple(_stages(status))
+    percent, driver, stages = status.progress_percent, status.driver or _Driver(), tuple(_stages(status))
     is_finished = status.phase in model.FINISHED_PHASES
     progress = "" if percent is None else f"{percent} % of the active stages"
     return SparkApp(
