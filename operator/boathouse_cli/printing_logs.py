@@ -22,7 +22,6 @@ from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode, StartingError, UsageError
 from boathouse_cli.gateway import Gateway
-from boathouse_cli.mrjobs import Application, MRJob
 
 MASTER: Final = Role.MASTER.value
 RESOURCE_MANAGER_PORT: Final = 8088
@@ -70,7 +69,7 @@ def of_cluster(
         yield from gateway.log(raw["metadata"]["name"], name, tail=tail, follow=follow, prefix=prefix)
 
 
-def of_job(gateway: Gateway, job: MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
+def of_job(gateway: Gateway, job: mrjobs.MRJob, container: str | None, *, tail: int | None) -> Iterator[str]:
     """Yield what the client of a job printed, and what containers of YARN wrote; with an ID, what that one wrote."""
     if container is None:
         pods = map(model.task_pod, gateway.pods(f"{names.LABEL_JOB_UID}={job.uid}"))
@@ -95,7 +94,7 @@ def _pods(gateway: Gateway, uid: str) -> dict[str, model.Raw]:
     return {pod["metadata"]["labels"][LABEL_HOST]: pod for pod in pods}
 
 
-def _running(gateway: Gateway, nodes: Mapping[str, str], application: Application) -> Iterator[LogFile]:
+def _running(gateway: Gateway, nodes: Mapping[str, str], application: mrjobs.Application) -> Iterator[LogFile]:
     """Yield the logs of an application that runs, from the NodeManagers of its containers."""
     path = f"ws/v1/cluster/apps/{application.id}/appattempts"
     attempts = _found(_asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, path), "appAttemptId")
@@ -121,7 +120,7 @@ def _of_container(gateway: Gateway, nodes: Mapping[str, str], host: str, contain
         yield from _files(listed, host)
 
 
-def _aggregated(gateway: Gateway, nodes: Mapping[str, str], application: Application) -> Iterator[LogFile]:
+def _aggregated(gateway: Gateway, nodes: Mapping[str, str], application: mrjobs.Application) -> Iterator[LogFile]:
     """Yield the logs of an application that has ended, which YARN has collected in HDFS."""
     path = f"ws/v1/history/aggregatedlogs?appid={application.id}"
     try:

@@ -9,15 +9,13 @@ from pathlib import Path
 from typing import Final, TypeVar
 
 import typer
-from rich import console, progress_bar, table, text
-from rich import live as rich_live
+from rich import console, live, progress_bar, table, text
 
 from boathouse.resources import names
 from boathouse_cli import explain as explaining
-from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, options, picture, tables, usage
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
-from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import CONFIG, Gateway
 
 T = TypeVar("T")
 ACTIVE: Final = "active"
@@ -66,7 +64,7 @@ def show(gateway: Gateway, operator_namespace: str, *, all_namespaces: bool, int
     if interval_s is None or not screen.is_terminal:
         screen.print(read())
         return
-    with rich_live.Live(read(), console=screen, screen=True, auto_refresh=False) as view:
+    with live.Live(read(), console=screen, screen=True, auto_refresh=False) as view:
         while True:
             time.sleep(interval_s)
             view.update(read(), refresh=True)
@@ -212,7 +210,7 @@ def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Forma
 
 def _queues(gateway: Gateway, operator_namespace: str) -> tuple[usage.Queue, ...]:
     return usage.of_queues(
-        usage.configured(gateway.data(operator_namespace, *gateways.CONFIG)),
+        usage.configured(gateway.data(operator_namespace, *CONFIG)),
         [kinds.read(raw) for raw in kinds.raw_jobs(gateway, all_namespaces=True)],
         [
             *gateway.pods(names.LABEL_QUEUE, all_namespaces=True),
@@ -255,7 +253,7 @@ def follow(
     """Wait until a job ends."""
     deadline_s = math.inf if timeout_s is None else time.monotonic() + timeout_s
     last_line = ("", 0.0)
-    with rich_live.Live(console=screen, refresh_per_second=4, transient=True) as view:
+    with live.Live(console=screen, refresh_per_second=4, transient=True) as view:
         while True:
             job = kinds.job(gateway, kind, name)
             if screen.is_terminal:

@@ -18,10 +18,9 @@ from typing import Any, Final, NoReturn, TypeAlias
 from rich import console
 
 from boathouse.resources import quantity
-from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
 from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
-from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import CONFIG, Gateway
 from boathouse_cli.record_keeping import NODES, PODS
 
 BROKEN = (ValueError, KeyError, TypeError, AttributeError)
@@ -157,7 +156,7 @@ class _Session:
         """Return the operator's profile and queues; an empty name if they cannot be read."""
         namespace = self.request.operator_namespace
         try:
-            config = self.gateway.data(namespace, *gateways.CONFIG)
+            config = self.gateway.data(namespace, *CONFIG)
             return str(config.get("profile") or "boathouse"), usage.configured(config)
         except (CommandError, *BROKEN) as error:
             is_missing = isinstance(error, CommandError) and error.code is ExitCode.NOT_FOUND

@@ -13,11 +13,10 @@ from rich import box, console, progress, table
 from boathouse_cli import options
 from boathouse_cli.errors import UsageError
 from boathouse_sim import base_world, fluid, neutral, results, simulation, swim
-from boathouse_sim.results import Outcome
 from boathouse_sim.workload import Workload, WorkloadError
 
 
-def _table(title: str, found: Mapping[str, Outcome]) -> table.Table:
+def _table(title: str, found: Mapping[str, results.Outcome]) -> table.Table:
     first = next(iter(found.values()))
     has_gangs = any(outcome.gang_wait_s is not None for outcome in found.values())
     # How long applications that start whole waited, and the CPU that was kept for them and free

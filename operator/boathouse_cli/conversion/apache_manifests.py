@@ -10,7 +10,6 @@ from typing import Final
 from boathouse_cli.conversion import pod_fields, pod_specs, properties
 from boathouse_cli.conversion.draft import ROLES, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
-from boathouse_cli.conversion.properties import Properties, program
 
 GROUP: Final = "spark.apache.org"
 KIND: Final = "SparkApplication"
@@ -50,7 +49,7 @@ def convert(draft: Draft, spec: Fields) -> None:
         part = spec.inner(f"{role}Spec")
         pods.convert_template(role, part.inner("podTemplateSpec"))
         part.note_left(draft, _ADVICE)
-    left = Properties(draft, conf, _where)
+    left = properties.Properties(draft, conf, _where)
     left.convert_pods()
     pod_fields.convert(draft, pods.mounts)
     draft.put("mainApplicationFile", pod_fields.main_file(draft, path, file))
@@ -89,7 +88,7 @@ def _program(draft: Draft, spec: Fields, conf: dict[str, str]) -> tuple[str, str
     main_class = spec.text("mainClass")
     if jars and main_class is None:
         raise Unconvertible("spec.mainClass", "is missing: name the class of the jar that has the main method")
-    program(draft, path, file if jars or file.endswith(".py") else f"{file}.py", main_class=main_class)
+    properties.program(draft, path, file if jars or file.endswith(".py") else f"{file}.py", main_class=main_class)
     if arguments := [str(argument) for argument in spec.items("driverArgs")]:
         draft.put("arguments", arguments)
     return path, file

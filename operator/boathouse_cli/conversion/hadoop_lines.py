@@ -12,7 +12,6 @@ from boathouse.resources.mrjob.status import MRJOB
 from boathouse.resources.pod_environment import literal
 from boathouse_cli.conversion import command_lines, hadoop_options
 from boathouse_cli.conversion.draft import Carried, Converted, Draft, Unconvertible, is_secret
-from boathouse_cli.conversion.hadoop_options import Line
 from boathouse_cli.conversion.pod_fields import dashed, put_queue
 
 _ESCAPED: Final = re.compile(r"\\(.)", re.DOTALL)
@@ -57,7 +56,7 @@ _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
 class _Job:
     """An MRJob that is made of a line."""
 
-    def __init__(self, draft: Draft, line: Line, cluster: str | None) -> None:
+    def __init__(self, draft: Draft, line: hadoop_options.Line, cluster: str | None) -> None:
         self._draft, self._line, self._cluster = draft, line, cluster
         self._s3 = "s3://" if cluster is None else "s3a://"
         self._left = dict(line.properties)

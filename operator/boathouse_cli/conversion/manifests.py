@@ -12,7 +12,6 @@ from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
-from boathouse_cli.conversion.pod_fields import put_hadoop_config_map, put_queue
 from boathouse_cli.conversion.properties import Properties, drop_metadata
 
 GROUP: Final = "sparkoperator.k8s.io"
@@ -267,7 +266,7 @@ class _Application:
     def _config_maps(self) -> None:
         draft = self._draft
         if name := self._spec.text("hadoopConfigMap"):
-            put_hadoop_config_map(draft, "spec.hadoopConfigMap", name)
+            pod_fields.put_hadoop_config_map(draft, "spec.hadoopConfigMap", name)
         if name := self._spec.text("sparkConfigMap"):
             path = "spec.sparkConfigMap"
             pod_fields.mount_config_map(draft, path, name, volume="spark-conf", mount_path=SPARK_CONF)
@@ -305,7 +304,7 @@ class _Application:
         if scheduler := spec.text("batchScheduler"):
             draft.note("spec.batchScheduler", f"{scheduler}: Boathouse places the driver and its executors together")
         if queue := options.text("queue"):
-            put_queue(draft, options.path("queue"), queue)
+            pod_fields.put_queue(draft, options.path("queue"), queue)
         pods.finish(priority_class=options.text("priorityClassName"))
         options.note_left(draft)
         monitoring = spec.inner("monitoring")

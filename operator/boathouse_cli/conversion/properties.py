@@ -9,7 +9,6 @@ import pydantic
 
 from boathouse.resources import names, quantity
 from boathouse.resources.sparkapp import fields
-from boathouse.resources.sparkapp.fields import FIELDS
 from boathouse.resources.sparkapp.roles import SIZE_PATTERN, OverheadFactor
 from boathouse_cli.conversion import pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Draft, Unconvertible
@@ -246,7 +245,7 @@ class Properties:
         pod_fields.convert(self._draft, mounts)
 
     def _fields(self) -> None:
-        for field, key in FIELDS.items():
+        for field, key in fields.FIELDS.items():
             text = self._left.get(key)
             if text is None or not self._has_field(field):
                 continue
