@@ -247,13 +247,6 @@ class Recorder:
             self._done[plural].add(uid)
 
 
-def check_scope(line: record_lines.Line, namespace: str) -> None:
-    """Refuse to go on with another choice of namespaces."""
-    if isinstance(line, record_lines.Begin) and line.namespace != namespace:
-        has = f"namespace {line.namespace}: pass -n {line.namespace}" if line.namespace else "all namespaces: omit -n"
-        raise UsageError(f"the file records {has}, or choose another file")
-
-
 def identity(plural: str, raw: model.Raw) -> str:
     """Return the UID of an object, of a node its name; empty if it has none."""
     metadata = raw.get("metadata")

@@ -19,7 +19,7 @@ from rich import console
 
 from boathouse.resources import quantity
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
-from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError
+from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError, UsageError
 from boathouse_cli.gateway import CONFIG, Gateway
 from boathouse_cli.record_keeping import NODES, PODS
 
@@ -67,7 +67,10 @@ def record(
         recorder = record_keeping.Recorder(file, request.max_bytes, now)
         session = _Session(gateway, request, recorder, stop or threading.Event())
         for line, length in record_keeping.read_lines(path):
-            record_keeping.check_scope(line, session.namespace)
+            if isinstance(line, record_lines.Begin) and line.namespace != session.namespace:
+                only = f"namespace {line.namespace}: pass -n {line.namespace}"
+                has = only if line.namespace else "all namespaces: omit -n"
+                raise UsageError(f"the file records {has}, or choose another file")
             recorder.load(line, length)
         session.begin(now())
         try:

@@ -7,7 +7,7 @@ have besides is in templates, and how an application is run in `applicationToler
 from collections.abc import Mapping
 from typing import Final
 
-from boathouse_cli.conversion import pod_fields, pod_specs, properties
+from boathouse_cli.conversion import pod_fields, properties
 from boathouse_cli.conversion.draft import ROLES, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
 
@@ -44,7 +44,7 @@ def convert(draft: Draft, spec: Fields) -> None:
     if files := spec.text("files"):
         conf.setdefault("spark.files", files)
     path, file = _program(draft, spec, conf)
-    pods = pod_specs.PodSpecs(draft, [])
+    pods = pod_fields.PodSpecs(draft, [])
     for role in ROLES:
         part = spec.inner(f"{role}Spec")
         pods.convert_template(role, part.inner("podTemplateSpec"))

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from boathouse import bounded_yaml
 from boathouse.resources.sparkapp.fields import FIELDS
-from boathouse_cli.conversion import apache_manifests, pod_fields, pod_specs
+from boathouse_cli.conversion import apache_manifests, pod_fields
 from boathouse_cli.conversion.draft import DRIVER, EXECUTOR, ROLES, Converted, Draft, Unconvertible
 from boathouse_cli.conversion.fields import Fields, put_version
 from boathouse_cli.conversion.properties import Properties, drop_metadata
@@ -149,7 +149,7 @@ class _Application:
         self._program()
         roles = {role: spec.inner(role) for role in ROLES}
         self._collect_properties(roles)
-        pods = pod_specs.PodSpecs(draft, [*spec.mappings("volumes")])
+        pods = pod_fields.PodSpecs(draft, [*spec.mappings("volumes")])
         for role, fields in roles.items():
             pods.convert_template(role, fields.inner("template"))
         properties = Properties(draft, self._conf, self._where_of)
@@ -292,7 +292,7 @@ class _Application:
             if (value := self._spec.take(key)) is not None:
                 draft.put(field, value)
 
-    def _rest(self, pods: pod_specs.PodSpecs) -> None:
+    def _rest(self, pods: pod_fields.PodSpecs) -> None:
         draft, spec = self._draft, self._spec
         if version := spec.text("sparkVersion"):
             put_version(draft, "spec.sparkVersion", version)
