@@ -18,7 +18,7 @@ from boathouse.cluster import wire
 from boathouse.resources import names
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.scheduling.pods import requests
-from boathouse.services.mrjob import signals
+from boathouse.services.mrjob import results
 from boathouse_cli import kinds, model, mrjobs
 
 FORMAT: Final = "boathouse-recording/1"
@@ -176,7 +176,7 @@ def pod(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Pod | None:
     ended_s = _ended_s(view, now_s) if view.is_terminal or is_gone else None
     containers = (status.state for status in view.status.container_statuses if status.name == names.CONTAINER)
     result = model.result(next(containers, wire.ContainerState()))
-    counters = {} if result is None else signals.of_result(result, has_local_input=True)
+    counters = {} if result is None else results.flat_counters(result, has_local_input=True)
     is_ours = names.LABEL_JOB_UID in labels or model.SPARK_ROLE in labels
     return Pod(
         uid=_text(view.metadata.uid),
@@ -192,7 +192,7 @@ def pod(raw: model.Raw, *, now_s: float, is_gone: bool = False) -> Pod | None:
         ideal_bytes=_number(view.metadata.annotations.get(names.ANNOTATION_IDEAL_MEMORY, "0"), _MOST_BYTES),
         ended_s=None if ended_s is None else max(ended_s, placed_s),
         succeeded=view.status.phase == "Succeeded",
-        input_bytes=_amount(signals.input_bytes(counters)),
+        input_bytes=_amount(results.input_bytes(counters)),
         counters={name: _amount(counters[name]) for name in COUNTERS if counters.get(name)},
     )
 
