@@ -12,6 +12,7 @@ from boathouse_cli import model
 from boathouse_task import contract
 
 Row = tuple[str, str]
+"""A subject, and details."""
 
 _LONGEST: Final = 512
 """Characters of the figures on a pod."""

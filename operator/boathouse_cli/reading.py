@@ -4,9 +4,9 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Any, Final
 
 import typer
 from rich import console, live, progress_bar, table, text
@@ -17,7 +17,6 @@ from boathouse_cli import kinds, model, mrclusters, options, picture, tables, us
 from boathouse_cli.errors import CommandError, ExitCode, UsageError
 from boathouse_cli.gateway import CONFIG, Gateway
 
-T = TypeVar("T")
 ACTIVE: Final = "active"
 FINISHED: Final = "finished"
 PHASES: Final = (
@@ -163,12 +162,12 @@ def clusters(gateway: Gateway, output: options.Format, *, all_namespaces: bool) 
         _print_none("clusters", gateway, all_namespaces=all_namespaces)
         return
     clusters = sorted(map(mrclusters.read, found), key=lambda cluster: (cluster.namespace, cluster.name))
-    _print(found, output, lambda _: tables.clusters(clusters, namespaces=all_namespaces))
+    _print(found, output, tables.clusters(clusters, namespaces=all_namespaces))
 
 
-def _print(found: T, output: options.Format, draw: Callable[[T], console.RenderableType]) -> None:
+def _print(found: Any, output: options.Format, drawn: table.Table) -> None:
     if output is options.Format.TABLE:
-        console.Console().print(draw(found))
+        console.Console().print(drawn)
     else:
         options.print_data(found, output)
 
@@ -186,7 +185,8 @@ def timeline(gateway: Gateway, targets: Sequence[tuple[kinds.Kind, str]], output
 
 def list_queues(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:
     """Print the queues."""
-    _print(_queues(gateway, operator_namespace), output, tables.queues)
+    found = _queues(gateway, operator_namespace)
+    _print(found, output, tables.queues(found))
 
 
 def show_shadow(gateway: Gateway, operator_namespace: str, output: options.Format) -> None:

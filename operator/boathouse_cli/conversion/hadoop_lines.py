@@ -4,8 +4,8 @@ import fnmatch
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
 from boathouse.resources.base import is_hadoop_setting
 from boathouse.resources.mrjob.status import MRJOB
@@ -74,7 +74,9 @@ class _Job:
         self._files()
         self._environment()
         self._rest()
-        if any(_S3.match(url) for url in _urls(draft.spec)):
+        sources = [*draft.spec.get("files", ()), *draft.spec.get("archives", ())]
+        urls = [*draft.spec["input"], draft.spec["output"], *(source.get("url", "") for source in sources)]
+        if any(map(_S3.match, [*urls, *draft.spec.get("hadoop", {}).get("archives", ())])):
             draft.put("storage.s3.secretRef.name", SECRET)
         if draft.get("storage.s3.secretRef"):
             draft.note("s3://", f"the Secret {SECRET} needs AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
@@ -280,13 +282,6 @@ def _command(option: str, text: str) -> list[str]:
     except ValueError as error:
         raise Unconvertible(option, f"{error}: close the quotes") from error
     raise Unconvertible(option, "is empty: name a command")
-
-
-def _urls(spec: dict[str, Any]) -> Iterator[str]:
-    yield from (*spec["input"], spec["output"])
-    for source in (*spec.get("files", ()), *spec.get("archives", ())):
-        yield source.get("url", "")
-    yield from spec.get("hadoop", {}).get("archives", ())
 
 
 def object_name(text: str) -> str:
