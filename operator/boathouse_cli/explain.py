@@ -142,11 +142,9 @@ def _pod_standing(raw: model.Raw, pod: model.TaskPod, now_s: float) -> str:
         case "Succeeded":
             return f"succeeded after {model.duration((pod.finished_s or now_s) - pod.created_s)}"
         case "Failed":
-            status = raw.get("status") or {}
+            status, result = raw.get("status") or {}, pod.result
             why = ": ".join(filter(None, (status.get("reason"), status.get("message")))) or "its container was killed"
-            return (
-                f"failed: {f'{pod.result.reason}: {pod.result.message}' if pod.result and pod.result.reason else why}"
-            )
+            return f"failed: {result.reason}: {result.message}" if result and result.reason else f"failed: {why}"
         case "Running":
             return f"has run on {pod.node} for {model.ago(now_s - (pod.started_s or pod.created_s))}"
         case _ if pod.node:

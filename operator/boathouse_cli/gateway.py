@@ -124,7 +124,7 @@ class Gateway:
         query["resourceVersion"] = revision
         with self._listed(plural, all_namespaces=all_namespaces) as path:
             answer = self._session.stream(path, query=query, idle_s=WATCH_S + blocking.REQUEST_TIMEOUT_S)
-            for line in byte_lines(answer):
+            for line in split_lines(answer):
                 event = _decoded(line)
                 if event["type"] == "ERROR":
                     status = event["object"]
@@ -152,8 +152,8 @@ class Gateway:
         if follow:
             query["follow"] = "true"
         with _explained(f"pod/{pod}", self.namespace):
-            for line in lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query)):
-                yield f"{prefix}{line}"
+            for line in split_lines(self._session.stream(f"{_path('pods', self.namespace, pod)}/log", query=query)):
+                yield f"{prefix}{line.decode(errors='replace')}"
 
     @contextlib.contextmanager
     def _listed(self, plural: str, *, all_namespaces: bool) -> Iterator[str]:
@@ -164,18 +164,11 @@ class Gateway:
 
 
 def _path(plural: str, namespace: str | None, name: str = "") -> str:
-    """Return the quoted path of the objects of a kind, or of one of them."""
     parts = [*(("namespaces", namespace) if namespace is not None else ()), plural, *((name,) if name else ())]
     return "/".join((_APIS.get(plural, _OURS), *(quote(part, safe=":") for part in parts)))
 
 
-def lines(chunks: Iterable[bytes]) -> Iterator[str]:
-    """Yield the lines of a text that comes in parts."""
-    for line in byte_lines(chunks):
-        yield line.decode(errors="replace")
-
-
-def byte_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def split_lines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines of an answer that comes in parts, without newlines."""
     rest = b""
     for chunk in chunks:

@@ -18,10 +18,9 @@ from typing import Any, Final
 
 from boathouse.resources import names
 from boathouse.resources.mrcluster.names import LABEL_HOST, PLURAL, Role
-from boathouse_cli import gateway as gateways
 from boathouse_cli import kinds, model, mrclusters, mrjobs, sparkapps
 from boathouse_cli.errors import CommandError, ExitCode, StartingError, UsageError
-from boathouse_cli.gateway import Gateway
+from boathouse_cli.gateway import Gateway, split_lines
 
 MASTER: Final = Role.MASTER.value
 RESOURCE_MANAGER_PORT: Final = 8088
@@ -154,7 +153,7 @@ def _of_file(gateway: Gateway, nodes: Mapping[str, str], file: LogFile, tail: in
         answer = gateway.proxied(nodes[file.host], NODE_MANAGER_PORT, f"ws/v1/node/{part}")
     else:
         answer = gateway.proxied(nodes[MASTER], HISTORY_PORT, f"ws/v1/history/{part}")
-    lines: Iterable[str] = _contents(gateways.lines(answer))
+    lines: Iterable[str] = _contents(line.decode(errors="replace") for line in split_lines(answer))
     if tail is not None:
         lines = collections.deque(lines, maxlen=tail)
     for line in lines:

@@ -103,8 +103,6 @@ def _ended_by_sigterm() -> Iterator[None]:
 
 
 class _Session:
-    """One run of the command."""
-
     def __init__(
         self, gateway: Gateway, request: Request, recorder: record_keeping.Recorder, stop: threading.Event
     ) -> None:
@@ -115,7 +113,6 @@ class _Session:
         self._watches: list[_Watch] = []
 
     def say(self, line: str) -> None:
-        """Print a line on stderr."""
         self._screen.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def begin(self, at_s: float) -> None:
@@ -168,7 +165,6 @@ class _Session:
             return "", {}
 
     def run(self) -> None:
-        """Follow the cluster until the recording ends."""
         if not self.request.for_s:
             return
         for watch in self._watches:
@@ -219,7 +215,6 @@ class _Watch:
         self._revision = self._problem = ""
 
     def open(self) -> None:
-        """Read the first page."""
         pages = self._session.gateway.pages(self.plural, all_namespaces=self._all_namespaces)
         self._opened = itertools.chain([next(pages)], pages)
 

@@ -75,7 +75,6 @@ class _Seen:
     pods: dict[str, record_lines.Pod] = dataclasses.field(default_factory=dict)
 
     def add(self, line: record_lines.Line) -> None:
-        """Add the next line."""
         match line:
             case record_lines.Begin():
                 self.begins.append(line)

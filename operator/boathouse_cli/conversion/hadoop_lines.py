@@ -54,8 +54,6 @@ _HDFS: Final = re.compile("hdfs://([a-z]([-a-z0-9]*[a-z0-9])?)/")
 
 
 class _Job:
-    """An MRJob that is made of a line."""
-
     def __init__(self, draft: Draft, line: hadoop_options.Line, cluster: str | None) -> None:
         self._draft, self._line, self._cluster = draft, line, cluster
         self._s3 = "s3://" if cluster is None else "s3a://"

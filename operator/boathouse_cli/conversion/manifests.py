@@ -135,8 +135,6 @@ def _of_schedule(draft: Draft, spec: Fields) -> Fields:
 
 
 class _Application:
-    """The spec of a SparkApplication, as it is converted."""
-
     def __init__(self, draft: Draft, spec: Fields) -> None:
         self._draft = draft
         self._spec = spec
@@ -144,7 +142,6 @@ class _Application:
         self._where: dict[str, str] = {}
 
     def convert(self) -> None:
-        """Fill the draft."""
         draft, spec = self._draft, self._spec
         self._program()
         roles = {role: spec.inner(role) for role in ROLES}
