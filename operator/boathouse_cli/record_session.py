@@ -21,7 +21,6 @@ from boathouse.resources import quantity
 from boathouse_cli import kinds, model, record_keeping, record_lines, usage
 from boathouse_cli.errors import CommandError, ExitCode, ExpiredError, ForbiddenError, UnknownKindError, UsageError
 from boathouse_cli.gateway import CONFIG, Gateway
-from boathouse_cli.record_keeping import NODES, PODS
 
 BROKEN = (ValueError, KeyError, TypeError, AttributeError)
 """What the client raises for an answer that is none of an API server."""
@@ -118,7 +117,7 @@ class _Session:
     def begin(self, at_s: float) -> None:
         """List all, and write what is there."""
         self._watches = list(self._readable())
-        unread = [] if any(watch.plural == NODES for watch in self._watches) else [NODES]
+        unread = [] if any(watch.plural == record_keeping.NODES for watch in self._watches) else [record_keeping.NODES]
         profile, configured = self._configuration()
         if not profile:
             unread.append("the operator's configuration")
@@ -136,7 +135,7 @@ class _Session:
     def _readable(self) -> "Iterator[_Watch]":
         """Yield a watch for what the user may read, its first page read."""
         unknown = 0
-        for plural in (NODES, *(kind.plural for kind in kinds.JOBS), PODS):
+        for plural in (record_keeping.NODES, *(kind.plural for kind in kinds.JOBS), record_keeping.PODS):
             watch = _Watch(self, plural)
             try:
                 watch.open()
@@ -145,7 +144,7 @@ class _Session:
                 if unknown == len(kinds.JOBS):
                     raise
             except ForbiddenError as error:
-                if plural != NODES:
+                if plural != record_keeping.NODES:
                     more = ", or pass -n NAMESPACE to record one namespace" if self.request.all_namespaces else ""
                     raise CommandError(f"{error}{more}") from error
                 self.say(f"the sizes of nodes are not recorded: {error}")

@@ -52,8 +52,7 @@ def nodes(entries: Iterable[usage.Node]) -> table.Table:
 
 def why(job: model.Job) -> str:
     """Return the reason that a job is pending or failed, or an empty text."""
-    found = cause(job)
-    return found.reason if found else ""
+    return found.reason if (found := cause(job)) else ""
 
 
 def cause(job: model.Job) -> wire.Condition | None:

@@ -240,8 +240,7 @@ def _of_operator(manifest: Mapping[str, Any]) -> Iterator[Problem]:
     config = OperatorConfig.model_validate({"queues": queues, "task": {"image": _ANY}, "spark": {"image": _ANY}})
     known = {"name": _ANY, "namespace": _ANY, "uid": _ANY, "creationTimestamp": "2026-01-01T00:00:00Z"}
     raw = {"spec": manifest["spec"], "metadata": known | manifest["metadata"]}
-    model = sparkapp if manifest["kind"] == "SparkApp" else mrjob
-    answer = model.from_resource(raw, config)
+    answer = (sparkapp if manifest["kind"] == "SparkApp" else mrjob).from_resource(raw, config)
     if isinstance(answer, Refusal):
         yield "spec", f"the operator refuses it: {answer.message}"
 
