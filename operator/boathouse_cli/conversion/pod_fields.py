@@ -200,15 +200,6 @@ def object_name(text: str) -> str:
     return dashed(text, MAX_NAME) or "spark"
 
 
-def put_images(draft: Draft, path: str, by_role: Mapping[str, str]) -> None:
-    """Set the image; driver and executors have the same."""
-    found = dict.fromkeys(by_role.values())
-    chosen = by_role.get(f"{EXECUTOR}.") or next(iter(found))
-    draft.put("image", chosen)
-    if len(found) > 1:
-        draft.note(path, f"driver and executors run the same image: {chosen} is taken, of {', '.join(found)}")
-
-
 def put_account(draft: Draft, path: str, account: str, *, role: str) -> None:
     """Set the account of a role: a driver has one of its own, and executors have none with a driver's rights."""
     if role == EXECUTOR:
