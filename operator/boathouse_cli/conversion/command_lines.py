@@ -61,19 +61,7 @@ _TOKEN: Final = re.compile(
     rf"|(?P<word>(?:{_PIECE.pattern})+)",
     re.DOTALL,
 )
-_ESCAPES: Final = {
-    "n": "\n",
-    "t": "\t",
-    "r": "\r",
-    "a": "\a",
-    "b": "\b",
-    "f": "\f",
-    "v": "\v",
-    "e": "\x1b",
-    "\\": "\\",
-    "'": "'",
-    '"': '"',
-}
+_ESCAPES: Final = dict(zip("ntrabfve", "\n\t\r\a\b\f\v\x1b", strict=True)) | {mark: mark for mark in "\\'\""}
 """Of $'...'."""
 
 

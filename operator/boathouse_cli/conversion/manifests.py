@@ -210,18 +210,13 @@ class _Application:
 
     def _collect_defaults(self) -> None:
         """Collect the fields that the other operator writes before `sparkConf`, and metadata that is not its."""
-        found = {
-            "spark.kubernetes.container.image.pullSecrets": (
-                "imagePullSecrets",
-                ",".join(map(str, self._spec.items("imagePullSecrets"))),
-            )
-        }
+        secrets = ",".join(map(str, self._spec.items("imagePullSecrets")))
+        found = {"spark.kubernetes.container.image.pullSecrets": ("imagePullSecrets", secrets)}
         found |= {key: (name, self._spec.text(name) or "") for name, key in _DEFAULTS.items()}
         for key, (name, value) in found.items():
             if value and self._conf.setdefault(key, value) != value:
-                self._draft.note(
-                    f"spec.{name}", f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
-                )
+                advice = f"{self._where_of(key)} says otherwise, and is taken: remove one of them"
+                self._draft.note(f"spec.{name}", advice)
         drop_metadata(self._draft, self._conf, self._where_of, "remove one of them")
 
     def _collect_pods(self, role: str, fields: Fields) -> None:
@@ -307,10 +302,8 @@ class _Application:
         monitoring = spec.inner("monitoring")
         exposed = [monitoring.take(key) for key in ("exposeDriverMetrics", "exposeExecutorMetrics")]
         if monitoring.take("prometheus"):
-            draft.note(
-                monitoring.path("prometheus"),
-                "the JMX exporter is replaced by Spark's own Prometheus servlet, at the UI port of the driver",
-            )
+            advice = "the JMX exporter is replaced by Spark's own Prometheus servlet, at the UI port of the driver"
+            draft.note(monitoring.path("prometheus"), advice)
             if any(exposed):
                 draft.put("monitoring.prometheus", True)
         monitoring.note_left(draft)
