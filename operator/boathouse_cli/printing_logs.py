@@ -34,8 +34,6 @@ _HEAD_LINES: Final = 12
 _FOOT_LINES: Final = 6
 """Lines that YARN writes around a log have an end among these."""
 _CONTAINER: Final = re.compile(r"container_(e[0-9]{1,10}_)?[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}_[0-9]{1,20}")
-_ATTEMPT: Final = re.compile(r"appattempt_[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}")
-_APPLICATION: Final = re.compile(r"application_[0-9]{1,20}_[0-9]{1,10}")
 _FILE: Final = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,254}")
 
 
@@ -127,7 +125,7 @@ def of_job(gateway: Gateway, job: mrjobs.MRJob, selection: Selection) -> Iterato
     if MASTER not in nodes:
         raise CommandError(f"the master of mrcluster/{job.cluster} has no pod: see `boathouse explain {job.title}`")
     for application in job.applications:
-        if _APPLICATION.fullmatch(application.id):
+        if re.fullmatch(r"application_[0-9]{1,20}_[0-9]{1,10}", application.id):
             listed = _aggregated if application.has_ended else _running
             for file in listed(gateway, nodes, application):
                 if container in {None, file.container}:
@@ -144,7 +142,7 @@ def _running(gateway: Gateway, nodes: Mapping[str, str], application: mrjobs.App
     path = f"ws/v1/cluster/apps/{application.id}/appattempts"
     attempts = _found(_asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, path), "appAttemptId")
     for attempt in sorted({str(entry["appAttemptId"]) for entry in attempts}):
-        if not _ATTEMPT.fullmatch(attempt):
+        if not re.fullmatch(r"appattempt_[0-9]{1,20}_[0-9]{1,10}_[0-9]{1,10}", attempt):
             continue
         found = _asked(gateway, nodes[MASTER], RESOURCE_MANAGER_PORT, f"{path}/{attempt}/containers")
         for report in _found(found, "containerId"):
