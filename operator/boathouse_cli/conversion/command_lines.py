@@ -173,6 +173,7 @@ _FLAGS: Final[Mapping[str, str]] = {
     "-v": "",
     "--load-spark-defaults": "the defaults of the machine are not read: write them into sparkConf",
 }
+_NOT_A_SUBMISSION: Final = ("--help", "-h", "--version", "--usage-error", "--kill", "--status")
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
@@ -266,7 +267,7 @@ def _parse(draft: Draft, words: list[str]) -> _Parsed:
         if not option.startswith("-"):
             parsed.words = [word, *reversed(left)]
             break
-        if option in {"--help", "-h", "--version", "--usage-error", "--kill", "--status"}:
+        if option in _NOT_A_SUBMISSION:
             raise Unconvertible(option, "is no submission: convert only command lines that run an application")
         if option in _FLAGS:
             if _FLAGS[option]:
