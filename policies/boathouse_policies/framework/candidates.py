@@ -108,8 +108,7 @@ class FewNodes:
         """Return the best node for a shape of those that fit and pass, the first of equal ones."""
         if passing is not None:
             fits = [node for node in fits if passing[node]]
-        view, rooms = self._state.view, self.rooms
-        eligibility = shape.eligibility(view)
+        view, rooms, eligibility = self._state.view, self.rooms, shape.eligibility(self._state.view)
         if not eligibility.everywhere:
             fits = [node for node in fits if eligibility.mask[node]]
         if len(fits) <= 1:
@@ -160,9 +159,7 @@ class Table:
 
     def _with_room(self, least: model.IntVector) -> npt.NDArray[np.intp]:
         """Return the nodes on offer that have as much of each resource as the shape that requests least of it."""
-        state = self._state
-        free, offered = state.free, state.offered
-        enough = offered
+        free, enough = self._state.free, self._state.offered
         for row, amount in enumerate(least.tolist()):
             if amount:
                 enough = enough & (free[row] >= amount)

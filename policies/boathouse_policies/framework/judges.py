@@ -39,8 +39,7 @@ class _Counts:
 
     def take(self, placed: Placed) -> bool:
         """Take in what the cycle placed; return whether it counts."""
-        count = len(placed.changes & self._tallies)
-        domain = self.domains.places[placed.node]
+        count, domain = len(placed.changes & self._tallies), self.domains.places[placed.node]
         if not count or domain == len(self.domains) or (self._among is not None and not self._among[placed.node]):
             return False
         self.sums[domain] += placed.step * count

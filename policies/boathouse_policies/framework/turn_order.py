@@ -73,20 +73,18 @@ class TurnOrder:
         self.rankings = Rankings(self._candidates, profile, state)
         # A reserve that does nothing for a class without room: then such a class needs no turn.
         self._skips = profile.reserve.is_idle(state)
-        self._no_room: list[int] = []
-        self._passed_over: list[int] = []
+        self._no_room, self._passed_over, self._owners = list[int](), list[int](), list[int]()
         self._dropped: _Heap = []
         self._open: list[bool] = []  # the classes that may have turns, once the jobs are lined up
         self._is_over = False  # no node has room for anything
         # Where each job has one class, and none a gang, the place of the job is that of its class.
-        has_room = self._candidates.has_room
-        self._has_room = has_room if in_order.single and not in_order.gangs else self._has_room_for_job
+        is_of_class = in_order.single and not in_order.gangs
+        self._has_room = self._candidates.has_room if is_of_class else self._has_room_for_job
         self._first: list[PendingClass] = []
         # The gang for which room is kept as it comes free.
         self.drained = None if profile.reserve.reserves_for_gangs else profile.draining.job
         self._keys: list[float] = []
         self._only: list[_Heap] | None = None  # where one namespace has turns: no shares to compare
-        self._owners: list[int] = []
 
     # Before the first turn
 
@@ -117,8 +115,7 @@ class TurnOrder:
 
     def _join(self) -> None:
         """Line the open jobs up, and find the classes that go before them: begun gangs, owners of reserved nodes."""
-        in_order = self._sorted
-        turns = in_order.open
+        in_order, turns = self._sorted, self._sorted.open
         if self._skips and (without_room := self._candidates.without_room()) is not None:
             turns = in_order.open & ~(without_room & ~in_order.in_gang)
             self._no_room += (in_order.open & ~turns).nonzero()[0].tolist()

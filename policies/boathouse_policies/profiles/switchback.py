@@ -65,8 +65,7 @@ class Switchback(Guard):
         super().__init__()
         # What each part did to the time of the jobs in blocks with it, by the blocks without it. A decision is a pair
         # of blocks in a namespace.
-        self.in_blocks = dict.fromkeys(Part, Effect())
-        self._block_s = block_s
+        self.in_blocks, self._block_s = dict.fromkeys(Part, Effect()), block_s
         self._open = 0  # the first block whose pair is not judged
         self._trials: dict[model.JobId, _Trial] = {}
         self._usual: dict[tuple[str, str, bool], float] = {}  # means of y, by namespace and program

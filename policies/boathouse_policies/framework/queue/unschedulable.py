@@ -99,9 +99,9 @@ class UnschedulableClasses:
             self._limited[queued.job.queue].pop(row, None)
 
     def enter(
-        self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float
+        self, queued: QueuedClass, least: model.IntVector, verdict: model.Verdict, now_s: float, until_s: float | None
     ) -> None:
-        """Make a class unschedulable: until something wakes it, or until `until_s`."""
+        """Make a class unschedulable: until something wakes it, or until `until_s`, if that is a time."""
         self._leave(queued)
         row = queued.row
         if queued.least is not least:
@@ -114,8 +114,8 @@ class UnschedulableClasses:
         self._needs_only_room[row] = only_room
         self._needs_more[row] = not only_room and verdict.code in _NEED_ROOM
         self.active[row] = False
-        self._until_s[row] = until_s = min(until_s, now_s + FLUSH_S)
-        self.earliest_s = min(self.earliest_s, until_s)
+        self._until_s[row] = due_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
+        self.earliest_s = min(self.earliest_s, due_s)
 
     def _measure(self, queued: QueuedClass, least: model.IntVector) -> None:
         if self._axis.width > len(self._least):
