@@ -38,7 +38,6 @@ BOUNDED = {
 """Caches and memories with a fixed bound, and the bound in items."""
 BY_TIME = {
     "boathouse.cluster.store.Store._gone": "until the next list or bookmark",
-    "boathouse.scheduling.showing.Showing._refused": "15 s",
     "boathouse.scheduling.showing.Showing._tried": "15 s",
     "boathouse.scheduling.limits.Variety._used": "60 s",
     "boathouse_policies.yarn_me.outlook.Outlook.changed_nodes": "until the nodes change again",

@@ -71,7 +71,8 @@ async def test_an_executor_takes_a_reserved_place():
 
 async def test_the_age_of_the_oldest_reservation_is_a_gauge():
     async with desk() as world:
-        oldest = gauges.SchedulerGauges(world.scheduler, world)._oldest_reservation_s
+        found = {gauge.name: gauge for gauge in gauges.SchedulerGauges(world.scheduler).all()}
+        oldest = found["boathouse_oldest_reservation_age_seconds"].read
         app = App(minimum=1)
         world.submit_application(app)
         await world.decide()

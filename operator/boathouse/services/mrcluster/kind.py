@@ -113,7 +113,7 @@ class MRClusterKind:
         self.pods = pod_index.PodIndex(node_pod, self._mark, asyncio.get_running_loop().call_later)
         self.reports = Reports(self._mark, self._context.monotonic, self._context.now)
         self.orders = OrderBook(
-            leader.applications, epoch=lambda: self._scheduler.pod_writer.epoch, may_lead=self._context.may_lead
+            leader.applications, epoch=lambda: self._scheduler.state.leader.epoch, may_lead=self._context.may_lead
         )
         self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
@@ -363,7 +363,7 @@ def add(leader: controllers.LeaderServices) -> None:
         now=leader.controllers.context.now,
     )
     leader.endpoint.add(agents.find, agents.routes())
-    scheduling.scheduler.scaler = kind.scaling.take
+    scheduling.scheduler.adjuster.scaler = kind.scaling.take
     scheduling.nodes.subscribe(kind.pods.on_node)
     scheduling.pods.subscribe(kind.pods.on_pod)
     scheduling.ended.subscribe(kind.pods.on_ended)

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from boathouse.scheduling import scheduler
+from boathouse.scheduling import adjuster
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_events import Publisher
 from boathouse.services.mrcluster.planning.observation import Target
@@ -101,7 +101,7 @@ class Scaling:
         uid = ObjectUid(decision.job)
         entry = self._entries.get(uid)
         if entry is None:
-            return scheduler.NO_CLUSTER
+            return adjuster.NO_CLUSTER
         if entry.load is None:
             return NOT_READY
         change = decision.workers - entry.load.nodes

@@ -122,7 +122,7 @@ class Scaled:
         self.desk = Desk("n1", "n2", switches=profiles.Switches(scale=True), profile="boathouse")
         profile = self.desk.scheduler.state.profile
         self.scaling = Scaling(profile, profile.observers, lambda: self.desk.now_s, lambda _: None)
-        self.desk.scheduler.scaler = self.scaling.take
+        self.desk.scheduler.adjuster.scaler = self.scaling.take
         self.scaling.submit(ObjectUid(UID), placement.of(PODS, []).submission(koala.Config()))
 
     def report(self, **fields) -> None:
@@ -156,7 +156,7 @@ def test_a_decision_is_kept_for_the_next_plan_without_a_refusal():
 @pytest.mark.parametrize("scale", [True, False])
 def test_without_the_switch_no_cluster_is_resized(scale):
     desk = Desk("n1", profile="koala", switches=profiles.Switches(scale=scale))
-    desk.scheduler.scaler = lambda _: ""
+    desk.scheduler.adjuster.scaler = lambda _: ""
     desk.scheduler.adjuster.take(model.Scale(job=model.JobId(UID), workers=4, reason=""))
     reasons = [event.reason for event in desk.observer.events if isinstance(event, model.Refused)]
     assert reasons == ([] if scale else ["SwitchedOff"])
