@@ -263,10 +263,9 @@ class TurnOrder:
         otherwise the others would wait until a node is empty.
         """
         job, namespaces = pending.job, self._sorted.namespaces[pending.job.queue]
-        if namespaces == 1:
-            return None
         part = max(1, len(self._state.view.layout) // namespaces)
-        return max(0, min(pending.left, part - self._reserved[job.queue, job.namespace]))
+        left = max(0, min(pending.left, part - self._reserved[job.queue, job.namespace]))
+        return None if namespaces == 1 else left
 
     def reserved(self, pending: PendingClass) -> None:
         """Record that a node was reserved for a class."""
@@ -347,8 +346,7 @@ class TurnOrder:
                     turn += 1
                     continue
                 pending = self._pending.get(job) or self._pending_class(job)
-                passing = state.beside_pods(pending)
-                node = few.best_of(shape, fits, passing)
+                node = few.best_of(shape, fits, state.beside_pods(pending))
                 if node is None or (pick := pending.take_closest(node)) is None:
                     break
                 assignment = Assignment(pending, pick, node, pending.ideal.resources, shape.sizes)

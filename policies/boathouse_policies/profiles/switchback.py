@@ -137,8 +137,7 @@ class Switchback(Guard):
 @functools.lru_cache(64)
 def acts_in(part: Part, block: int) -> bool:
     """Return whether a part acts in a block, by its number: in one of each pair, which a hash selects."""
-    digest = hashlib.blake2b(f"{part}/{block // 2}".encode(), digest_size=1).digest()
-    return digest[0] % 2 == block % 2
+    return hashlib.blake2b(f"{part}/{block // 2}".encode(), digest_size=1).digest()[0] % 2 == block % 2
 
 
 def alone_s(classes: Iterable[model.TaskClass]) -> float | None:
