@@ -116,7 +116,7 @@ class Judge:
         if self._affinity:
             yield NOT_NEAR, self.near()
         if self._anti_affinity:
-            yield NOT_APART, _all([counts.absent() for counts in self._anti_affinity])
+            yield NOT_APART, self.apart()
         if self._forbidding:
             yield FORBIDDEN, self.unforbidden()
 
@@ -125,6 +125,10 @@ class Judge:
         if self.rules.is_first and not any(counts.sums.any() for counts in self._affinity):
             return _all([counts.domains.exist for counts in self._affinity])
         return _all([counts.present() for counts in self._affinity])
+
+    def apart(self) -> model.BoolVector:
+        """Return the nodes where the terms of anti-affinity hold, shape [N]."""
+        return _all([counts.absent() for counts in self._anti_affinity])
 
     def unforbidden(self) -> model.BoolVector:
         """Return the nodes where no pod forbids pods of the class, shape [N]."""
