@@ -165,12 +165,6 @@ class Table:
                 enough = enough & (free[row] >= amount)
         return enough.nonzero()[0]
 
-    def _fitting(self, where: Where) -> npt.NDArray[np.bool_]:
-        """Return which shapes some nodes have room for, [S, len(where)]; requests of 0 fit where over-committed."""
-        room = np.maximum(self._state.free[:, where], 0)
-        fits: npt.NDArray[np.bool_] = np.logical_and.reduce(self._sizes <= room[:, None])
-        return fits
-
     def renew(self) -> None:
         """Compare the nodes that changed since the last call with all shapes."""
         state = self._state
@@ -199,7 +193,8 @@ class Table:
 
     def _compare(self, at: Where, where: Where) -> None:
         """Compare some nodes, by index and by place, with all shapes."""
-        fits = self._fitting(where) & self._state.offered[where]
+        room = np.maximum(self._state.free[:, where], 0)  # requests of 0 fit also where a resource is over-committed
+        fits = np.logical_and.reduce(self._sizes <= room[:, None]) & self._state.offered[where]
         if self._allowed is not None:
             fits &= self._allowed[:, at]
         self._counts += np.add.reduce(fits, axis=1, dtype=np.int64) - np.add.reduce(self._fits[:, at], axis=1)

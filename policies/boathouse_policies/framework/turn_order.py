@@ -153,7 +153,7 @@ class TurnOrder:
         """Ask for the keys of the open jobs, and line them up by queue, namespace and priority."""
         state, in_order = self._state, self._sorted
         jobs: list[int] = in_order.open_jobs(turns).nonzero()[0].tolist()
-        self._keys = self._keys_of(jobs)
+        self._find_keys(jobs)
         if len(jobs) == len(in_order.jobs) and len(in_order.bands) == 1 and self._profile.order.keyed_by_usage:
             self._heaps[in_order.bands[0]] = in_order.heap()
         else:
@@ -175,19 +175,18 @@ class TurnOrder:
                     self._usage[name, namespace] = state.view.share_usage((name, namespace))
                 self._share_out(mine, namespace)
 
-    def _keys_of(self, jobs: list[int]) -> list[float]:
-        """Return the key of each job, length J; those of other jobs do not matter."""
-        order, in_order = self._profile.order, self._sorted
-        if order.keyed_by_usage:
-            return in_order.keys(order, self._state.view).copy()
-        keys = [_NO_TURN] * len(in_order.jobs)
-        self._ask(jobs, keys)
-        return keys
+    def _find_keys(self, jobs: Sequence[int]) -> None:
+        """Find the keys of jobs, before the first turn; those of other jobs do not matter."""
+        if self._profile.order.keyed_by_usage:
+            self._keys = self._sorted.keys(self._profile.order, self._state.view).copy()
+        else:
+            self._keys = [_NO_TURN] * len(self._sorted.jobs)
+            self._ask(jobs)
 
-    def _ask(self, jobs: Sequence[int], keys: list[float]) -> None:
+    def _ask(self, jobs: Sequence[int]) -> None:
         asked = self._profile.order.keys([self._sorted.jobs[job] for job in jobs], self._state)
         for job, key in zip(jobs, asked, strict=True):
-            keys[job] = float(key)
+            self._keys[job] = float(key)
 
     def _line_up(self, jobs: list[int]) -> None:
         first, keys = 0, self._keys
@@ -474,7 +473,7 @@ class TurnOrder:
         if (generation := order.generation(state)) != self._generation:
             self._generation = generation
             jobs = [job for job, key in enumerate(self._keys) if not math.isnan(key)]
-            self._ask(jobs, self._keys)
+            self._ask(jobs)
             self._line_up(jobs)
 
     def _move(self, job: int, key: float) -> None:

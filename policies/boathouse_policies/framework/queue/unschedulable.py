@@ -105,8 +105,12 @@ class UnschedulableClasses:
         self._leave(queued)
         row = queued.row
         if queued.least is not least:
-            self._measure(queued, least)
-        queued.verdict = verdict
+            if self._axis.width > len(self._least):
+                self._least = np.pad(self._least, ((0, self._axis.width - len(self._least)), (0, 0)))
+            self._least[:, row] = 0
+            self._least[: len(least), row] = least
+            self._largest = list(map(max, itertools.zip_longest(self._largest, least.tolist(), fillvalue=0)))
+        queued.least, queued.verdict = least, verdict
         self._woken_by[row] = _WOKEN_BY[verdict.code]
         if verdict.code is model.Code.QUEUE_LIMIT:
             self._limited[queued.job.queue][row] = queued
@@ -116,14 +120,6 @@ class UnschedulableClasses:
         self.active[row] = False
         self._until_s[row] = due_s = now_s + FLUSH_S if until_s is None else min(until_s, now_s + FLUSH_S)
         self.earliest_s = min(self.earliest_s, due_s)
-
-    def _measure(self, queued: QueuedClass, least: model.IntVector) -> None:
-        if self._axis.width > len(self._least):
-            self._least = np.pad(self._least, ((0, self._axis.width - len(self._least)), (0, 0)))
-        self._least[:, queued.row] = 0
-        self._least[: len(least), queued.row] = least
-        self._largest = list(map(max, itertools.zip_longest(self._largest, least.tolist(), fillvalue=0)))
-        queued.least = least
 
     def cycle_ended(self, now_s: float) -> None:
         """Keep the classes unschedulable that a cycle considered for freed room only: nothing else has changed."""
