@@ -1,16 +1,12 @@
 """Fairness between namespaces: a queue and places that they share by round robin, and token buckets by key."""
 
-from __future__ import annotations
-
 import asyncio
 import collections
 import contextlib
 import dataclasses
 import itertools
-from typing import TYPE_CHECKING, Generic, TypeVar
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -46,11 +42,9 @@ class FairQueue(Generic[T]):
         self._first = workers if slow_start is None else slow_start
         self._lanes: dict[str, _Lane[T]] = {}
         self._turns: collections.OrderedDict[str, None] = collections.OrderedDict()
-        self._waiting = 0
-        self._in_flight = 0
+        self._waiting = self._in_flight = 0
 
     def __len__(self) -> int:
-        """Return the number of queued items."""
         return self._waiting
 
     @property
@@ -75,7 +69,8 @@ class FairQueue(Generic[T]):
             return None
         for namespace in self._turns:
             lane = self._lanes[namespace]
-            if lane.in_flight < min(lane.window, self._most(lane)):
+            left_by_others = self._workers - (self._in_flight - lane.in_flight)
+            if lane.in_flight < min(lane.window, max(1, int(SHARE * left_by_others))):
                 break
         else:
             return None
@@ -98,10 +93,6 @@ class FairQueue(Generic[T]):
             lane.window = min(lane.window + 1, self._workers) if succeeded else self._first
         if not lane.in_flight and not lane.waiting:
             del self._lanes[namespace]
-
-    def _most(self, lane: _Lane[T]) -> int:
-        left_by_others = self._workers - (self._in_flight - lane.in_flight)
-        return max(1, int(SHARE * left_by_others))
 
 
 BURST_S = 50.0

@@ -8,7 +8,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Final, Generic, Protocol, TypeVar
 
-from boathouse.services.frame.pod_life import ObservedPod, PodLife
+from boathouse.services.frame.pod_life import LivePod, PodLife
 from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import framework, model
 from boathouse_task import contract
@@ -19,12 +19,8 @@ LENT_MILLI: Final = 2
 """The CPU request of a suspended task is at most this, as kubelets report it."""
 
 
-class PolicyPod(ObservedPod, Protocol):
+class PolicyPod(LivePod, Protocol):
     """A pod as policies know it."""
-
-    @property
-    def state(self) -> PodLife:
-        """Where it is in its life."""
 
     @property
     def resources(self) -> model.Resources:

@@ -73,6 +73,14 @@ class ObservedPod(Protocol):
         """Its node; None before it has one."""
 
 
+class LivePod(ObservedPod, Protocol):
+    """A pod that is somewhere in its life."""
+
+    @property
+    def state(self) -> PodLife:
+        """Where it is in its life."""
+
+
 P = TypeVar("P", bound=ObservedPod)
 
 
