@@ -9,7 +9,6 @@ from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
-
 SHARE = 0.75
 """Share of the workers that other namespaces leave free which one namespace may occupy."""
 

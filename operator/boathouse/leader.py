@@ -26,9 +26,7 @@ from boathouse.telemetry.metrics import Gauge, Metrics
 from boathouse_policies import framework, profiles
 
 _log = logs.get(__name__)
-
 KINDS: Final[tuple[controllers.KindEntry, ...]] = (mrjobs.MRJOBS, sparkapps.SPARKAPPS, mrclusters.MRCLUSTERS)
-"""Kinds whose objects the operator reconciles."""
 BUNDLE_REFRESH_S: Final = 30.0
 
 

@@ -22,7 +22,6 @@ from boathouse.services.progress import certificates
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
-
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 STOP_S = 5.0

@@ -34,7 +34,6 @@ _FLAGS: Final = {
     "log-level": ("log_level", "debug, info, warning or error"),
     "log-format": ("log_format", "json or console"),
 }
-"""Fields of the configuration and help, by flag."""
 
 
 def _variable(flag: str) -> str:

@@ -16,7 +16,6 @@ from boathouse.cluster.kubeconfig import Credential
 
 REQUEST_TIMEOUT_S: Final = 30.0
 ATTEMPTS: Final = 4
-"""How often a request is sent that the server is too busy for."""
 MAX_RETRY_AFTER_S: Final = 30.0
 """A server that says to wait longer is not waited for."""
 _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})

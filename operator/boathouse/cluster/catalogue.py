@@ -11,7 +11,6 @@ from boathouse.cluster.wire import View
 
 T = TypeVar("T")
 V = TypeVar("V")
-
 MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding bytes that are not JSON or do not match the model."""
 
@@ -113,6 +112,5 @@ TOKEN_REVIEWS = Resource(
 
 PODS_THAT_HOLD_RESOURCES = "status.phase!=Succeeded,status.phase!=Failed"
 """Field selector of pods that use resources, of all schedulers. A pod that ends leaves it, reported as Deleted."""
-
 PODS_THAT_ENDED = "status.phase!=Pending,status.phase!=Running,status.phase!=Unknown"
 """Field selector of pods that ended, used with a label selector of Boathouse's pods."""

@@ -13,7 +13,6 @@ from boathouse.cluster.catalogue import Resource
 from boathouse.cluster.config import ClusterConfig
 
 T = TypeVar("T")
-
 _FIELD_MANAGER = "boathouse"
 PAGE_LIMIT = 500
 """Objects per page of a LIST, as in client-go's pager."""

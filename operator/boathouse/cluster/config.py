@@ -18,7 +18,6 @@ from boathouse.cluster import kubeconfig as kubeconfigs
 from boathouse.cluster.errors import ConfigError
 
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Folder of a pod's token, CA and namespace."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,8 +31,6 @@ from boathouse.cluster.client import ApiClient
 from boathouse.resources.config import LeaseConfig
 
 log = logging.getLogger(__name__)
-
-
 SETTLE_S = 1.0
 """Delay of a new leader's first write, until the API server's policies have its epoch."""
 _LEASE = LeaseConfig()

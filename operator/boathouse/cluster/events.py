@@ -20,10 +20,7 @@ from boathouse.cluster import catalogue, errors, retries, wire, written
 from boathouse.cluster.client import ApiClient
 
 log = logging.getLogger(__name__)
-
 NOTE_BYTES = 1024
-"""Maximum length of a note in the API."""
-
 _REMEMBERED = 8192
 WINDOW_S = 60.0
 """Time in which a repeated note is only counted."""

@@ -60,15 +60,11 @@ def _pod(metadata: wire.ObjectMeta, raw: msgspec.Raw | bytes) -> wire.Unreadable
 
 T = TypeVar("T", bound=store.HasMetadata)
 V = TypeVar("V")
-
 log = logging.getLogger(__name__)
-
 _LEAST_PAGE = 25
 _ABOUT_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _SHORT_WATCH_S = 1.0
 """A watch that ends without an event before this time is a failure (client-go's "very short watch")."""
-
-
 _WATCH_S = 290.0
 _WATCH_JITTER_S = 30.0
 STALL_S = 90.0

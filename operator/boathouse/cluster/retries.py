@@ -15,13 +15,9 @@ from typing import TypeAlias, TypeVar
 from boathouse.cluster import errors
 
 T = TypeVar("T")
-
 log = logging.getLogger(__name__)
-
-
 Jitter: TypeAlias = random.Random
 JITTER = random.Random()  # noqa: S311 - spreads load, guards nothing
-"""The process's source of random numbers for delays."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +94,6 @@ async def until_done(call: Callable[[], Awaitable[T]], *, what: str) -> T:
 
 FAILURES: collections.Counter[str] = collections.Counter()
 """Failed rounds of this process's loops by name; each loop has an entry from its start."""
-
 MOST_FAILURES = 10
 WITHIN_S = 600.0
 """A loop ends after this number of failures within this time. Errors of the API server do not count."""

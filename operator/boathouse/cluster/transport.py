@@ -113,7 +113,6 @@ class Transfers:
 
 TOKEN_REREAD_S = 60.0
 """Age of a token after which its file is read again; projected tokens are rotated at 80 % of an hour."""
-
 Query = dict[str, str]
 Lines = list[bytes]
 

@@ -12,7 +12,6 @@ from msgspec import Struct, field, structs
 
 Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON, for kinds and fields that have no Struct here."""
-
 Quantities: TypeAlias = dict[str, str]
 """Resource name to quantity, as in `{"cpu": "500m", "memory": "64Mi"}`."""
 

@@ -23,7 +23,6 @@ from boathouse.listening.gate import Gate
 from boathouse.listening.transports import Tls
 
 _log = logging.getLogger(__name__)
-
 BACKLOG: Final = 1024
 BATCH: Final = 20
 PAUSE_S: Final = 0.01

@@ -59,7 +59,6 @@ class _Dropping(asyncio.BufferedProtocol):
 
 
 BUFFER_BYTES: Final = 4 * 1024
-"""Size of the buffer for encrypted data, which each connection has."""
 PLAIN_BYTES: Final = 16 * 1024
 """Maximum size of a piece of decrypted data: a TLS record."""
 HANDSHAKE_BYTES: Final = 16 * 1024

@@ -181,7 +181,6 @@ def spec_config(
 
 MAX_HADOOP_SETTINGS: Final = 256
 MAX_HADOOP_VALUE: Final = 4096
-
 _HADOOP_KEY: Final = "[A-Za-z0-9._-]{1,256}"
 _HADOOP_KEYS = rule(
     f"self.all(key, key.matches('^{_HADOOP_KEY}$'))",

@@ -81,9 +81,6 @@ Environment = Annotated[
         },
     ),
 ]
-"""The variables of a container."""
-
-
 S3_KEYS: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 """Keys of the Secret of an S3 endpoint, and the variables that have their values in pods."""
 S3_TOKEN: Final = "AWS_SESSION_TOKEN"  # noqa: S105 - its name

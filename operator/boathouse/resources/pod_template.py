@@ -27,8 +27,6 @@ _NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith(
 MAX_ANNOTATION_BYTES = 64 * 1024
 MAX_AFFINITY_BYTES = 64 * 1024
 _UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
-
-
 _ANNOTATIONS = at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
 
 

@@ -9,7 +9,6 @@ from typing import Any, Literal, TextIO
 import structlog
 
 LogFormat = Literal["json", "console"]
-
 REDACTED = "[redacted]"
 _SECRET_KEY = re.compile(
     r"secret|token|password|passwd|credential|authorization|api_?key|access_?key|private_?key", re.IGNORECASE
@@ -19,7 +18,6 @@ _NAMES_A_SECRET = re.compile(
 )  # secretName and secretRef are names of objects, not secrets
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=-]{8,}")
 _DEPTH = 6
-
 EventDict = MutableMapping[str, Any]
 
 

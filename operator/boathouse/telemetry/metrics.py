@@ -24,11 +24,8 @@ from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
-
 IN_NAMESPACE: Final = 20
-"""Maximum objects of a namespace that have series."""
 IN_ALL: Final = 200
-"""Maximum objects of a kind that have series."""
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

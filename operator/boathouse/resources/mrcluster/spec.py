@@ -63,8 +63,6 @@ CLOSED: Final[Mapping[str, Sequence[str]]] = {
         r"yarn\.app\.mapreduce\.am\.staging-dir",
     ),
 }
-"""Regular expressions of keys, by what they configure."""
-
 _CLOSED: Final = re.compile("|".join(f"(?:{part})" for parts in CLOSED.values() for part in parts))
 
 
@@ -94,7 +92,6 @@ CLASSPATH: Final = "/opt/hadoop/lib/*"
 JAVA_HOME: Final = "/opt/java"
 MAX_SETTINGS_BYTES: Final = 64 * 1024
 RESERVED_VARIABLES: Final = ("JAVA_HOME", "HADOOP_CONF_DIR", "HADOOP_USER_NAME")
-"""Variables of the containers that Boathouse sets, beside those that begin with BOATHOUSE_."""
 _MUTABLE: Final = frozenset(
     {
         *("image", "imagePullPolicy", "imagePullSecrets", "classpath", "javaHome", "serviceAccountName", "podTemplate"),

@@ -15,7 +15,6 @@ from boathouse.resources.mrcluster.spec import MRClusterSpec
 from boathouse.resources.statuses import ABSENT, Conditions, Count, Part, RequiredTime, Status, Text, Time, about
 
 MAX_NUMBERS: Final = 700
-"""More than a cluster has nodes."""
 MAX_LENGTH: Final = 8192
 _RANGE: Final = re.compile(r"(?P<first>[0-9]{1,10})(-(?P<last>[0-9]{1,10}))?")
 
@@ -55,9 +54,6 @@ Ranges = Annotated[
     pydantic.PlainSerializer(lambda numbers: ranges_text(numbers) or None),
     pydantic.WithJsonSchema({"type": "string", "maxLength": MAX_LENGTH}),
 ]
-"""Numbers in a status, which has them as text."""
-
-
 Phase = Literal["Pending", "Starting", "Ready", "Degraded", "Expired"]
 MAX_NAME: Final = 40
 """Characters of a cluster's name: the names of its pods and of its Service are longer."""

@@ -39,7 +39,6 @@ volume_rules = (
     ),
 )
 
-
 MAX_ARGUMENTS_BYTES: Final = 64 * 1024
 _CLUSTER: Final = "hdfs://[a-z]([-a-z0-9]*[a-z0-9])?/"
 
@@ -58,7 +57,6 @@ DataUrl = Annotated[
         ),
     ),
 ]
-"""URL of input or output."""
 
 
 class ClusterRef(Model):

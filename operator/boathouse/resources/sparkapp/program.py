@@ -121,7 +121,6 @@ program_rules = (
     rule("self.type != 'Python' || !has(self.mainClass)", "a Python application has no mainClass: remove it"),
 )
 
-
 _SOURCES = ("claimName", "configMapName", "secretName", "emptyDirSize")
 TAKEN_FOLDERS = (
     *("bin", "boot", "dev", "etc", "lib", "lib64", "proc", "sbin", "sys", "tmp", "usr", "opt/spark", "opt/boathouse"),

@@ -18,7 +18,6 @@ from boathouse.resources.sparkapp.program import Monitoring, Program, UserInterf
 from boathouse.resources.sparkapp.roles import Driver, DynamicAllocation, Executor, OverheadFactor
 
 ALWAYS_MUTABLE: Final = frozenset({"suspend", "activeDeadlineSeconds", "ttlSecondsAfterFinished"})
-"""As of a batch/Job."""
 MUTABLE_WHILE_SUSPENDED: Final = frozenset(
     {
         *("queue", "nodeSelector", "tolerations", "podTemplate", "driver", "executor", "dynamicAllocation"),
@@ -115,7 +114,6 @@ RESERVED_VARIABLES = (
     "SPARK_(APPLICATION_ID|CONF_DIR|DRIVER_.*|EXECUTOR_.*|JAVA_OPT_.*|LOCAL_DIRS|RESOURCE_PROFILE_ID|USER)"
     "|_SPARK_AUTH_SECRET"
 )
-
 
 _BLANK = r"[\\x00-\\x20\\x7f]"
 """What no property may have in which Boathouse puts the text of a field."""

@@ -21,7 +21,6 @@ WORKERS: Final = 4
 docs/benchmarks.md has a run with 16."""
 NOT_LEADING_REQUEUE_S: Final = 1.0
 _KIND: Final = ":"
-"""Separates the key of an object from its kind in a key of the queue."""
 
 
 class Work(Protocol):

@@ -14,7 +14,6 @@ from boathouse_policies import framework, model
 from boathouse_task import contract
 
 LOST: Final = "PodLost"
-"""The reason of a failure whose pod was deleted before its end was observed."""
 LENT_MILLI: Final = 2
 """The CPU request of a suspended task is at most this, as kubelets report it."""
 

@@ -16,10 +16,7 @@ from boathouse.services.frame.pod_life import ObservedPod
 
 ENDED_GRACE_S: Final = 2.0
 """How long the index waits for the end of a pod that left the first watch."""
-
 Later = Callable[[float, Callable[[], None]], object]
-
-
 P = TypeVar("P", bound=ObservedPod)
 
 

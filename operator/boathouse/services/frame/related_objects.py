@@ -12,9 +12,7 @@ from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife
 
 ENTRY_BYTES: Final = 256
-"""What an entry costs beside its answer, at least."""
 _OF_NAMESPACE: Final = 4
-"""A namespace may use a quarter of a cache."""
 V = TypeVar("V")
 TTL_S, UID_TTL_S, ABSENT_TTL_S, KEYS_TTL_S, NO_CONFIG_MAP_TTL_S = 60.0, 10.0, 10.0, 5.0, 1.0
 """How long answers are cached: in general, UIDs, that an object is missing, which keys a ConfigMap has, and that there

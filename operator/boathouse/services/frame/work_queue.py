@@ -26,10 +26,8 @@ from boathouse.telemetry import logs
 from boathouse.telemetry.metrics import counter
 
 _log = logs.get(__name__)
-
 Reconcile = Callable[[str], Awaitable[float | None]]
 """Reconciles the object with this key; returns in how many seconds it is due again even without a change, or None."""
-
 MIN_DISTANCE_S = 0.05
 COST_FACTOR = 10.0
 RESULTS = ("success", "error")

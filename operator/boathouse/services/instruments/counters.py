@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 MOST_PODS: Final = 2000
-"""Maximum pods of a node whose samples are read."""
 MOST_DISKS: Final = 64
 """Maximum samples of a metric of the root control group, one for each disk."""
 PRESSURES: Final = ("cpu", "io", "memory")
@@ -27,7 +26,6 @@ _ROOT: Final = b'id="/"'
 _STACKED_DISK: Final = re.compile(rb'device="/dev/(?:dm-|md|loop|ram|zram)')
 """Devices whose bytes another device counts too, or that are no disks."""
 MOST_CORES: Final = 10_000.0
-"""A node that reports a higher usage is not believed."""
 
 
 class Counter(NamedTuple):

@@ -22,7 +22,6 @@ from boathouse.services.instruments.kubelet_client import KubeletClient, Metrics
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
-
 RESOURCE_PATH: Final = "/metrics/resource"
 CADVISOR_PATH: Final = "/metrics/cadvisor"
 RESOURCE_BYTES: Final = 2 * 1024 * 1024
@@ -36,11 +35,8 @@ STALE_AFTER: Final = 4
 LOG_EVERY_S: Final = 10.0
 _JITTER: Final = 0.05
 _BACKOFF: Final = retries.Backoff(base_s=15.0, cap_s=300.0)
-
 STATES: Final[Mapping[str, int]] = {"fresh": 0, "stale": 0, "failed": 0, "off": 0}
-"""No nodes in any state."""
 UNCHANGED: Final = "unchanged"
-"""Kind of failure of a kubelet that answers with old measurements."""
 _ENOUGH: Final = 0.5
 """Share of the nodes of which measurements are recent, from which on signals count as available."""
 _ADVICE: Final[Mapping[str, str]] = {

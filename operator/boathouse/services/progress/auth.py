@@ -39,7 +39,6 @@ PENDING, PENDING_OF_NAMESPACE = 500, 250
 WAIT_S: Final = 5.0
 TIMEOUT_S: Final = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
-"""Results of reviews, for the metric."""
 _ACCOUNT: Final = "system:serviceaccount:"
 
 

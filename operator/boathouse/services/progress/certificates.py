@@ -37,7 +37,6 @@ _log = logs.get(__name__)
 _NAME = names.PROGRESS_CA_CONFIG_MAP
 MAX_AUTHORITIES = 8
 REPUBLISH_S = 20.0
-"""Interval at which each replica checks that its authority is published."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -32,8 +32,6 @@ REPORTS, REPORTS_OF_NAMESPACE = 256, 192
 """Concurrently received reports, in total and per namespace. One takes milliseconds unless its sender is malicious."""
 POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
 """Concurrent polls in total, per namespace and per pod. Few reduces poll, since most start when the maps are done."""
-
-
 _NO_POD: Final = "the token is not a pod's, has expired, or has another audience: send the projected token"
 
 

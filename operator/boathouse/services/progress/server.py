@@ -44,8 +44,6 @@ the slowest plan take a minute."""
 _BASE: Final = "/v1/jobs/{namespace}/{uid}/"
 _BEARER: Final = "Bearer "
 _DETAIL_CHARS: Final = 200
-
-
 PodT = TypeVar("PodT", bound=ObservedPod)
 
 
@@ -74,7 +72,6 @@ class Route(Generic[PodT]):
 
 
 Find = Callable[[ObjectUid, Caller], PodT | None]
-"""Returns a live pod of an object, by the object's UID and the pod's names."""
 
 
 class ProgressServer:
