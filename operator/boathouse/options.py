@@ -111,9 +111,9 @@ async def file_changed(
     accepted = refused = ""
     while True:
         await sleep(READ_EVERY_S)
+        if (text := _read(path)) in (accepted, refused, ""):
+            continue
         try:
-            if (text := _read(path)) in (accepted, refused, ""):
-                continue
             is_other = config.OperatorConfig.model_validate_json(text) != current
         except pydantic.ValidationError as error:
             refused = text

@@ -13,7 +13,7 @@ from boathouse.cluster.catalogue import Resource
 from boathouse.cluster.config import ClusterConfig
 
 T = TypeVar("T")
-_FIELD_MANAGER = "boathouse"
+_FIELD_MANAGER, _JSON = "boathouse", "application/json"
 PAGE_LIMIT = 500
 """Objects per page of a LIST, as in client-go's pager."""
 
@@ -202,13 +202,7 @@ class ApiClient:
         await self._send("POST", catalogue.PODS.path(namespace, name, "binding"), binding)
 
     async def resize(
-        self,
-        namespace: str,
-        name: str,
-        resources: Mapping[str, Mapping[str, wire.Quantities]],
-        *,
-        manager: str = "",
-        uid: str = "",
+        self, namespace: str, name: str, resources: wire.Sizes, *, manager: str = "", uid: str = ""
     ) -> wire.PodView:
         """Change containers' `requests` and `limits` in place (PATCH pods/resize); `resources` has both by container.
 
@@ -261,13 +255,7 @@ class ApiClient:
         return status
 
     async def _send(
-        self,
-        method: str,
-        path: str,
-        body: object,
-        *,
-        query: transport.Query | None = None,
-        content_type: str = "application/json",
+        self, method: str, path: str, body: object, *, query: transport.Query | None = None, content_type: str = _JSON
     ) -> bytes:
         query = {"fieldManager": _FIELD_MANAGER, **(query or {})} if method != "DELETE" else query
         data = msgspec.json.encode(body)

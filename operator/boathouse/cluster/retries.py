@@ -98,6 +98,7 @@ MOST_FAILURES = 10
 WITHIN_S = 600.0
 """A loop ends after this number of failures within this time. Errors of the API server do not count."""
 _LOOP_BACKOFF = Backoff(base_s=0.1, cap_s=30.0)
+Round: TypeAlias = Callable[[], Awaitable[object] | None]
 
 
 class Loop:
@@ -106,14 +107,7 @@ class Loop:
     `every_s` is the delay before each round, and `first_s` that before the first, if it is another.
     """
 
-    def __init__(
-        self,
-        name: str,
-        round_: Callable[[], Awaitable[object] | None],
-        *,
-        every_s: float = 0.0,
-        first_s: float | None = None,
-    ) -> None:
+    def __init__(self, name: str, round_: Round, *, every_s: float = 0.0, first_s: float | None = None) -> None:
         self._name, self._round, self._every_s = name, round_, every_s
         self._first_s = every_s if first_s is None else first_s
         self._failed_s: collections.deque[float] = collections.deque(maxlen=MOST_FAILURES)

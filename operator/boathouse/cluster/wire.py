@@ -5,6 +5,7 @@ Field names are Kubernetes' in snake case. Quantities are strings as the server 
 Structs are frozen and not tracked by the garbage collector (`gc=False`), because 10,000 pods are 500,000 objects.
 """
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, TypeAlias
 
@@ -14,6 +15,8 @@ Manifest: TypeAlias = dict[str, Any]
 """An object as plain JSON, for kinds and fields that have no Struct here."""
 Quantities: TypeAlias = dict[str, str]
 """Resource name to quantity, as in `{"cpu": "500m", "memory": "64Mi"}`."""
+Sizes: TypeAlias = Mapping[str, Mapping[str, Quantities]]
+"""Requests and limits of containers."""
 
 
 class View(Struct, rename="camel", frozen=True, gc=False, kw_only=True):

@@ -51,6 +51,7 @@ def body_bytes(head: bytes) -> int | HTTPStatus:
 
 
 _OVERLAP: Final = len(END) - 1
+Call = Callable[[], None]
 
 
 class Gate(asyncio.Protocol):
@@ -60,12 +61,7 @@ class Gate(asyncio.Protocol):
     """
 
     def __init__(
-        self,
-        server: asyncio.Protocol,
-        *,
-        began: Callable[[], None],
-        refused: Callable[[Refusal], None],
-        ended: Callable[[], None],
+        self, server: asyncio.Protocol, *, began: Call, refused: Callable[[Refusal], None], ended: Call
     ) -> None:
         self._server, self._began, self._refused, self._ended = server, began, refused, ended
         self._transport: asyncio.Transport | None = None
