@@ -128,6 +128,11 @@ class Applicant:
     spec: Spec
 
     @property
+    def key(self) -> str:
+        """Return namespace and name, `NAMESPACE/NAME`."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
     def template(self) -> pod_template.PodTemplate:
         """Return the optional fields of the spec for its pods."""
         return self.spec.pod_template or pod_template.PodTemplate()
@@ -143,7 +148,7 @@ class Applicant:
             id=model.JobId(self.uid),
             queue=model.QueueName(self.queue),
             submitted_s=self.created_s,
-            name=f"{self.namespace}/{self.name}",
+            name=self.key,
             namespace=model.NamespaceName(self.namespace),
             priority=priority,
             priority_class=self.priority_class,
