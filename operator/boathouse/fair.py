@@ -60,10 +60,7 @@ class FairQueue(Generic[T]):
         self._turns.setdefault(namespace)
 
     def take(self) -> tuple[str, T] | None:
-        """Take tokens and return True; return False without taking any if fewer than `leave` would remain.
-
-        A full bucket grants a request that exceeds its capacity, and then has a debt.
-        """
+        """Return the next item that may start, and its namespace, or None."""
         if self._in_flight >= self._workers:
             return None
         for namespace in self._turns:

@@ -24,10 +24,9 @@ _TURN_S: Final = 1.0
 
 
 class Session:
-    """Sends requests with the credentials of a user. Threads may share it; each transfer has connections of its own.
+    """Sends requests with a user's credentials. Threads may share it; each transfer has connections of its own.
 
-    Requests raise `errors.ApiError` for an error status, `errors.ConnectionLost` if no complete response arrives in
-    time, and `errors.ConfigError` if a plugin or a file of the kubeconfig has no credential.
+    Requests raise `errors.ApiError`, `errors.ConnectionLost`, or `errors.ConfigError` if there is no credential.
     """
 
     _credential: Credential | None = None

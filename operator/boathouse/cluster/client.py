@@ -29,8 +29,8 @@ class PatchStyle(enum.Enum):
 class ApiClient:
     """Client of one API server, for one event loop.
 
-    Every method raises `errors.ApiError` (or a subclass) for an error status, `errors.ConnectionLost` without a
-    complete response (the write may have been done), and `errors.DecodeError` if the response does not match the model.
+    Every method raises `errors.ApiError`, `errors.ConnectionLost` without a complete response (the write may have been
+    done), and `errors.DecodeError` if the response does not match the model.
     """
 
     def __init__(
@@ -94,10 +94,10 @@ class ApiClient:
         timeout_s: float = 290.0,
         idle_s: float = 90.0,
     ) -> AsyncIterator[AsyncGenerator[transport.Lines, None]]:
-        """Open a WATCH with bookmarks and yield its lines, each of which is an event.
+        """Open a WATCH with bookmarks from a `resource_version` on, and yield its lines, each of which is an event.
 
-        It starts at `resource_version`: that of a LIST, an event or a bookmark. The server ends it after `timeout_s`;
-        after `idle_s` without data the connection is lost (bookmarks arrive about once a minute).
+        The server ends it after `timeout_s`; after `idle_s` without data, also without bookmarks, the connection is
+        lost.
         """
         query = _query(
             labelSelector=labels,

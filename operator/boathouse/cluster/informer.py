@@ -86,8 +86,6 @@ class Reflector(Generic[T]):
 
     A watch that the server closes regularly continues from its last revision. Any other end (410, an ERROR line, a
     broken or silent connection, an incomplete line) leads to a new LIST, whose differences are reported as changes.
-
-    An object that cannot be decoded is set aside; the store has a stand-in for it.
     """
 
     def __init__(self, of: "Informer[T]", namespace: str | None) -> None:
@@ -259,12 +257,9 @@ _BACKOFF = retries.Backoff(base_s=0.5, cap_s=10.0)
 class Informer(Generic[T]):
     """Local copy of the objects of one kind that match the selectors, in some or all namespaces. `run` starts.
 
-    An object that leaves the field selector is reported as Deleted. `transform` returns what is stored of each decoded
-    object, which limits its memory; it must keep the object's identity and must not raise. Objects that cannot be
-    decoded, or for which a subscriber raises, are set `aside`.
-
-    `synced` is set when the subscribers have handled the first list. `objects` are the known ones by `namespace/name`,
-    and change only between awaits.
+    An object that leaves the field selector is reported as Deleted. `transform` returns what is stored of an object; it
+    must keep its identity and must not raise. Objects that cannot be decoded, or for which a subscriber raises, are set
+    `aside`. `objects` are the known ones by `namespace/name`, and change only between awaits.
     """
 
     def __init__(

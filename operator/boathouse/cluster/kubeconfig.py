@@ -166,11 +166,7 @@ class Credential:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ExecPlugin:
-    """A program that prints a credential, by its name on PATH or its path.
-
-    `interactive_mode` says whether it may, or must, talk to the user: `Never`, `IfAvailable` or `Always`. The cluster
-    is passed to it unless that is None.
-    """
+    """A program that prints a credential, and may, or must, talk to the user; None if it is not told of a cluster."""
 
     command: str
     arguments: tuple[str, ...] = ()

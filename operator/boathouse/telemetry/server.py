@@ -70,8 +70,8 @@ async def _read(source: registry.CollectorRegistry) -> _Families:
 def metrics_application(source: registry.CollectorRegistry) -> web.Application:
     """Return the application for `/metrics`, which responds in the format that the scraper requests.
 
-    It builds one page at a time, each format at most once in `PAGE_S`. Values are read on the event loop, which they
-    belong to, one metric at a time; the text, which is most of the work, is made in a thread.
+    It builds one page at a time, each format at most once in `PAGE_S`. Values are read on the event loop, one metric at
+    a time; the text, which is most of the work, is made in a thread.
     """
     pages: dict[str, tuple[float, bytes]] = {}
     building = asyncio.Lock()
