@@ -17,6 +17,7 @@ from pydantic.alias_generators import to_camel
 
 from boathouse import failpoints, leader, options
 from boathouse.cluster import client, config, election, errors, events, retries, server_time
+from boathouse.listening import listener
 from boathouse.services import own_objects
 from boathouse.services.progress import certificates
 from boathouse.telemetry import health, logs, metrics, server
@@ -55,10 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _problems(error: pydantic.ValidationError) -> list[str]:
     """Return a line for each invalid value, with its name in the configuration file."""
-    return [
-        f"{'.'.join(to_camel(str(part)) for part in detail['loc']) or 'configuration'}: {detail['msg']}"
-        for detail in error.errors()
-    ]
+    named = [(".".join(to_camel(str(part)) for part in detail["loc"]), detail["msg"]) for detail in error.errors()]
+    return [f"{name or 'configuration'}: {message}" for name, message in named]
 
 
 async def _run(operator_options: options.Options) -> int:
@@ -70,8 +69,8 @@ async def _run(operator_options: options.Options) -> int:
     settings, pages = operator_options.config, server.metrics_application(operator_metrics.registry)
     async with (
         client.ApiClient(cluster) as api,
-        server.serve(pages, port=settings.metrics_port, limits=server.LIMITS),
-        server.serve(server.health_application(state), port=settings.health_port, limits=server.PROBE_LIMITS),
+        listener.serve(pages, port=settings.metrics_port, limits=server.LIMITS),
+        listener.serve(server.health_application(state), port=settings.health_port, limits=server.PROBE_LIMITS),
     ):
         return await _Life(operator_options, cluster, api, state, operator_metrics, stop).run()
 

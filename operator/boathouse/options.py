@@ -65,9 +65,8 @@ def parser() -> argparse.ArgumentParser:
         result.add_argument(f"--{flag}", help=f"{text} (environment: {_variable(flag)})")
     result.add_argument("--identity", help="name of this replica (environment: POD_NAME; default: host name)")
     result.add_argument("--kubeconfig", type=pathlib.Path, help="kubeconfig file, outside a cluster")
-    result.add_argument(
-        "--state-folder", type=pathlib.Path, help="private folder in memory for state that survives a container restart"
-    )
+    kept = "private folder in memory for state that survives a container restart"
+    result.add_argument("--state-folder", type=pathlib.Path, help=kept)
     result.add_argument("--list-failpoints", action="store_true", help="print the values of BOATHOUSE_FAILPOINT")
     return result
 

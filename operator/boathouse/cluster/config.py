@@ -86,9 +86,8 @@ def from_kubeconfig(path: Path) -> ClusterConfig:
     """Return the current context of a kubeconfig; plugins, passwords and unverified TLS are refused."""
     selected = kubeconfigs.select([path])
     if selected.cluster.fields.get("insecure-skip-tls-verify"):
-        raise ConfigError(
-            f"the kubeconfig {path} disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
-        )
+        what = "disables TLS verification (insecure-skip-tls-verify): set certificate-authority"
+        raise ConfigError(f"the kubeconfig {path} {what}")
     for field in ("exec", "auth-provider", "username"):
         if selected.user.fields.get(field):
             why = f"the kubeconfig {path} authenticates with {field!r}: use a token or a client certificate"

@@ -107,9 +107,8 @@ class Reflector(Generic[T]):
             except errors.ClusterError as error:
                 self._failures_in_a_row += 1
                 self._of.stats.failures += 1
-                delay_s = self._of.backoff.delay_s(
-                    self._failures_in_a_row, retries.JITTER, at_least_s=error.retry_after_s
-                )
+                failures, at_least_s = self._failures_in_a_row, error.retry_after_s
+                delay_s = self._of.backoff.delay_s(failures, retries.JITTER, at_least_s=at_least_s)
                 log.warning("%s: %s; listing again in %.1f s", self._resource.plural, error, delay_s)
                 await self._of.sleep(delay_s)
 
@@ -176,9 +175,8 @@ class Reflector(Generic[T]):
     async def _page(self, resource: Resource[V], token: str) -> Page[V]:
         """Read a page. Halves its size after each failure, because a loaded server may not complete a long one."""
         limit = max(_LEAST_PAGE, PAGE_LIMIT >> min(self._failures_in_a_row, 16))
-        return await self._of.client.list_page(
-            resource, self._namespace, **self._of.selectors, limit=limit, continue_token=token
-        )
+        query = {**self._of.selectors, "continue_token": token}
+        return await self._of.client.list_page(resource, self._namespace, limit=limit, **query)
 
     # WATCH
 

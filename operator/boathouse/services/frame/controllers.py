@@ -55,11 +55,8 @@ class Controllers:
         counts = reconciler.ObjectMetrics(definition, self._target.registry, self._target.gauges)
         self._reconcilers[name] = reconciler.Reconciler(kind, context, objects, counts)
         compared = object_store.Resync(context.api, objects, tuple(self._settings.watch_namespaces))
-        self.loops.append(
-            retries.Loop(
-                "resync", compared.run_once, first_s=object_store.RESYNC_FIRST_S, every_s=object_store.RESYNC_EVERY_S
-            )
-        )
+        first_s, every_s = object_store.RESYNC_FIRST_S, object_store.RESYNC_EVERY_S
+        self.loops.append(retries.Loop("resync", compared.run_once, first_s=first_s, every_s=every_s))
         return compared
 
     def mark(self, uid: ObjectUid) -> None:

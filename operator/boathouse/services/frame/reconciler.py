@@ -42,15 +42,9 @@ class ObjectMetrics:
         prefix, objects = f"{kind.resource.kind.lower()}", f"{kind.noun.capitalize()}s"
         results = [phase.lower() for phase in sorted(kind.terminal_phases)]
         self._finished = metrics.counter(target, f"{prefix}s_finished", f"{objects} that ended", result=results)
-        lasting = f"From the {kind.noun}'s creation to its end"
-        self._duration_s = metrics.histogram(
-            target, f"{prefix}_duration_seconds", lasting, _DURATIONS_S, result=results
-        )
-        scrape.add(
-            metrics.Gauge(
-                name=f"{metrics.PREFIX}_{prefix}s", documentation=objects, labels=("phase",), read=self._by_phase
-            )
-        )
+        name, lasting = f"{prefix}_duration_seconds", f"From the {kind.noun}'s creation to its end"
+        self._duration_s = metrics.histogram(target, name, lasting, _DURATIONS_S, result=results)
+        scrape.add(metrics.Gauge(f"{metrics.PREFIX}_{prefix}s", objects, self._by_phase, ("phase",)))
 
     def ended(self, phase: str, duration_s: float | None) -> None:
         """Count an object that has just entered a terminal phase."""

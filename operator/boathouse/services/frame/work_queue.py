@@ -62,12 +62,9 @@ class WorkQueue:
         self._jitter = random.Random()  # noqa: S311 - spreads retries, protects nothing
         self._backoff = retries.Backoff(base_s=1.0, cap_s=60.0)
         self._count = counter(metrics, "reconcile", "Reconciles", result=RESULTS)
-        self._seconds = prometheus.Histogram(
-            "boathouse_reconcile_duration_seconds", "Duration of a reconcile", registry=metrics
-        )
-        self._busy_s = prometheus.Counter(
-            "boathouse_reconcile_busy_seconds", "Event-loop time spent in reconciles", registry=metrics
-        )
+        lasting, busy = "Duration of a reconcile", "Event-loop time spent in reconciles"
+        self._seconds = prometheus.Histogram("boathouse_reconcile_duration_seconds", lasting, registry=metrics)
+        self._busy_s = prometheus.Counter("boathouse_reconcile_busy_seconds", busy, registry=metrics)
 
     @property
     def depth(self) -> int:

@@ -33,10 +33,7 @@ RENEWAL = dt.timedelta(days=30)
 _SKEW = dt.timedelta(days=1)
 """Certificates are valid from this long before they are made, for nodes whose clock is behind."""
 _KEY, _CERTIFICATE = "ca.key", "ca.crt"
-_OTHER_USES = (
-    *("content_commitment", "key_encipherment", "data_encipherment", "key_agreement"),
-    *("encipher_only", "decipher_only"),
-)
+_USES = ("content_commitment", "key_encipherment", "data_encipherment", "key_agreement")
 _log = logs.get(__name__)
 _NAME = names.PROGRESS_CA_CONFIG_MAP
 MAX_AUTHORITIES = 8
@@ -99,7 +96,7 @@ def server_context(signer: Authority, hosts: Sequence[str], now: dt.datetime) ->
 def _make(replica: str, now: dt.datetime) -> Authority:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, f"boathouse {replica}"[:64])])
-    other_uses = dict.fromkeys(_OTHER_USES, False)
+    other_uses = dict.fromkeys((*_USES, "encipher_only", "decipher_only"), False)
     usage = x509.KeyUsage(digital_signature=True, key_cert_sign=True, crl_sign=True, **other_uses)
     certificate = (
         _builder(f"boathouse {replica}"[:64], name, key, now)
@@ -133,9 +130,8 @@ def _general_name(host: str) -> x509.GeneralName:
 
 
 def _pem(key: ec.EllipticCurvePrivateKey) -> bytes:
-    return key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    )
+    kind, encryption = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    return key.private_bytes(serialization.Encoding.PEM, kind, encryption)
 
 
 def _load(folder: pathlib.Path) -> Authority:

@@ -83,10 +83,8 @@ class ProgressServer:
         self.application = web.Application(middlewares=[self._answer])
         target, rejected = metrics_.registry, "Requests and connections that the progress endpoint refused"
         self._reject = metrics.counter(target, "progress_rejections", rejected, reason=tuple(Reason))
-        reviews = metrics.counter(
-            target, "token_reviews", "Tokens of tasks that the API server reviewed", result=RESULTS
-        )
-        connections = "Connections to the progress endpoint"
+        reviewed, connections = "Tokens of tasks that the API server reviewed", "Connections to the progress endpoint"
+        reviews = metrics.counter(target, "token_reviews", reviewed, result=RESULTS)
         metrics_.gauges.add(metrics.Gauge("boathouse_progress_connections", connections, self._open))
         self._authenticator = Authenticator(api, contract.TOKEN_AUDIENCE, reviewed=reviews)
 
