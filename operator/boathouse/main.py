@@ -23,8 +23,7 @@ from boathouse.services.progress import certificates
 from boathouse.telemetry import health, logs, metrics, server
 
 _log = logs.get(__name__)
-EXIT_FAILED = 1
-EXIT_USAGE = 2
+EXIT_FAILED, EXIT_USAGE = 1, 2
 STOP_S = 5.0
 """Timeout for parts to stop; less than 10 s in total with the last save, the release of the lease and last events."""
 CONTROLLER = "boathouse.dev/operator"

@@ -7,7 +7,6 @@ from typing import Any, Generic, TypeVar, cast
 from msgspec import DecodeError, field
 
 from boathouse.cluster import wire, written
-from boathouse.cluster.wire import View
 
 T = TypeVar("T")
 V = TypeVar("V")
@@ -15,31 +14,31 @@ MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions of decoding bytes that are not JSON or do not match the model."""
 
 
-class ListMeta(View, frozen=True, kw_only=True):
+class ListMeta(wire.View, frozen=True, kw_only=True):
     resource_version: str = ""
     continue_token: str = field(default="", name="continue")
     """Token of the next page; empty on the last one."""
 
 
-class Page(View, Generic[T], frozen=True, kw_only=True):
+class Page(wire.View, Generic[T], frozen=True, kw_only=True):
     """A page of a LIST. All pages of one LIST have the same `resource_version`."""
 
     items: tuple[T, ...] = ()
     metadata: ListMeta = ListMeta()
 
 
-class WatchEvent(View, Generic[T], frozen=True, kw_only=True):
+class WatchEvent(wire.View, Generic[T], frozen=True, kw_only=True):
     """One line of a WATCH."""
 
     type: str
     object: T
 
 
-class StatusDetails(View, frozen=True, kw_only=True):
+class StatusDetails(wire.View, frozen=True, kw_only=True):
     retry_after_seconds: int = 0
 
 
-class Status(View, frozen=True, kw_only=True):
+class Status(wire.View, frozen=True, kw_only=True):
     """`metav1.Status`, the body of every error."""
 
     kind: str = ""
@@ -50,7 +49,7 @@ class Status(View, frozen=True, kw_only=True):
     details: StatusDetails | None = None
 
 
-class Identified(View, frozen=True, kw_only=True):
+class Identified(wire.View, frozen=True, kw_only=True):
     """An object of any kind, decoded only for its identity."""
 
     metadata: wire.Identity = wire.Identity()

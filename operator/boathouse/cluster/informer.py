@@ -65,8 +65,7 @@ _LEAST_PAGE = 25
 _ABOUT_OBJECTS = frozenset({"ADDED", "MODIFIED", "DELETED"})
 _SHORT_WATCH_S = 1.0
 """A watch that ends without an event before this time is a failure (client-go's "very short watch")."""
-_WATCH_S = 290.0
-_WATCH_JITTER_S = 30.0
+_WATCH_S, _WATCH_JITTER_S = 290.0, 30.0
 STALL_S = 90.0
 """Time without a line, also without a bookmark, after which a watch is given up."""
 

@@ -94,8 +94,7 @@ async def until_done(call: Callable[[], Awaitable[T]], *, what: str) -> T:
 
 FAILURES: collections.Counter[str] = collections.Counter()
 """Failed rounds of this process's loops by name; each loop has an entry from its start."""
-MOST_FAILURES = 10
-WITHIN_S = 600.0
+MOST_FAILURES, WITHIN_S = 10, 600.0
 """A loop ends after this number of failures within this time. Errors of the API server do not count."""
 _LOOP_BACKOFF = Backoff(base_s=0.1, cap_s=30.0)
 Round: TypeAlias = Callable[[], Awaitable[object] | None]

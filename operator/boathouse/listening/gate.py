@@ -13,9 +13,8 @@ from typing import Any, Final, cast
 
 from typing_extensions import override
 
-from boathouse.listening import transports
 from boathouse.listening.connections import Refusal
-from boathouse.listening.transports import Tls
+from boathouse.listening.transports import Tls, close_lingering
 
 MAX_BYTES: Final = 16 * 1024
 """Maximum size of a request line and headers. A pod's token has 1 to 2 KiB."""
@@ -97,7 +96,7 @@ class Gate(asyncio.Protocol):
         elif isinstance(self._transport, Tls):
             self._transport.linger()
         else:
-            transports.close_lingering(self._transport)
+            close_lingering(self._transport)
 
     @override
     def eof_received(self) -> bool | None:

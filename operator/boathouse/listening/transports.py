@@ -16,8 +16,7 @@ from typing import Any, Final
 
 from typing_extensions import Buffer, override
 
-LINGER_S: Final = 1.0
-LINGER_BYTES: Final = 256 * 1024
+LINGER_S, LINGER_BYTES = 1.0, 256 * 1024
 _dropped: Final = bytearray(16 * 1024)
 """Receives what is dropped, of all connections."""
 

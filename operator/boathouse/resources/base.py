@@ -179,8 +179,7 @@ def spec_config(
     return pydantic.ConfigDict(json_schema_extra=apply)
 
 
-MAX_HADOOP_SETTINGS: Final = 256
-MAX_HADOOP_VALUE: Final = 4096
+MAX_HADOOP_SETTINGS, MAX_HADOOP_VALUE = 256, 4096
 _HADOOP_KEY: Final = "[A-Za-z0-9._-]{1,256}"
 _HADOOP_KEYS = rule(
     f"self.all(key, key.matches('^{_HADOOP_KEY}$'))",

@@ -24,8 +24,7 @@ _PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
 _KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
 _OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ belong to Boathouse: choose other names"
 _NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith('app.kubernetes.io/'))"
-MAX_ANNOTATION_BYTES = 64 * 1024
-MAX_AFFINITY_BYTES = 64 * 1024
+MAX_ANNOTATION_BYTES = MAX_AFFINITY_BYTES = 64 * 1024
 _UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 _ANNOTATIONS = at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
 

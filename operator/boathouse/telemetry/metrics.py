@@ -12,7 +12,7 @@ import importlib.metadata
 import itertools
 import platform
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import prometheus_client as prometheus
 from prometheus_client import core, registry
@@ -24,8 +24,7 @@ from boathouse.suspension.stages import Reason
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
-IN_NAMESPACE: Final = 20
-IN_ALL: Final = 200
+IN_NAMESPACE, IN_ALL = 20, 200
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 

@@ -57,11 +57,9 @@ Ranges = Annotated[
 Phase = Literal["Pending", "Starting", "Ready", "Degraded", "Expired"]
 MAX_NAME: Final = 40
 """Characters of a cluster's name: the names of its pods and of its Service are longer."""
-MAX_LEAVING: Final = 64
-MAX_SIZES: Final = 120
+MAX_LEAVING, MAX_SIZES, MAX_SIZE_REASON = 64, 120, 512
 MAX_MESSAGE: Final = 640
 """Of a condition: with all conditions as long as that, the largest cluster has a status below 32 KiB."""
-MAX_SIZE_REASON: Final = 512
 
 
 class NodeCounts(Model):

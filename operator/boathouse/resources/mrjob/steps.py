@@ -37,8 +37,7 @@ limits_rules = (
     _most_cpu,
 )
 
-MAX_STEPS = 32
-MAX_REDUCES = 10_000
+MAX_STEPS, MAX_REDUCES = 32, 10_000
 MAX_COMMAND_CHARACTERS = 64 * 1024
 """Limit of a job's commands. It counts characters, because counting bytes exceeds the API server's CEL budget."""
 Argument = Annotated[str, Field(max_length=4096)]

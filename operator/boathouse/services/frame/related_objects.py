@@ -9,7 +9,6 @@ from typing import Final, Generic, Protocol, TypeVar
 from boathouse import fair
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.services.frame import pod_life
-from boathouse.services.frame.pod_life import PodLife
 
 ENTRY_BYTES: Final = 256
 _OF_NAMESPACE: Final = 4
@@ -181,7 +180,7 @@ class RelatedObjects:
     async def with_mounts(self, pod: P, namespace: str, now_s: float) -> P:
         """Return a pod, with the Secret or ConfigMap that its volumes lack if it does not start."""
         is_late = pod.placed_s is not None and now_s >= pod.placed_s + pod_life.MOUNTS_S
-        if pod.state is not PodLife.STARTING or not is_late or pod.problem is not None:
+        if pod.state is not pod_life.PodLife.STARTING or not is_late or pod.problem is not None:
             return pod
         return dataclasses.replace(pod, problem=await self.missing_in_volumes(namespace, pod.uid))
 

@@ -8,9 +8,8 @@ from typing import Any, Final, Generic, Literal, TypeVar
 import pydantic
 
 from boathouse.resources import base, statuses
-from boathouse.resources.statuses import Part
 
-S = TypeVar("S", bound=Part)
+S = TypeVar("S", bound=statuses.Part)
 A = TypeVar("A", bound=statuses.Status)
 T = TypeVar("T")
 _Place = tuple[int | str, ...]

@@ -28,8 +28,7 @@ from boathouse.telemetry.metrics import counter
 _log = logs.get(__name__)
 Reconcile = Callable[[str], Awaitable[float | None]]
 """Reconciles the object with this key; returns in how many seconds it is due again even without a change, or None."""
-MIN_DISTANCE_S = 0.05
-COST_FACTOR = 10.0
+MIN_DISTANCE_S, COST_FACTOR = 0.05, 10.0
 RESULTS = ("success", "error")
 CLOCK_S = 1e-6
 """A key is due so much early, as the loop's own timers are."""

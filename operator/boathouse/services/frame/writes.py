@@ -12,7 +12,6 @@ from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors, wire
 from boathouse.cluster import events as event_writer
 from boathouse.resources import names
-from boathouse.resources.names import Reason
 from boathouse.services.frame.kind import Body, KindDefinition, ObjectUid
 from boathouse.services.frame.object_store import ObjectStore
 from boathouse.services.frame.pod_life import Problem
@@ -47,7 +46,7 @@ class ObjectEvents:
     def not_cleaned_up(self, key: str, uid: ObjectUid, why: str) -> None:
         """Publish that the clean-up of an object failed."""
         _log.warning("an object is not cleaned up", kind=self._kind.resource.kind, object=key, why=why)
-        self.publish(key, uid, str(Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
+        self.publish(key, uid, str(names.Reason.CLEAN_UP_FAILED), why, action="CleaningUp")
 
     def refused_status(self, key: str, uid: ObjectUid, error: errors.Invalid) -> None:
         """Publish that the API server refused a status, which is then written without its free parts."""

@@ -15,10 +15,8 @@ MOST_PODS: Final = 2000
 MOST_DISKS: Final = 64
 """Maximum samples of a metric of the root control group, one for each disk."""
 PRESSURES: Final = ("cpu", "io", "memory")
-_LARGEST: Final = 1e18
-_LATEST_MS: Final = 10**14
-_NODE_CPU: Final = b"node_cpu_usage_seconds_total "
-_POD_CPU: Final = b"pod_cpu_usage_seconds_total{"
+_LARGEST, _LATEST_MS = 1e18, 10**14
+_NODE_CPU, _POD_CPU = b"node_cpu_usage_seconds_total ", b"pod_cpu_usage_seconds_total{"
 _NUMBERS: Final = re.compile(rb"(\S{1,32}) (\d{1,16})\n")
 _POD: Final = re.compile(rb"pod_cpu_usage_seconds_total\{([^}\n]{1,700})\} (\S{1,32}) (\d{1,16})\n")
 _VALUE: Final = re.compile(rb"\} (\S{1,32}) (\d{1,16})$")

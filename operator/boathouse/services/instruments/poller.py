@@ -16,16 +16,13 @@ from typing import Final
 from boathouse.cluster import errors, retries, store, wire
 from boathouse.resources.names import Reason
 from boathouse.services.frame.pod_life import Problem
-from boathouse.services.instruments import counters
-from boathouse.services.instruments.counters import Rates
+from boathouse.services.instruments.counters import Rates, cadvisor_usage, node_usage
 from boathouse.services.instruments.kubelet_client import KubeletClient, MetricsToken, ReadError, Result, is_readable
 from boathouse.telemetry import logs
 
 _log = logs.get(__name__)
-RESOURCE_PATH: Final = "/metrics/resource"
-CADVISOR_PATH: Final = "/metrics/cadvisor"
-RESOURCE_BYTES: Final = 2 * 1024 * 1024
-CADVISOR_BYTES: Final = 8 * 1024 * 1024
+RESOURCE_PATH, CADVISOR_PATH = "/metrics/resource", "/metrics/cadvisor"
+RESOURCE_BYTES, CADVISOR_BYTES = 2 * 1024 * 1024, 8 * 1024 * 1024
 READS_A_S: Final = 50
 MOST_IN_A_ROUND: Final = 3 * READS_A_S
 AT_ONCE: Final = 32
@@ -239,13 +236,13 @@ class Poller:
     async def _measure(self, name: str, view: wire.NodeView, token: str) -> Mapping[str, float] | None:
         """Return what a node uses; None if its kubelet has not measured it again."""
         body = await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES)
-        sample = counters.node_usage(body)
+        sample = node_usage(body)
         if sample is None:
             raise ReadError(Result.MALFORMED, f"{RESOURCE_PATH} has no valid node_cpu_usage_seconds_total")
         usage = self._rates.cpu(name, sample)
         if not self._cadvisor:
             return usage
-        disks = counters.cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
+        disks = cadvisor_usage(await self._get(view, CADVISOR_PATH, token, CADVISOR_BYTES))
         more = self._rates.disks(name, disks) if disks is not None else {}
         return None if usage is None else {**usage, **more}
 

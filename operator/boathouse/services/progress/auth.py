@@ -36,8 +36,7 @@ IN_FLIGHT, IN_FLIGHT_OF_NAMESPACE = 16, 12
 """Concurrent reviews, in total and per namespace. Further ones wait: the tasks of a job start together."""
 PENDING, PENDING_OF_NAMESPACE = 500, 250
 """Reviews that wait or are in flight, in total and per namespace. Each has a connection and a token of some KiB."""
-WAIT_S: Final = 5.0
-TIMEOUT_S: Final = 5.0
+WAIT_S = TIMEOUT_S = 5.0
 RESULTS: Final = ("accepted", "denied", "error")
 _ACCOUNT: Final = "system:serviceaccount:"
 

@@ -22,8 +22,7 @@ REPORT_DISTANCE_S: Final = 2.0
 """Minimum time between reports of a pod. Tasks report every 5 s."""
 ACKNOWLEDGEMENT_DISTANCE_S: Final = 0.5
 """Minimum time between acknowledgements of a pod. A task repeats one after 0.5 s or more."""
-ACKNOWLEDGEMENT_READ_S: Final = 1.0
-REPORT_READ_S: Final = 5.0
+ACKNOWLEDGEMENT_READ_S, REPORT_READ_S = 1.0, 5.0
 REPORTERS_S: Final = 60.0
 """Pods that reported within this time count as reporting."""
 REPORTS_A_S: Final = 100.0

@@ -17,7 +17,6 @@ from aiohttp import web
 from boathouse.cluster import client, server_time
 from boathouse.listening import listener
 from boathouse.listening.connections import Limits, Rate
-from boathouse.listening.listener import Listener
 from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import ObservedPod
 from boathouse.services.progress.auth import RESULTS, Authenticator, Caller, read_claims
@@ -77,7 +76,7 @@ Find = Callable[[ObjectUid, Caller], PodT | None]
 class ProgressServer:
     """Serves the routes of the kinds."""
 
-    listener: Listener | None = None
+    listener: "listener.Listener | None" = None
 
     def __init__(self, api: client.ApiClient, metrics_: metrics.Metrics) -> None:
         self.application = web.Application(middlewares=[self._answer])
