@@ -135,7 +135,6 @@ class Leader:
         )
 
     async def _load_learned(self) -> None:
-        """Load the saved estimates; continue without them if the API server does not answer."""
         try:
             await retries.retrying(self._saved_state.load, idempotent=True)
         except errors.ClusterError as error:

@@ -54,7 +54,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _problems(error: pydantic.ValidationError) -> list[str]:
-    """Return a line for each invalid value, with its name in the configuration file."""
     named = [(".".join(to_camel(str(part)) for part in detail["loc"]), detail["msg"]) for detail in error.errors()]
     return [f"{name or 'configuration'}: {message}" for name, message in named]
 
@@ -183,7 +182,6 @@ def die(reason: str) -> None:
 
 
 def _private(folder: pathlib.Path | None) -> pathlib.Path | None:
-    """Return the folder if only this user can read it, else None."""
     if folder is None:
         return None
     try:

@@ -69,7 +69,6 @@ class Session:
             self._sleep(delay_s)
 
     def _retry_delay_s(self, error: errors.ApiError, attempt: int, *, is_read: bool) -> float | None:
-        """Return after how many seconds a request is repeated; None if it is not."""
         if isinstance(error, errors.Unauthorized) and self._credential is not None and attempt == 1:
             self._credential = None  # revoked before it expired: the plugin makes another
             return 0.0
@@ -99,7 +98,6 @@ class Session:
         return curl
 
     def _authenticated(self) -> ClusterConfig:
-        """Return the configuration with the credential that the plugin or the token's file has now."""
         config = self._config
         if config.token_file is not None:
             try:

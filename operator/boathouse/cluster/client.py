@@ -276,5 +276,4 @@ def decode(body: bytes | msgspec.Raw, shape: type[T], name: str = "") -> T:
 
 
 def _query(**parameters: str) -> transport.Query:
-    """Return the parameters that are not empty."""
     return {name: value for name, value in parameters.items() if value}

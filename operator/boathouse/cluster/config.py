@@ -144,7 +144,6 @@ def _password(user: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _impersonation(user: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the headers by which a user acts as somebody else."""
     extra = [
         (f"Extra-{urllib.parse.quote(str(key).lower(), safe='')}", value)
         for key, values in (user.get("as-user-extra") or {}).items()

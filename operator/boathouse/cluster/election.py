@@ -185,7 +185,6 @@ class LeaderElection:
                     log.warning("the lease was not renewed: %s", error or "no answer in time")
 
     async def _renew(self) -> str | None:
-        """Renew once; return who took the lease if this process no longer holds it."""
         assert self._lease is not None
         sent_at = self._monotonic()
         spec = structs.replace(self._lease.spec, renew_time=written.micro_time())

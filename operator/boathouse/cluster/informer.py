@@ -27,8 +27,6 @@ class _PlaceSpec(wire.View, frozen=True, kw_only=True):
 
 
 class _Place(wire.View, frozen=True, kw_only=True):
-    """Node and scheduler of a pod."""
-
     spec: _PlaceSpec = _PlaceSpec()
     status: views.Phase = views.Phase()
 

@@ -264,7 +264,6 @@ class PodSpec(View, frozen=True, kw_only=True):
     too_many_constraints: int = field(default=0, name="-")  # not a name of a field in the API
 
     def __post_init__(self) -> None:
-        """Drop the constraints if they exceed the limit."""
         count = _count_constraints(self)
         if count > MOST_CONSTRAINTS:
             structs.force_setattr(self, "too_many_constraints", count)
@@ -299,9 +298,7 @@ def _count_term(term: PodAffinityTerm) -> int:
 
 
 def _count_selector(selector: LabelSelector | None) -> int:
-    if selector is None:
-        return 0
-    return len(selector.match_labels) + _count_expressions(selector.match_expressions)
+    return 0 if selector is None else len(selector.match_labels) + _count_expressions(selector.match_expressions)
 
 
 def _count_expressions(expressions: tuple[Requirement, ...]) -> int:

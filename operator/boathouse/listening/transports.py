@@ -34,8 +34,6 @@ def close_lingering(transport: asyncio.Transport) -> None:
 
 
 class _Dropping(asyncio.BufferedProtocol):
-    """Drops what a client sends, up to a number of bytes and for a time."""
-
     def __init__(self, transport: asyncio.Transport, protocol: asyncio.BaseProtocol) -> None:
         self._transport, self._protocol = transport, protocol
         self._left_bytes = LINGER_BYTES

@@ -38,7 +38,6 @@ def _keys(what: str, *more: dict[str, str]) -> JsonDict:
 
 
 def _listed(most: int, description: str, extra: JsonDict = ATOMIC) -> Any:
-    """Return an optional field that is a list."""
     return optional(description, max_length=most, json_schema_extra=extra)
 
 

@@ -25,9 +25,7 @@ def about(description: str, **constraints: Any) -> Any:
 
 def rfc3339(epoch_s: float | None) -> str | None:
     """Return the UTC timestamp to the second; None stays None."""
-    if epoch_s is None:
-        return None
-    return dt.datetime.fromtimestamp(int(epoch_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if epoch_s is None else dt.datetime.fromtimestamp(int(epoch_s), dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def epoch(timestamp: str | None) -> float | None:
@@ -45,11 +43,6 @@ def _alias(name: str) -> str:
 
 
 def _epoch(timestamp: object) -> float:
-    """Return the seconds of a timestamp since 1970.
-
-    Raises:
-        ValueError: It is none.
-    """
     epoch_s = epoch(timestamp) if isinstance(timestamp, str) else None
     if epoch_s is None:
         raise ValueError("a timestamp is a text such as 2026-01-01T00:00:00Z")

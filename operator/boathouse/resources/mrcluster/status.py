@@ -36,8 +36,7 @@ def parse_ranges(ranges: str) -> tuple[int, ...]:
     for part in ranges.split(","):
         match = _RANGE.fullmatch(part)
         if match:
-            first = int(match["first"])
-            last = int(match["last"] or first)
+            first, last = int(match["first"]), int(match["last"] or match["first"])
             numbers.update(range(first, min(last, first + MAX_NUMBERS) + 1))
     return tuple(sorted(numbers)[:MAX_NUMBERS])
 

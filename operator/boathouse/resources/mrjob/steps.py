@@ -11,7 +11,6 @@ from boathouse.resources.base import ATOMIC, MemorySize, Model, Quantity, checke
 
 
 def _bound(name: str, comparison: str, bound: str, why: str) -> dict[str, str]:
-    """Return the rule that a quantity is at least (>=) or at most (<=) a bound."""
     complaint = f"is {'less' if comparison == '>=' else 'more'} than {bound}: {why}"
     value = f"string(self['{name}'])"
     holds = f"quantity({value}).compareTo(quantity('{bound}')) {comparison} 0"

@@ -21,8 +21,6 @@ _LIMIT_BYTES: Final = 32 * 2**20
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Weight:
-    """Weight of an object: its number, 1 or 0 (suspended), and the bytes of its spec."""
-
     number: int
     size_bytes: int
 

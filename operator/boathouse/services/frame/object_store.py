@@ -220,8 +220,7 @@ class Resync:
         if stored is None:
             return
         try:
-            body = await self._api.get(self.objects.kind.resource, name, namespace)
-            self.objects.on_object(body, began)
+            self.objects.on_object(await self._api.get(self.objects.kind.resource, name, namespace), began)
         except errors.NotFound:
             _log.info("the deletion of an object was missed", kind=self.objects.kind.resource.kind, object=key)
             self.objects.on_deleted(stored)

@@ -152,7 +152,6 @@ class PodEvents(Generic[P]):
         return before is None
 
     def _vanished(self, pod: P) -> None:
-        """Drop a deleted pod, and publish its failure if its end was not observed."""
         del self._pods[pod.name]
         if pod.state.is_live:
             self._publish(model.Failed(**self._about(pod), reason=LOST))

@@ -146,7 +146,6 @@ class WorkQueue:
         return delay_s
 
     async def _next(self) -> str:
-        """Wait for the next key that is due; returns it."""
         loop = asyncio.get_running_loop()
         while True:
             self._wake.clear()

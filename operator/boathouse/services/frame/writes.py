@@ -172,7 +172,6 @@ def _belongs(existing: wire.Manifest, manifest: wire.Manifest) -> bool:
 
 
 def _owner(manifest: wire.Manifest) -> str:
-    """Return the UID of the controller of an object; empty for none."""
     owners = manifest["metadata"].get("ownerReferences") or ()
     return next((owner["uid"] for owner in owners if owner.get("controller")), "")
 

@@ -92,7 +92,6 @@ def cadvisor_usage(body: bytes) -> DiskSample | None:
 
 
 def _of_root(body: bytes, metric: str) -> Iterator[tuple[bytes, Counter]]:
-    """Yield the lines of a metric that are about the root control group, and their samples."""
     start, end = _block(body, f"{metric}{{".encode())
     for _ in range(MOST_DISKS):
         at = body.find(_ROOT, start, end)

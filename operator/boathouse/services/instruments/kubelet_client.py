@@ -137,8 +137,6 @@ class KubeletClient:
 
 
 class _Limited:
-    """The body of a response, up to a number of bytes."""
-
     def __init__(self, limit_bytes: int) -> None:
         self._body = io.BytesIO()
         self._left = limit_bytes

@@ -234,9 +234,7 @@ class Poller:
             node.due_s = now_s + max(backoff_s, self.interval_s * self._jitter.uniform(1 - _JITTER, 1 + _JITTER))
 
     async def _measure(self, name: str, view: wire.NodeView, token: str) -> Mapping[str, float] | None:
-        """Return what a node uses; None if its kubelet has not measured it again."""
-        body = await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES)
-        sample = node_usage(body)
+        sample = node_usage(await self._get(view, RESOURCE_PATH, token, RESOURCE_BYTES))
         if sample is None:
             raise ReadError(Result.MALFORMED, f"{RESOURCE_PATH} has no valid node_cpu_usage_seconds_total")
         usage = self._rates.cpu(name, sample)

@@ -117,9 +117,7 @@ class Authenticator:
         if verdict is None:
             review = self._pending.get(digest) or self._start(digest, token, claimed.namespace)
             verdict = review if isinstance(review, Reason) else await asyncio.shield(review)
-        if isinstance(verdict, Caller) and verdict != claimed:
-            return Reason.INVALID_TOKEN
-        return verdict
+        return Reason.INVALID_TOKEN if isinstance(verdict, Caller) and verdict != claimed else verdict
 
     def _start(self, digest: bytes, token: str, namespace: str) -> asyncio.Task[Verdict] | Reason:
         """Begin a review within the budgets: first the namespace's, which then cannot exhaust the common one."""

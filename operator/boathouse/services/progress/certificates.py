@@ -244,7 +244,6 @@ class Bundles:
 
 
 def _pruned(authorities: Mapping[str, str], own: str, now: dt.datetime) -> dict[str, str]:
-    """Return the valid authorities, the newest first, always including this replica's."""
     dated: list[tuple[bool, dt.datetime, str]] = []
     for key in authorities.keys() - {names.PROGRESS_CA_KEY}:  # the bundle for jobs in the operator's namespace
         with contextlib.suppress(ValueError):

@@ -31,6 +31,7 @@ REPORTS, REPORTS_OF_NAMESPACE = 256, 192
 """Concurrently received reports, in total and per namespace. One takes milliseconds unless its sender is malicious."""
 POLLS, POLLS_OF_NAMESPACE, POLLS_OF_POD = 1024, 768, 2
 """Concurrent polls in total, per namespace and per pod. Few reduces poll, since most start when the maps are done."""
+_TOO_MANY_PLANS: Final = "the plans of the namespace's unfinished jobs have reached their limit: retry"
 _NO_POD: Final = "the token is not a pod's, has expired, or has another audience: send the projected token"
 
 
@@ -63,12 +64,7 @@ class Reason(enum.StrEnum):
     TOO_OFTEN = "TooOften", 429, "report every 5 s", 5
     OUT_OF_ORDER = "OutOfOrder", 409, "a later report of this object has arrived"
     TOO_MANY_POSTS = "TooManyPosts", 503, "too many plans are being posted: retry", 2
-    TOO_MANY_PLANS = (
-        "TooManyPlans",
-        503,
-        "the plans of the namespace's unfinished jobs have reached their limit: retry",
-        15,
-    )
+    TOO_MANY_PLANS = "TooManyPlans", 503, _TOO_MANY_PLANS, 15
     TOO_MANY_POLLS = "TooManyPolls", 503, "too many polls are open: retry", 45
     TOO_MANY_REVIEWS = "TooManyReviews", 503, "too many tokens are being reviewed: retry", 5
     REVIEW_FAILED = "ReviewFailed", 503, "the API server cannot review tokens: retry", 2

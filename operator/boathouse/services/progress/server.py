@@ -127,7 +127,6 @@ class ProgressServer:
     async def _answer(
         self, request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
     ) -> web.StreamResponse:
-        """Handle a request. Counts refusals and refuses malformed requests."""
         try:
             return await handler(request)
         except Rejected as error:
@@ -141,7 +140,6 @@ class ProgressServer:
 
 
 def _claim(request: web.Request) -> tuple[str, Caller]:
-    """Return the token of a request and the pod that the token claims, which must match the path."""
     header = request.headers.get("Authorization", "")
     if not header.startswith(_BEARER):
         raise Rejected(Reason.NO_TOKEN)
