@@ -6,18 +6,8 @@ from typing import Annotated, Any, Final
 
 from pydantic import Field
 
-from boathouse.resources.base import (
-    Key,
-    Model,
-    ObjectName,
-    at_most_bytes,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import Key, Model, ObjectName, checked, holds, optional, rule, rules
 
 MAX_ENV_BYTES = 128 * 1024
 _READ_BY_KUBERNETES: Final = re.compile(r"\$(?=[$(])")
@@ -76,8 +66,10 @@ Environment = Annotated[
     Field(
         max_length=128,
         json_schema_extra={
-            **map_list("name"),
-            **rules(at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")),
+            **base.map_list("name"),
+            **rules(
+                base.at_most_bytes("self.map(e, bytes(e.name + (has(e.value) ? e.value : '')))", MAX_ENV_BYTES, "env")
+            ),
         },
     ),
 ]

@@ -5,20 +5,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 from pydantic.config import JsonDict
 
-from boathouse.resources.base import (
-    ATOMIC,
-    SHORT_KEYS,
-    DnsLabel,
-    Model,
-    ObjectName,
-    at_most_bytes,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, DnsLabel, Model, ObjectName, checked, holds, optional, rule, rules
 
 _PREFIX = "([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?"
 _KEY = f"^{_PREFIX}[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
@@ -26,7 +14,7 @@ _OURS = "{what} that begin with boathouse.dev/ or app.kubernetes.io/ belong to B
 _NOT_OURS = "self.all(key, !key.startsWith('boathouse.dev/') && !key.startsWith('app.kubernetes.io/'))"
 MAX_ANNOTATION_BYTES = MAX_AFFINITY_BYTES = 64 * 1024
 _UserId = Annotated[int, Field(ge=1, le=2**31 - 1)]
-_ANNOTATIONS = at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
+_ANNOTATIONS = base.at_most_bytes("self.map(key, bytes(self[key]))", MAX_ANNOTATION_BYTES, "annotations")
 
 
 def _keys(what: str, *more: dict[str, str]) -> JsonDict:
@@ -172,7 +160,8 @@ class LabelSelector(Model):
 
     match_labels: (
         Annotated[
-            dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=8, json_schema_extra=rules(SHORT_KEYS))
+            dict[str, Annotated[str, Field(max_length=63)]],
+            Field(max_length=8, json_schema_extra=rules(base.SHORT_KEYS)),
         ]
         | None
     ) = optional("Labels with their values, all of which must match.")
@@ -265,7 +254,7 @@ class TemplateFields(Model):
     """Fields of a spec for its task pods."""
 
     image_pull_secrets: list[LocalObject] | None = _listed(
-        16, "Secrets for pulling the image, in addition to those of the chart.", map_list("name")
+        16, "Secrets for pulling the image, in addition to those of the chart.", base.map_list("name")
     )
     service_account_name: DnsLabel | None = optional(
         "Service account, for workload identity. Its API token is not mounted. The job's author must have "
@@ -294,7 +283,7 @@ class Toleration(Model):
 
 
 NodeLabels = Annotated[
-    dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32, json_schema_extra=rules(SHORT_KEYS))
+    dict[str, Annotated[str, Field(max_length=63)]], Field(max_length=32, json_schema_extra=rules(base.SHORT_KEYS))
 ]
 """A node selector."""
 Tolerations = Annotated[list[Toleration], Field(max_length=32, json_schema_extra=ATOMIC)]

@@ -32,6 +32,7 @@ class Heartbeat:
         self._last_s = self._clock()
 
     def __call__(self) -> str | None:
+        """Return the time since the last round as a problem, if it exceeds the limit."""
         if self._last_s is None:  # not started: a standby's loops do not run
             return None
         silence_s = self._clock() - self._last_s

@@ -4,19 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from boathouse.resources.base import (
-    ATOMIC,
-    DnsLabel,
-    Model,
-    ObjectName,
-    Quantity,
-    checked,
-    holds,
-    map_list,
-    optional,
-    rule,
-    rules,
-)
+from boathouse.resources import base
+from boathouse.resources.base import ATOMIC, Model, ObjectName, checked, holds, optional, rule, rules
 
 SCHEMES = ("local", "file", "s3a", "s3", "https", "http", "hdfs", "gs", "abfss")
 """Spark's Hadoop resolves them: gs and abfss need their connectors in the image."""
@@ -142,7 +131,7 @@ class Volume(Model):
             "names of volumes that begin with boathouse- or spark- are taken: choose another",
         ),
     )
-    name: DnsLabel = Field(description="Name of the volume in the pods.")
+    name: base.DnsLabel = Field(description="Name of the volume in the pods.")
     mount_path: str = Field(
         max_length=256,
         pattern=r"^(/[-._a-zA-Z0-9]+)+$",
@@ -159,7 +148,7 @@ class Volume(Model):
     claim_name: ObjectName | None = optional("A PersistentVolumeClaim, ReadWriteMany if pods may run on several nodes.")
     config_map_name: ObjectName | None = optional("A ConfigMap, with a file for each key.")
     secret_name: ObjectName | None = optional("A Secret, with a file for each key.")
-    empty_dir_size: Quantity | None = optional("An empty folder of at most this size.")
+    empty_dir_size: base.Quantity | None = optional("An empty folder of at most this size.")
 
 
 Volumes = Annotated[
@@ -168,7 +157,7 @@ Volumes = Annotated[
         max_length=16,
         description="Volumes in all pods of the application.",
         json_schema_extra={
-            **map_list("name"),
+            **base.map_list("name"),
             **holds(
                 "self.all(v, self.exists_one(other, other.mountPath == v.mountPath))",
                 "two volumes have the same mountPath: give each its own",
