@@ -61,23 +61,19 @@ class EnvFrom(Model):
     secret_ref: Source | None = optional("A Secret in the object's namespace.")
 
 
+_Label = Annotated[str, Field(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]
+_Labels = Annotated[dict[str, _Label], Field(max_length=32, json_schema_extra=_keys("labels"))]
+_Annotation = Annotated[str, Field(max_length=4096)]
+_Annotations = Annotated[
+    dict[str, _Annotation], Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS))
+]
+
+
 class Metadata(Model):
     """Labels and annotations of task pods."""
 
-    labels: (
-        Annotated[
-            dict[str, Annotated[str, Field(max_length=63, pattern=r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$")]],
-            Field(max_length=32, json_schema_extra=_keys("labels")),
-        ]
-        | None
-    ) = optional("Labels of the pods, beside those of Boathouse.")
-    annotations: (
-        Annotated[
-            dict[str, Annotated[str, Field(max_length=4096)]],
-            Field(max_length=32, json_schema_extra=_keys("annotations", _ANNOTATIONS)),
-        ]
-        | None
-    ) = optional("Annotations of the pods, beside those of Boathouse.")
+    labels: _Labels | None = optional("Labels of the pods, beside those of Boathouse.")
+    annotations: _Annotations | None = optional("Annotations of the pods, beside those of Boathouse.")
 
 
 class NodeRequirement(Model):
@@ -155,16 +151,14 @@ class LabelRequirement(Model):
     )
 
 
+_LabelValue = Annotated[str, Field(max_length=63)]
+_MatchLabels = Annotated[dict[str, _LabelValue], Field(max_length=8, json_schema_extra=rules(base.SHORT_KEYS))]
+
+
 class LabelSelector(Model):
     """Selects by labels; an empty selector selects everything."""
 
-    match_labels: (
-        Annotated[
-            dict[str, Annotated[str, Field(max_length=63)]],
-            Field(max_length=8, json_schema_extra=rules(base.SHORT_KEYS)),
-        ]
-        | None
-    ) = optional("Labels with their values, all of which must match.")
+    match_labels: _MatchLabels | None = optional("Labels with their values, all of which must match.")
     match_expressions: list[LabelRequirement] | None = _listed(8, "Requirements on labels, all of which must hold.")
 
 

@@ -9,7 +9,6 @@ from boathouse.resources.base import ATOMIC, Model, ObjectName, checked, holds, 
 
 SCHEMES = ("local", "file", "s3a", "s3", "https", "http", "hdfs", "gs", "abfss")
 """Spark's Hadoop resolves them: gs and abfss need their connectors in the image."""
-MAX_ARGUMENTS_BYTES = 64 * 1024
 
 _URI = rule(
     f"self.matches('^({'|'.join(SCHEMES)})://[^, ]+$')",
@@ -77,13 +76,6 @@ class Dependencies(Model):
 
 
 Argument = Annotated[str, Field(max_length=4096)]
-_arguments_rules = rules(
-    rule(r"self.all(each, !each.matches('\\x00'))", "arguments have no NUL: remove it"),
-    rule(
-        f"self.map(each, bytes(each).size()).sum() <= {MAX_ARGUMENTS_BYTES}",
-        f"arguments may have {MAX_ARGUMENTS_BYTES} bytes in all: put long texts into a file",
-    ),
-)
 
 
 class Program(Model):
@@ -93,12 +85,10 @@ class Program(Model):
     main_application_file: Uri = Field(
         description="The Python file or the jar. local:// is in the image, file:// on a mounted volume."
     )
-    main_class: Annotated[str, Field(min_length=1, max_length=512, pattern=r"^[A-Za-z_$][A-Za-z0-9_$.]*$")] | None = (
-        optional("Of a Java or Scala application.")
+    main_class: base.MainClass | None = optional("Of a Java or Scala application.")
+    arguments: Annotated[list[Argument], Field(max_length=256, json_schema_extra=base.arguments("in all"))] | None = (
+        optional("Arguments of the program.")
     )
-    arguments: (
-        Annotated[list[Argument], Field(max_length=256, json_schema_extra={**ATOMIC, **_arguments_rules})] | None
-    ) = optional("Arguments of the program.")
     deps: Dependencies | None = None
 
 

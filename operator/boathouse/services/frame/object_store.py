@@ -220,7 +220,8 @@ class Resync:
         if stored is None:
             return
         try:
-            self.objects.on_object(await self._api.get(self.objects.kind.resource, name, namespace), began)
+            body = await self._api.get(self.objects.kind.resource, name, namespace)
+            self.objects.on_object(body, began)
         except errors.NotFound:
             _log.info("the deletion of an object was missed", kind=self.objects.kind.resource.kind, object=key)
             self.objects.on_deleted(stored)
