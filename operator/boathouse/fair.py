@@ -94,7 +94,6 @@ class FairQueue(Generic[T]):
 BURST_S = 50.0
 """Burst of a namespace: the tokens of this many seconds."""
 ALL = ""
-"""Key of a bucket that all namespaces share."""
 MAX_KEYS = 10_000
 """Maximum number of buckets; the least recently used are dropped first."""
 _SWEEP_AT = 1024

@@ -24,10 +24,7 @@ _TURN_S: Final = 1.0
 
 
 class Session:
-    """Sends requests with a user's credentials. Threads may share it; each transfer has connections of its own.
-
-    Requests raise `errors.ApiError`, `errors.ConnectionLost`, or `errors.ConfigError` if there is no credential.
-    """
+    """Sends requests with a user's credentials. Threads may share it; each transfer has connections of its own."""
 
     _credential: Credential | None = None
 

@@ -11,7 +11,6 @@ from boathouse.cluster import wire, written
 T = TypeVar("T")
 V = TypeVar("V")
 MALFORMED = (DecodeError, UnicodeDecodeError, RecursionError)
-"""Exceptions of decoding bytes that are not JSON or do not match the model."""
 
 
 class ListMeta(wire.View, frozen=True, kw_only=True):
@@ -28,8 +27,6 @@ class Page(wire.View, Generic[T], frozen=True, kw_only=True):
 
 
 class WatchEvent(wire.View, Generic[T], frozen=True, kw_only=True):
-    """One line of a WATCH."""
-
     type: str
     object: T
 

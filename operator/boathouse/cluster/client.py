@@ -60,11 +60,7 @@ class ApiClient:
         limit: int = PAGE_LIMIT,
         continue_token: str = "",
     ) -> catalogue.Page[T]:
-        """Return one page of the newest state; with `limit` 0, everything.
-
-        Raises:
-            errors.Gone: The continue token has expired; list from the start.
-        """
+        """Return a page of the newest state, everything with `limit` 0; raises `errors.Gone` for an old token."""
         query = _query(
             labelSelector=labels, fieldSelector=fields, limit=str(limit or ""), **{"continue": continue_token}
         )

@@ -44,10 +44,7 @@ def reference(resource: catalogue.Resource[Any], namespace: str, name: str, uid:
 
 
 class EventWriter:
-    """Writes events in the background; start `run` in a task.
-
-    A namespace may have `rate_per_s` events a second, with a burst of 50 times that; `limited` counts those beyond.
-    """
+    """Writes events in the background; start `run` in a task. Counts those that a namespace's rate `limited`."""
 
     def __init__(
         self,
@@ -68,10 +65,7 @@ class EventWriter:
         self._numbers = itertools.count(time.time_ns())
 
     def publish(self, about: written.ObjectReference, *, type_: str, reason: str, action: str, note: str) -> None:
-        """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once.
-
-        The type is `Normal` or `Warning`, reason and action are in CamelCase, and the note is cut at 1,024 bytes.
-        """
+        """Queue an event, in its object's namespace (`default` for cluster-scoped objects); returns at once."""
         note = _cut(note)
         key, moment_s = (about.uid or f"{about.kind}/{about.namespace}/{about.name}", reason), self._monotonic()
         last = self._last_events.get(key)

@@ -60,10 +60,7 @@ async def retrying(
     backoff: Backoff = Backoff(),
     sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
 ) -> T:
-    """Call until success, a permanent error, or `backoff.attempts` failures. Respects Retry-After.
-
-    With `conflicts` it also retries after 409, which needs a call that reads the object each time.
-    """
+    """Call until success, a permanent error, or the last attempt; after `conflicts` the call reads the object again."""
     failures = 0
     while True:
         try:

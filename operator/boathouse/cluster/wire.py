@@ -126,8 +126,6 @@ class NodeSelectorTerm(View, frozen=True, kw_only=True):
 
 
 class NodeSelector(View, frozen=True, kw_only=True):
-    """Terms of which a node must match one."""
-
     node_selector_terms: tuple[NodeSelectorTerm, ...] = ()
 
 
@@ -327,8 +325,6 @@ class StateRunning(View, frozen=True, kw_only=True):
 
 
 class StateTerminated(View, frozen=True, kw_only=True):
-    """How a container ended; `message` is its termination message."""
-
     exit_code: int = 0
     reason: str = ""
     message: str = ""
@@ -337,8 +333,6 @@ class StateTerminated(View, frozen=True, kw_only=True):
 
 
 class ContainerState(View, frozen=True, kw_only=True):
-    """State of a container: at most one field is set."""
-
     waiting: StateWaiting | None = None
     running: StateRunning | None = None
     terminated: StateTerminated | None = None
@@ -402,8 +396,6 @@ class UnreadablePod(PodView, frozen=True, kw_only=True):
 
 
 class Taint(View, frozen=True, kw_only=True):
-    """`effect` is `NoSchedule`, `PreferNoSchedule` or `NoExecute`."""
-
     key: str
     effect: str
     value: str = ""
@@ -415,8 +407,6 @@ class NodeSpec(View, frozen=True, kw_only=True):
 
 
 class NodeAddress(View, frozen=True, kw_only=True):
-    """An address of a node; `type` is `InternalIP`, `ExternalIP`, `Hostname` or another."""
-
     type: str = ""
     address: str = ""
 

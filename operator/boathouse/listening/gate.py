@@ -54,10 +54,7 @@ Call = Callable[[], None]
 
 
 class Gate(asyncio.Protocol):
-    """A connection that waits for the head of its request, and connects the HTTP server's protocol to it then.
-
-    It is closed (`is_closed`) when the answer was sent, and may linger until `ended` is called.
-    """
+    """A connection that waits for the head of its request, and then connects the HTTP server's protocol to it."""
 
     def __init__(
         self, server: asyncio.Protocol, *, began: Call, refused: Callable[[Refusal], None], ended: Call

@@ -57,16 +57,12 @@ class _Dropping(asyncio.BufferedProtocol):
 
 BUFFER_BYTES: Final = 4 * 1024
 PLAIN_BYTES: Final = 16 * 1024
-"""Maximum size of a piece of decrypted data: a TLS record."""
 HANDSHAKE_BYTES: Final = 16 * 1024
 """Maximum size of what a client sends in its handshake; usual ones send 0.5 to 3 KiB."""
 
 
 class Tls(asyncio.BufferedProtocol, asyncio.Transport):
-    """The server's side of TLS: the protocol of a socket, and the transport of another protocol.
-
-    That is connected after the handshake, but is told of a lost connection also before.
-    """
+    """The server's side of TLS: the protocol of a socket, and the transport of another, after the handshake."""
 
     def __init__(self, protocol: asyncio.Protocol, context: ssl.SSLContext) -> None:
         super().__init__()

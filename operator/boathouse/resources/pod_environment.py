@@ -105,11 +105,7 @@ class S3(Model):
     )
 
     def variables(self, given: Collection[str]) -> list[dict[str, Any]]:
-        """Return the environment variables of a container that have the keys and the token of the Secret.
-
-        Args:
-            given: names of the variables that the user sets; a token among them stays the user's.
-        """
+        """Return the variables with the Secret's keys, and its token unless the user has `given` that variable."""
         if self.secret_ref is None:
             return []
         keys: list[dict[str, Any]] = [{"key": key} for key in S3_KEYS]

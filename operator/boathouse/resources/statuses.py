@@ -29,11 +29,7 @@ def rfc3339(epoch_s: float | None) -> str | None:
 
 
 def epoch(timestamp: str | None) -> float | None:
-    """Return seconds since 1970; None stays None.
-
-    Raises:
-        ValueError: The text is not a timestamp.
-    """
+    """Return seconds since 1970, None for None; raises `ValueError` if the text is not a timestamp."""
     return dt.datetime.fromisoformat(timestamp).timestamp() if timestamp else None
 
 

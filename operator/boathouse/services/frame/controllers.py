@@ -75,11 +75,7 @@ class Controllers:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class LeaderServices:
-    """Services of the leader for its kinds. Each kind adds itself.
-
-    The state of `saved` parts, by names that never change, survives restarts. `limited` functions return how often an
-    operation was delayed by a namespace's limit.
-    """
+    """Services of the leader, to which each kind adds itself, and what is `saved`, by names that never change."""
 
     settings: OperatorConfig
     cluster_id: str

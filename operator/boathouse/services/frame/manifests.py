@@ -176,10 +176,7 @@ class PodClass(TypedDict):
 
 
 def pod_class(manifest: Manifest, *, own_labels: Collection[str] = ()) -> PodClass:
-    """Return what the scheduler must know of pods like this one, which has no node; raises `ValueError`.
-
-    Its limits become requests where it has none. `own_labels` are labels that the pods of the class do not share.
-    """
+    """Return what the scheduler must know of pods like this one, without labels that they do not share."""
     metadata = manifest["metadata"]
     labels = {key: value for key, value in metadata["labels"].items() if key not in own_labels}
     view = translate.manifest_view({**manifest, "metadata": {**metadata, "labels": labels}})

@@ -28,7 +28,6 @@ METADATA_FIELDS: Final = (
 )
 """The metadata that is used. Fields that a tenant may write without bounds (labels, `managedFields`) are dropped."""
 LONGEST_ANNOTATION: Final = 128
-"""A longer value of an annotation that a kind reads is dropped."""
 _log = logs.get(__name__)
 RESYNC_EVERY_S, RESYNC_FIRST_S = 120.0, 20.0
 RESYNC_PAGE: Final = 20

@@ -15,7 +15,6 @@ from boathouse.services.frame.kind import ObjectUid
 from boathouse.services.frame.pod_life import ObservedPod
 
 ENDED_GRACE_S: Final = 2.0
-"""How long the index waits for the end of a pod that left the first watch."""
 Later = Callable[[float, Callable[[], None]], object]
 P = TypeVar("P", bound=ObservedPod)
 

@@ -26,7 +26,6 @@ _DURATIONS_S = (10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14400, 43200)
 _log = logs.get(__name__)
 RESYNC_S: Final = 300.0
 DELETING_REQUEUE_S: Final = 2.0
-"""The interval at which a finished object is reconciled while its pods are being deleted."""
 MAX_REQUEUE_S: Final = 3600.0
 """The longest time until the next reconcile of an object that is due at a later time, in case a clock changes."""
 CONFLICTS_AT_ONCE: Final = 1

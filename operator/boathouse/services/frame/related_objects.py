@@ -190,10 +190,7 @@ class RelatedObjects:
         return _no_config_map(name) if config_map.is_read and config_map.keys is None else ""
 
     async def missing_keys(self, namespace: str, wanted: Sequence[tuple[str, str]]) -> Sequence[str]:
-        """Return what is missing of each ConfigMap's name and key; empty for a key that exists.
-
-        In a namespace that has read too much, ConfigMaps that are not read are taken to have all keys.
-        """
+        """Return what is missing of each ConfigMap's name and key; empty if the key exists, or was not read."""
         found = {name: await self._config_map(namespace, name) for name in dict.fromkeys(name for name, _ in wanted)}
         keys = {name: frozenset((config_map.keys or b"").decode().split(_END)) for name, config_map in found.items()}
         return [_missing_key(name, key, found[name], keys[name]) for name, key in wanted]

@@ -31,7 +31,6 @@ Reconcile = Callable[[str], Awaitable[float | None]]
 MIN_DISTANCE_S, COST_FACTOR = 0.05, 10.0
 RESULTS = ("success", "error")
 CLOCK_S = 1e-6
-"""A key is due so much early, as the loop's own timers are."""
 _SERVERS_TROUBLE = (errors.ConnectionLost, errors.ServerError, errors.TooManyRequests, TimeoutError, OSError)
 """Errors that no object caused: adding the key ends the delay."""
 _DELAYS_KEPT = 1024

@@ -90,10 +90,7 @@ class Writes:
                 await self.api.delete(catalogue.PODS, name, namespace, uid=uid)
 
     async def ensure(self, resource: _Kind, manifest: wire.Manifest, what: str) -> wire.Manifest | None:
-        """Create an object of an object of the kind, unless it exists; return one of this name that belongs to another.
-
-        It is its owner's or, without one, that of its label `job-uid`. `what` is the name of its failpoints.
-        """
+        """Create an object of an owner, or of its label `job-uid`; return one of this name that belongs to another."""
         existing = await self._create(resource, manifest, what)
         return None if existing is None or _belongs(existing, manifest) else existing
 

@@ -13,7 +13,6 @@ from typing import Final, NamedTuple
 
 MOST_PODS: Final = 2000
 MOST_DISKS: Final = 64
-"""Maximum samples of a metric of the root control group, one for each disk."""
 PRESSURES: Final = ("cpu", "io", "memory")
 _LARGEST, _LATEST_MS = 1e18, 10**14
 _NODE_CPU, _POD_CPU = b"node_cpu_usage_seconds_total ", b"pod_cpu_usage_seconds_total{"
@@ -35,10 +34,7 @@ class Counter(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSample:
-    """CPU seconds that a node and its pods have used.
-
-    Pods are in arrays, which take a tenth of a dictionary's memory: a hash of each name, its CPU seconds, its time.
-    """
+    """CPU seconds of a node and its pods, by hashes of names, in arrays: a tenth of a dictionary's memory."""
 
     cpu: Counter
     pods: "array.array[int]"

@@ -188,7 +188,6 @@ def counter(target: registry.CollectorRegistry) -> Callable[[Result, float], Non
 ACCOUNT: Final = "boathouse-signals"
 TOKEN_LIFETIME_S: Final = 3600
 RENEWED_AT: Final = 0.8
-"""Share of the lifetime after which a token is renewed."""
 TOKEN_RETRY_S: Final = 60.0
 
 

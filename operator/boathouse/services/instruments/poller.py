@@ -28,7 +28,6 @@ MOST_IN_A_ROUND: Final = 3 * READS_A_S
 AT_ONCE: Final = 32
 ROUND_S: Final = 1.0
 STALE_AFTER: Final = 4
-"""Intervals without a measurement after which a node's last one is stale."""
 LOG_EVERY_S: Final = 10.0
 _JITTER: Final = 0.05
 _BACKOFF: Final = retries.Backoff(base_s=15.0, cap_s=300.0)

@@ -59,8 +59,7 @@ class Sender(Generic[PodT]):
 class Route(Generic[PodT]):
     """One route of a kind, below `/v1/jobs/{namespace}/{uid}/`; a part `{pod}` is the sender's name.
 
-    `handle` returns the response, which is sent as JSON. `check` raises `Rejected`, and must be cheap: it runs before
-    the token is reviewed, and again afterwards.
+    `check` raises `Rejected`, and must be cheap: it runs before the token is reviewed, and again afterwards.
     """
 
     method: str
