@@ -15,7 +15,6 @@ from boathouse.cluster.config import ClusterConfig
 T = TypeVar("T")
 _FIELD_MANAGER, _JSON = "boathouse", "application/json"
 PAGE_LIMIT = 500
-"""Objects per page of a LIST, as in client-go's pager."""
 
 
 class PatchStyle(enum.Enum):

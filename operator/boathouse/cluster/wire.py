@@ -107,7 +107,6 @@ class Container(View, frozen=True, kw_only=True):
 
 
 MOST_CONSTRAINTS = 100
-"""Maximum constraints of a pod; if it has more, none is stored or evaluated."""
 
 
 class Requirement(View, frozen=True, kw_only=True):

@@ -18,7 +18,6 @@ MUTABLE_WHILE_SUSPENDED: Final = frozenset(
         *("restartPolicy", "timeouts"),
     }
 )
-"""What the next attempt is made by."""
 _LONG: Final = 10 * 365 * 86400
 
 

@@ -18,7 +18,6 @@ _ROUNDS: Final = 20
 _BY_PART: Final = frozenset({"attempts", "counters"})
 """Fields whose parts are worth keeping where one of them cannot be read."""
 MAX_MESSAGE: Final = 4096
-"""The longest message, in characters; the CRD allows eight times as many."""
 MAX_CONDITIONS: Final = 16
 
 
