@@ -65,8 +65,7 @@ class FairQueue(Generic[T]):
             return None
         for namespace in self._turns:
             lane = self._lanes[namespace]
-            left_by_others = self._workers - (self._in_flight - lane.in_flight)
-            if lane.in_flight < min(lane.window, max(1, int(SHARE * left_by_others))):
+            if lane.in_flight < min(lane.window, self._most(lane)):
                 break
         else:
             return None
@@ -89,6 +88,10 @@ class FairQueue(Generic[T]):
             lane.window = min(lane.window + 1, self._workers) if succeeded else self._first
         if not lane.in_flight and not lane.waiting:
             del self._lanes[namespace]
+
+    def _most(self, lane: _Lane[T]) -> int:
+        left_by_others = self._workers - (self._in_flight - lane.in_flight)
+        return max(1, int(SHARE * left_by_others))
 
 
 BURST_S = 50.0
