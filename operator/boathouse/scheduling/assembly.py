@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, informer, retries, views
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import boundary, catalogue, client, events, informer, retries, views
 from boathouse.resources import names
 from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms, writer
 from boathouse.scheduling.options import Options
@@ -33,7 +32,7 @@ class Scheduling:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: event_writer.EventWriter,
+        events: events.EventWriter,
         metrics: Metrics,
         *,
         profile: framework.Profile,

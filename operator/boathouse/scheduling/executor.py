@@ -14,8 +14,7 @@ from boathouse.resources import names
 from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons
 from boathouse.scheduling.pods import rows, translate
 from boathouse.scheduling.state import ClusterState, Part
-from boathouse.scheduling.volumes import book
-from boathouse.scheduling.volumes import objects as volume_writer
+from boathouse.scheduling.volumes import book, objects
 from boathouse.telemetry import logs
 from boathouse_policies import model
 
@@ -35,7 +34,7 @@ class Executor(Part):
         self, state: ClusterState, *, finished: Callable[[rows.Operation, outcomes.Outcome, float], None]
     ) -> None:
         super().__init__(state)
-        self._volume_writer = volume_writer.VolumeWriter(state.api, state.leader, state.volumes)
+        self._volume_writer = objects.VolumeWriter(state.api, state.leader, state.volumes)
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
         self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(state.options.workers, slow_start=SLOW_START)
@@ -68,7 +67,7 @@ class Executor(Part):
         if failed is not None or self._clock() < operation.until_s:
             return failed
         message = f"the volumes of {', '.join(promise.claims)} were not bound in {VOLUMES_BOUND_WITHIN_S:.0f} s"
-        return outcomes.NotDone(reason=volume_writer.TIMED_OUT, message=message)
+        return outcomes.NotDone(reason=objects.TIMED_OUT, message=message)
 
     def _set_aside(self, operation: rows.Operation, error: Exception) -> outcomes.NotDone:
         """Report that a pod cannot be written because of a fault, and return the outcome, after which it is retried."""

@@ -30,16 +30,6 @@ Amounts = Mapping[str, int]
 """By resource name, as `Resources.by_name`, and by line of `translate.LIMITS`: millicores, bytes, counts."""
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class QuotaLine:
-    """A line of a quota that counts pods or what they request."""
-
-    name: str  # the name that the quota has for the resource
-    resource: str
-    hard: int  # the limit, in nano-units
-    used: int
-
-
 class Quotas:
     """The quotas of all namespaces."""
 
@@ -85,26 +75,26 @@ class Quotas:
             promised_total.update(amounts)
         refusal = None
         for name, quota in sorted(self._quotas[namespace].items()):
-            for limit in _limits(quota) if _matches(quota.spec, priority_class) else ():
-                nano_per_unit = requests.NANO_PER_MILLI if _is_cpu(limit.resource) else requests.NANO
-                need, promised_amount, held_amount = (
-                    quantities.get(limit.resource, 0) * nano_per_unit for quantities in (wanted, promised_total, held)
-                )
-                if need > limit.hard:
-                    return _reason(EXCEEDS_QUOTA, name, limit, need, "allows")
-                used = limit.used + promised_amount - held_amount
-                if need and used + need > limit.hard and refusal is None:
-                    refusal = _reason(QUOTA_EXCEEDED, name, dataclasses.replace(limit, used=used), need, "has left")
+            for line, resource, hard, used in _limits(quota) if _matches(quota.spec, priority_class) else ():
+                unit = requests.NANO_PER_MILLI if _is_cpu(resource) else requests.NANO
+                need, more, less = (amounts.get(resource, 0) * unit for amounts in (wanted, promised_total, held))
+                if need > hard:
+                    return _reason(EXCEEDS_QUOTA, line, resource, need, f"quota {name} allows", hard)
+                left = hard - (used + more - less)
+                if need and need > left and refusal is None:
+                    refusal = _reason(QUOTA_EXCEEDED, line, resource, need, f"quota {name} has left", max(0, left))
         return refusal
 
 
-def _limits(quota: views.QuotaView) -> Iterator[QuotaLine]:
-    """Yield the lines that concern pods; one that cannot be read limits nothing."""
-    for name, hard in (quota.status.hard or quota.spec.hard).items():
-        if (resource := _resource(name)) is not None:
+def _limits(quota: views.QuotaView) -> Iterator[tuple[str, str, int, int]]:
+    """Yield the lines that concern pods, with their resource, the limit and what is used of it, both in nano-units.
+
+    A line that cannot be read limits nothing.
+    """
+    for line, hard in (quota.status.hard or quota.spec.hard).items():
+        if (resource := _resource(line)) is not None:
             with contextlib.suppress(ValueError):
-                used = requests.nano(quota.status.used.get(name, "0"))
-                yield QuotaLine(name=name, resource=resource, hard=requests.nano(hard), used=used)
+                yield line, resource, requests.nano(hard), requests.nano(quota.status.used.get(line, "0"))
 
 
 def _resource(name: str) -> str | None:
@@ -138,14 +128,11 @@ def _is_cpu(resource: str) -> bool:
     return resource in {"cpu", "limits.cpu"}
 
 
-def _reason(reason: str, quota: str, limit: QuotaLine, need: int, verb: str) -> PendingReason:
-    left = limit.hard if verb == "allows" else max(0, limit.hard - limit.used)
-    amounts = map(requests.milli if _is_cpu(limit.resource) else requests.ones, (need, left))
-    wanted, given = (model.readable(limit.resource.removeprefix("limits."), amount) for amount in amounts)
-    return PendingReason(
-        reason,
-        f"the driver and its minimum of executors request {wanted} {limit.name}, and quota {quota} {verb} {given}",
-    )
+def _reason(reason: str, line: str, resource: str, need: int, verb: str, left: int) -> PendingReason:
+    amounts = map(requests.milli if _is_cpu(resource) else requests.ones, (need, left))
+    wanted, given = (model.readable(resource.removeprefix("limits."), amount) for amount in amounts)
+    who = "the driver and its minimum of executors"
+    return PendingReason(reason, f"{who} request {wanted} {line}, and {verb} {given}")
 
 
 TOO_COMPLEX = "TooComplex"

@@ -2,15 +2,13 @@
 
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, catalogue, client, wire
-from boathouse.cluster import events as event_writer
+from boathouse.cluster import boundary, catalogue, client, events, wire
 from boathouse.scheduling import gangs, limits, pod_conditions, reasons, refusals, writer
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership, table
-from boathouse.scheduling.volumes import book as volume_book
-from boathouse.scheduling.volumes import rules
+from boathouse.scheduling.volumes import book, rules
 from boathouse.telemetry import metrics
 from boathouse_policies import framework, model
 
@@ -22,7 +20,7 @@ class ClusterState:
         self,
         api: client.ApiClient,
         leader: writer.Leadership,
-        events: event_writer.EventWriter,
+        events: events.EventWriter,
         counters: metrics.SchedulerMetrics,
         *,
         profile: framework.Profile,
@@ -41,7 +39,7 @@ class ClusterState:
         self.axis = model.Axis()  # resources that the ledger and the queue count
         self.ledger = framework.Ledger(self.axis)
         self.queue = framework.SchedulingQueue(self.axis, queues)
-        self.volumes = volume_book.VolumeBook(storage)
+        self.volumes = book.VolumeBook(storage)
         self.pods = table.PodTable(
             self.ledger,
             self.volumes,

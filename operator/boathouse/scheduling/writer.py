@@ -18,7 +18,6 @@ from boathouse.resources import names, quantity
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import requests, rows
 from boathouse.suspension import stages
-from boathouse.suspension.stages import SuspensionRecord
 from boathouse.telemetry import logs, metrics
 from boathouse_policies import model
 
@@ -135,7 +134,7 @@ class Writer:
         request, limit = (quantity.format_milli(amount) for amount in (size.request_milli, size.limit_milli))
         return self.resize_running(row, {"requests": {"cpu": request}, "limits": {"cpu": limit}}, failpoint)
 
-    async def record(self, row: rows.PodRow, revision: str, record: SuspensionRecord) -> outcomes.Outcome:
+    async def record(self, row: rows.PodRow, revision: str, record: stages.SuspensionRecord) -> outcomes.Outcome:
         """Write the record of a suspension into one version of a task's pod; `Elsewhere` if that has another version.
 
         The write needs no fence: if another leader has resized the pod, the version is another.

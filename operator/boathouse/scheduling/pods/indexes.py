@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import numpy as np
 from typing_extensions import override
 
-from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.facts import PodFacts
 from boathouse.scheduling.pods.rows import PodKey, PodRow
 from boathouse_policies import framework, model
@@ -113,12 +112,12 @@ class Nominations(framework.Filter):
     until_freed = True
 
     def __init__(self) -> None:
-        self._on: dict[model.NodeName, dict[model.TaskId, rows.PodRow]] = {}
+        self._on: dict[model.NodeName, dict[model.TaskId, PodRow]] = {}
 
     def __len__(self) -> int:
         return len(self._on)
 
-    def set(self, row: rows.PodRow, node: model.NodeName | None) -> list[framework.Freed]:
+    def set(self, row: PodRow, node: model.NodeName | None) -> list[framework.Freed]:
         """Note the node for which a pod is nominated; return the one that it was nominated for before."""
         former, row.nominated = row.nominated, node
         if former is not None:
@@ -148,10 +147,10 @@ class Nominations(framework.Filter):
         lacking = (reason for place, lacking in self._lacking(pending, state) if among[place] for reason in lacking)
         return [model.Refusal(reason=reason, nodes=nodes) for reason, nodes in collections.Counter(lacking).items()]
 
-    def _all(self) -> Iterator[rows.PodRow]:
+    def _all(self) -> Iterator[PodRow]:
         return (row for nominees in self._on.values() for row in nominees.values())
 
-    def _is_placed(self, row: rows.PodRow, state: framework.CycleState) -> bool:
+    def _is_placed(self, row: PodRow, state: framework.CycleState) -> bool:
         """Return whether the cycle has placed all nominees of a class: their room is taken, and counted already."""
         if row.task is None:
             return False
@@ -184,7 +183,7 @@ class Nominations(framework.Filter):
             yield index[node], lacking
 
 
-def _precedes(row: rows.PodRow, pending: framework.PendingClass) -> bool:
+def _precedes(row: PodRow, pending: framework.PendingClass) -> bool:
     """Return whether a nominee precedes a class, which then leaves room to it."""
     if row.facts is None or row.facts.priority < pending.job.priority:
         return False

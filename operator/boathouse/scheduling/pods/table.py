@@ -23,7 +23,6 @@ from boathouse.scheduling.pods.states import (
 )
 from boathouse.scheduling.volumes import book
 from boathouse.suspension import stages
-from boathouse.suspension.stages import Stage
 from boathouse_policies import framework, model
 
 OUTDATED = "Outdated"
@@ -508,11 +507,11 @@ class PodTable:
         """Charge the original CPU of a task that continues, until its pod has that or another writer resized it."""
         if (suspension := row.suspension) is None:
             return None
-        if suspension.stage is Stage.CONTINUING and pod.suspension is not None:
+        if suspension.stage is stages.Stage.CONTINUING and pod.suspension is not None:
             self.charge_at_least(row, pod.resources.most(model.Resources(cpu_milli=pod.suspension.cpu_request_milli)))
         elif suspension.charged is None:
             return None
-        elif suspension.stage.is_shrunk or suspension.stage is Stage.ORPHAN:
+        elif suspension.stage.is_shrunk or suspension.stage is stages.Stage.ORPHAN:
             self.charge_at_least(row, suspension.charged)  # its resume has begun, and the watch is behind
         else:
             suspension.charged = None
