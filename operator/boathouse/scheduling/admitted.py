@@ -51,10 +51,7 @@ class Changes:
 
 
 def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
-    """Return what admission has added to the pod of a manifest; None for nothing that concerns its node.
-
-    Raises ValueError if the pod has constraints or amounts that cannot be represented.
-    """
+    """Return what admission has added to the pod of a manifest; None for nothing that concerns its node."""
     specs = msgspec.convert(manifest, wire.PodView).spec, pod.spec
     planned, admitted = (  # without a status, so by the spec alone
         wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs

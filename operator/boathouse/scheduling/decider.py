@@ -143,10 +143,7 @@ class Decider(Part):
         yield from self._ahead.decide(plan)
 
     def _cycle(self, now_s: float) -> framework.Plan:
-        """Run the cycle. If it raises, set the jobs aside that cause the error, and run it without them.
-
-        Raises Exception if the cycle raised, but with no single job. Run it again, with all tasks of each job.
-        """
+        """Run the cycle. If a job makes it raise, set that aside, and run it without; else the error is raised."""
         try:
             plan = self._run(now_s)
         except Exception:

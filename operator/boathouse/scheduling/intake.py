@@ -249,10 +249,7 @@ class Intake(Part):
         self._wake()
 
     def _problem(self, row: rows.PodRow, pod: facts.PodFacts) -> PendingReason | None:
-        """Admit a foreign pod; return the reason if it is not admitted.
-
-        Raises ValueError, ArithmeticError if it cannot be represented.
-        """
+        """Admit a foreign pod; return the reason if it is not admitted."""
         if not pod.is_bindable or (row.parent is not None and not self._jobs.has_driver(pod)):
             self._jobs.dismiss(row)
             return None

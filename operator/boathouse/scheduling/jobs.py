@@ -52,10 +52,7 @@ class PodFactory(Protocol):
         node: model.NodeName | None,
         expected: model.Resources | None = None,
     ) -> dict[str, Any]:
-        """Return a pod's manifest without the epoch.
-
-        `expected` is the size that was chosen for the pods that this pod creates; None if it creates none.
-        """
+        """Return a pod's manifest without the epoch. `expected` is the size chosen for the pods that it creates."""
         ...
 
 
@@ -276,10 +273,7 @@ class Jobs:
         return is_reclassified
 
     def _class_of(self, pod: facts.PodFacts, job: model.JobId | None = None) -> model.TaskClass:
-        """Return the class of a foreign pod, with the labels that selectors of pods depend on.
-
-        Raises UnreadablePodError if the pod cannot be represented.
-        """
+        """Return the class of a foreign pod, with the labels that selectors of pods depend on."""
         shown = functools.partial(self._pods.ledger.tallies.shown, pod.metadata.namespace)
         return ownership.foreign_class(pod, job, shown)
 
@@ -366,10 +360,7 @@ class Jobs:
             self.changed.add(job)
 
     def sync(self) -> list[tuple[Entry, Exception]]:
-        """Update the scheduling queue with changed jobs, or if possible only with their changed tasks.
-
-        Returns the jobs that the queue rejected, with the error.
-        """
+        """Update the scheduling queue with changed jobs or tasks; return the jobs that it rejected, with the error."""
         failures = []
         self._retry_excess()
         for row in self._changed_rows:

@@ -99,10 +99,7 @@ def for_pod(
     *,
     nodes_can_come: bool = False,
 ) -> PendingReason:
-    """Return the message for a pending pod of a class, which names jobs only of the same namespace.
-
-    With `nodes_can_come`, the reason is `Unschedulable` for whatever a new node could cure.
-    """
+    """Return the reason of a pending pod. It names jobs of its namespace, and is `Unschedulable` for what nodes cure."""
     code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
     reason = pod_conditions.UNSUPPORTED if _of_devices(diagnosis, devices) else str(code)
     return PendingReason(reason, _message(diagnosis, namespace, holders, devices, _ROUNDED_S_OF_POD))
@@ -209,10 +206,7 @@ class Diagnoses:
             self._classes[class_id] = diagnosis, why, -math.inf
 
     def update(self, plan: framework.Plan, placed: set[model.ClassId]) -> int:
-        """Update the diagnoses with the plan of a cycle, before that is applied. `placed` has the classes it places.
-
-        Returns the number of tasks that are newly pending, or pending with another reason.
-        """
+        """Take in a plan, before that is applied; return how many tasks are pending for another reason than before."""
         now_s, fresh = self._clock(), 0
         wanted = [class_id for class_id, pending in plan.left.items() if self._wants(class_id, pending.verdict.code)]
         for diagnosis in [found for class_id in wanted if (found := plan.diagnosis(class_id)) is not None]:

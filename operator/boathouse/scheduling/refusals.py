@@ -266,15 +266,12 @@ class Refusals:
         return max(due_s, self._clock() + self._tokens.wait_s(_ALL)) if due_s <= self._clock() else due_s
 
     def due(self) -> list[Backoff]:
-        """Return the backoffs that are due for a probe, the least recently probed namespace first.
-
-        Backoffs after an overload need no probe and are removed, as are those whose probes were not answered for long.
-        """
+        """Return the backoffs due for a probe, the least recently probed namespace first; lift those that need none."""
         now_s, due = self._clock(), []
         for backoff in list(self._backoffs.values()):
             if backoff.ends_s > now_s:
                 continue
-            if backoff.reason == OVERLOAD or backoff.is_probing:
+            if backoff.reason == OVERLOAD or backoff.is_probing:  # it was not answered for long
                 self.lift(backoff.scope)
             elif self._decides(backoff.scope):
                 due.append(backoff)

@@ -107,10 +107,8 @@ class Shadow(framework.Observer):
     """Runs shadow cycles, and learns for them from all that the real profile's observers learn from.
 
     A failure ends it until the process ends; the real profile does not notice. Its CPU time is a share of the cycles'.
-    It may exceed that by one shadow cycle, whose cost nobody knows before, and repays it before the next.
-
-    Args:
-        profile: A profile of its own: nothing else may share its state.
+    It may exceed that by one shadow cycle, whose cost nobody knows before, and repays it before the next. Nothing else
+    may share the state of its profile.
     """
 
     def __init__(

@@ -4,9 +4,8 @@ An informer calls its transform with each decoded object and stores the result, 
 objects. To read another annotation of pods, add it to `POD_ANNOTATIONS`. A kind that reads others, or labels that are
 not in `POD_LABELS`, names them in `Options.pod_labels`, and the containers of its tasks in `Options.pod_containers`.
 
-A pod's containers, init containers, overhead and resizes in flight are stored as its effective requests. Resource names
-are arbitrary: if a pod that is not pending requests very many, only those are stored that some node has. Constraints
-are stored only for pods that this scheduler may have to place.
+A pod's containers, overhead and resizes in flight are stored as its effective requests. If a pod that is not pending
+requests very many resources, only those are stored that some node has, for their names are arbitrary.
 """
 
 import contextlib
@@ -359,10 +358,7 @@ def _container_statuses(
 
 
 def _container_status(status: wire.ContainerStatus) -> wire.ContainerStatus:
-    """Reduce a container's status to its state, and how it ended before its last restart.
-
-    The kubelet limits the termination message, a task's result.
-    """
+    """Reduce a container's status to its state, whose termination message the kubelet limits, and its last end."""
     if (waiting := status.state.waiting) is not None:
         waiting = wire.StateWaiting(reason=waiting.reason[:NAME_LENGTH], message=waiting.message[:MESSAGE_LENGTH])
     return wire.ContainerStatus(

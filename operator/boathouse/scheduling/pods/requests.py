@@ -25,12 +25,9 @@ LARGEST = int(quantity.LARGEST) * NANO
 """The largest amount of Kubernetes: sums saturate there too, so that a sum can be written as a quantity."""
 
 
-@functools.lru_cache(maxsize=4096)
+@functools.lru_cache(maxsize=4096)  # a cluster's pods request few different amounts
 def nano(text: str | float) -> int:
-    """Return a quantity in nano-units, rounded up. Cached, because a cluster's pods request few different amounts.
-
-    Raises ValueError if the text is not a quantity.
-    """
+    """Return a quantity in nano-units, rounded up. Raises ValueError if the text is not a quantity."""
     return math.ceil(quantity.parse(text).scaleb(9))
 
 
@@ -75,10 +72,7 @@ class UnreadablePodError(ValueError):
 
 
 def pod_requests(pod: wire.PodView) -> Amounts:
-    """Return the effective requests of a pod, in nano-units by resource name, each at most `requests.LARGEST`.
-
-    Raises ValueError if an amount is no quantity.
-    """
+    """Return a pod's effective requests in nano-units, at most `LARGEST`. Raises ValueError if one is no quantity."""
     infeasible = _resize_is_infeasible(pod)
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     total: Amounts = {}
@@ -94,10 +88,7 @@ def pod_requests(pod: wire.PodView) -> Amounts:
 
 
 def is_resizing(pod: wire.PodView) -> bool:
-    """Say whether the node has not given a pod the size that its spec requests, and can give it.
-
-    Raises ValueError if an amount is no quantity.
-    """
+    """Say whether a node has yet to give a pod the size of its spec. Raises ValueError if an amount is no quantity."""
     spec, status = pod.spec, pod.status
     desired = {container.name: container.resources for container in (*spec.containers, *spec.init_containers)}
     for reported in (*status.container_statuses, *status.init_container_statuses):  # not by `any`: for each pod event

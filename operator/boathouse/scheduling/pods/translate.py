@@ -108,10 +108,7 @@ WHOLE_NODE = model.Resources(cpu_milli=model.LARGEST, memory_bytes=model.LARGEST
 
 
 def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
-    """Return a manifest's pod. A limit without a request becomes a request, as in the API server.
-
-    Raises msgspec.ValidationError if it is no pod.
-    """
+    """Return a manifest's pod, or raise msgspec.ValidationError. As in the API server, a limit is a request too."""
     for container in (*manifest["spec"]["containers"], *manifest["spec"].get("initContainers", ())):
         resources = container.get("resources", {})
         if resources.get("limits"):
@@ -120,10 +117,7 @@ def manifest_view(manifest: dict[str, Any]) -> wire.PodView:
 
 
 def spec_resources(pod: wire.PodView) -> model.Resources:
-    """Return the requests of a pod that does not exist yet.
-
-    Raises ValueError if it holds something that is not a quantity, or too many different resources.
-    """
+    """Return the requests of a pod that does not exist yet. Raises ValueError for odd amounts, or too many."""
     amounts = requests.pod_requests(pod)
     requests.check_variety(amounts)
     return resources_of(amounts)
@@ -155,10 +149,7 @@ def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
 
 
 def node(view: wire.NodeView) -> model.Node:
-    """Return a node as the policies see it.
-
-    Raises ValueError if an amount is no quantity, or a taint has an effect that is not known.
-    """
+    """Return a node as the policies see it. Raises ValueError for an odd amount, or an unknown effect of a taint."""
     allocatable = {name: requests.nano(amount) for name, amount in view.status.allocatable.items()}
     labels = view.metadata.labels
     return model.Node(
@@ -190,10 +181,7 @@ def unusable(view: wire.NodeView) -> model.Node:
 
 
 def constraints(pod: wire.PodView) -> model.Constraints:
-    """Return a pod's hard constraints; what `unsupported` names is not among them.
-
-    Raises ValueError if an operator or an effect is not known.
-    """
+    """Return a pod's hard constraints that are supported. Raises ValueError if an operator or effect is not known."""
     spec = pod.spec
     together = spec.affinity.pod_affinity if spec.affinity else None
     return model.Constraints(
@@ -217,10 +205,7 @@ def constraints(pod: wire.PodView) -> model.Constraints:
 
 
 def anti_affinity(pod: wire.PodView) -> tuple[model.PodTerm, ...]:
-    """Return a pod's terms of required anti-affinity, but for the one that repeats its label `apart`.
-
-    Raises ValueError if an operator is not known.
-    """
+    """Return the terms of required anti-affinity, but for `_repeated`. Raises ValueError for an unknown operator."""
     if (affinity := pod.spec.affinity) is None or affinity.pod_anti_affinity is None:
         return ()
     repeated = _repeated(pod)
