@@ -99,7 +99,7 @@ def for_pod(
     *,
     nodes_can_come: bool = False,
 ) -> PendingReason:
-    """Return the reason of a pending pod. It names jobs of its namespace, and is `Unschedulable` for what nodes cure."""
+    """Return the reason of a pending pod. It names jobs of its namespace, and is `Unschedulable` if nodes cure it."""
     code = model.Code.UNSCHEDULABLE if nodes_can_come and diagnosis.code in CURED_BY_NODES else diagnosis.code
     reason = pod_conditions.UNSUPPORTED if _of_devices(diagnosis, devices) else str(code)
     return PendingReason(reason, _message(diagnosis, namespace, holders, devices, _ROUNDED_S_OF_POD))
