@@ -30,8 +30,7 @@ from boathouse_task import contract
 log = logs.get(__name__)
 
 MOST_SUSPENDING = 64  # suspensions in flight: further ones are refused, and decided again
-MOST_OF_NAMESPACE = 16
-"""Suspensions of one namespace in flight: a task that never acknowledges takes a place for several seconds."""
+MOST_OF_NAMESPACE = 16  # those of one namespace: a task that never acknowledges takes a place for several seconds
 NO_CLUSTER = "NoCluster"
 _WRITES = 16
 

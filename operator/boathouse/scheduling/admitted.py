@@ -29,8 +29,7 @@ class Changes:
 
     # requests in addition to those of the manifest
     more: model.Resources = model.Resources()  # noqa: RUF009 - frozen
-    # constraints in addition to, or in place of, those of the manifest
-    constraints: model.Constraints = model.UNCONSTRAINED
+    constraints: model.Constraints = model.UNCONSTRAINED  # in addition to, or in place of, those of the manifest
 
     def applied(self, task_class: model.TaskClass) -> model.TaskClass:
         """Return a class with the changes."""

@@ -17,8 +17,7 @@ from boathouse.telemetry import logs
 
 log = logs.get(__name__)
 
-PATIENCE_S: Final = 5.0
-"""Time in which the other containers may end by themselves, or the creator of the pod may delete it."""
+PATIENCE_S: Final = 5.0  # the other containers may end by themselves, or the pod's creator may delete it
 RETRY_S: Final = 30.0
 ROUND_S: Final = 0.5
 PER_NAMESPACE: Final = 8

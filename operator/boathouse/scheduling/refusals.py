@@ -97,10 +97,8 @@ PROBES_PER_S = 2.0  # probes of all namespaces per second, which in the long run
 NAMESPACE_DISTANCE_S = 1.0  # minimum time between two probes of a namespace
 LEAST_S = 1.0
 TAKEN_IN_A_ROW = 32  # consecutive successful probes after which a backoff ends
-UNANSWERED_S = 60.0
-"""Time without an answer to a probe after which a backoff ends: the refusal says nothing about the present."""
-IN_A_ROW = 3
-"""Refused jobs of a namespace after which all its jobs back off, and name conflicts after which a class does."""
+UNANSWERED_S = 60.0  # without an answer to a probe, a backoff ends: the refusal says nothing about the present
+IN_A_ROW = 3  # refused jobs after which a namespace backs off, and name conflicts after which a class does
 QUOTA = "QuotaExceeded"
 OVERLOAD = "TooManyRequests"
 NAME_TAKEN = "NameTaken"

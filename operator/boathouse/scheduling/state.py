@@ -47,8 +47,7 @@ class ClusterState:
             scheduler_name=options.scheduler_name,
             queue_of=ownership.charged_queue_of(queue_of, self.queue),
         )
-        # placeholders of gangs that show themselves to a cluster autoscaler
-        self.placeholders = gangs.PlaceholderPods()
+        self.placeholders = gangs.PlaceholderPods()  # of gangs that show themselves to a cluster autoscaler
         self.jobs = Jobs(self.queue, pods=self.pods, clock=clock, queue_of=queue_of, limits=options.tenant_limits)
         self.quotas = limits.Quotas()
         self.devices = reasons.Devices(self.axis)

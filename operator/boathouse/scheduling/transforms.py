@@ -40,8 +40,7 @@ MOST_LABEL_LENGTH = 3 << 10
 """Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""
 MOST_HOST_PORTS = 32
 """Maximum claims, disks and host ports of a pod: a pending pod with more is too complex, of others the first count."""
-MOST_RESOURCES = 16
-"""Extended resources of a pod that is not pending; if it requests more, only those of some node are stored."""
+MOST_RESOURCES = 16  # extended resources of a pod that is not pending; of more, only those of some node are stored
 
 
 def pods(

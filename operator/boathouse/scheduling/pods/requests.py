@@ -53,8 +53,7 @@ def size_bytes(text: str | float) -> int:
 
 Amounts = dict[str, int]  # resource name to nano-units
 
-MOST_RESOURCES = 64
-"""Different resources of a pod that waits, or of one node: each is a name that others must store and compare."""
+MOST_RESOURCES = 64  # of a pod that waits, or of one node: each is a name that others must store and compare
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"

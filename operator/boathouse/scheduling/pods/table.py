@@ -25,8 +25,7 @@ from boathouse.scheduling.volumes import book
 from boathouse.suspension import stages
 from boathouse_policies import framework, model
 
-OUTDATED = "Outdated"
-"""Why a decision is refused that others were faster than: its pod, node or job went or has changed."""
+OUTDATED = "Outdated"  # others were faster than a decision: its pod, node or job went or has changed
 _RESERVED = "reserved:"
 _UNWRITTEN = {PodState.PLANNED, PodState.CREATING}
 

@@ -81,8 +81,7 @@ def _unshared(kind: str, name: str, *, is_shared: bool) -> model.HostPort:
     return model.HostPort(port=0, protocol=protocol, is_shared=is_shared)
 
 
-COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})
-"""Resources that every node has; the others are extended."""
+COUNTED = frozenset({"cpu", "memory", "ephemeral-storage", "pods"})  # resources of every node; others are extended
 
 _DEFAULT_MAX_PODS = 110
 
