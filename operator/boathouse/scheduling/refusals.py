@@ -87,9 +87,7 @@ class Exclusions(framework.Filter):
     def mask(
         self, pending: framework.PendingClass, state: framework.CycleState, where: framework.Where
     ) -> model.BoolVector | None:
-        excluded = self._until_s.get(pending.task_class.id)
-        if not excluded:
-            return None
+        excluded = self._until_s[pending.task_class.id]
         return np.array([node.name not in excluded for node in state.view.nodes], np.bool_)[where]
 
 

@@ -76,7 +76,7 @@ def pod_requests(pod: wire.PodView) -> Amounts:
     statuses = {status.name: status for status in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
     total: Amounts = {}
     for container in pod.spec.containers:
-        _add(total, _container_requests(container, statuses.get(container.name), infeasible=infeasible))
+        _add(total, _effective(container.resources.requests, statuses.get(container.name), infeasible=infeasible))
     if pod.spec.init_containers:
         _include_init_containers(total, pod, statuses, infeasible=infeasible)
     if pod.spec.resources is not None:
@@ -137,7 +137,7 @@ def _include_init_containers(
     start_up: Amounts = {}
     for container in pod.spec.init_containers:
         if container.restart_policy == RESTARTABLE:
-            requested = _container_requests(container, statuses.get(container.name), infeasible=infeasible)
+            requested = _effective(container.resources.requests, statuses.get(container.name), infeasible=infeasible)
             _add(total, requested)
             _add(sidecars, requested)
             _raise_to(start_up, sidecars)
@@ -148,30 +148,21 @@ def _include_init_containers(
     _raise_to(total, start_up)
 
 
-def _container_requests(container: wire.Container, status: wire.ContainerStatus | None, *, infeasible: bool) -> Amounts:
-    if status is None or status.resources is None:
-        return _nano(container.resources.requests)
-    return _effective(
-        container.resources.requests, status.resources.requests, status.allocated_resources, infeasible=infeasible
-    )
-
-
 def _override_by_pod_level(total: Amounts, pod: wire.PodView, requested: wire.Quantities, *, infeasible: bool) -> None:
-    spec_amounts = effective = _nano(requested)
-    if pod.status.resources is not None:
-        allocated = pod.status.allocated_resources
-        effective = _effective(requested, pod.status.resources.requests, allocated, infeasible=infeasible)
-    for name in spec_amounts:
+    effective = _effective(requested, pod.status, infeasible=infeasible)
+    for name in requested:
         if name in _RESIZABLE or name.startswith("hugepages-"):
             total[name] = effective.get(name, 0)
 
 
 def _effective(
-    spec: Mapping[str, str], actuated: Mapping[str, str], allocated: Mapping[str, str], *, infeasible: bool
+    spec: wire.Quantities, status: wire.ContainerStatus | wire.PodStatus | None, *, infeasible: bool
 ) -> Amounts:
-    """Return the largest of the three; a resize that the node can never do counts only as what is in force."""
-    result = _nano(actuated)
-    _raise_to(result, _nano(allocated))
+    """Return the largest of spec, actuated and allocated; a resize that the node can never do counts as in force."""
+    if status is None or status.resources is None:
+        return _nano(spec)
+    result = _nano(status.resources.requests)
+    _raise_to(result, _nano(status.allocated_resources))
     if not infeasible:
         _raise_to(result, _nano(spec))
     return result
