@@ -1,6 +1,5 @@
 """Effects out: a queue of operations, and workers that write them. What came of each is an event for the intake."""
 
-import asyncio
 import collections
 import dataclasses
 import json
@@ -8,12 +7,14 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from typing_extensions import override
+
 from boathouse import fair
 from boathouse.cluster import boundary, catalogue, wire
 from boathouse.resources import names
 from boathouse.scheduling import admitted, gangs, jobs, outcomes, reasons
 from boathouse.scheduling.pods import rows, translate
-from boathouse.scheduling.state import ClusterState, Part
+from boathouse.scheduling.state import ClusterState, WorkingPart
 from boathouse.scheduling.volumes import book, objects
 from boathouse.telemetry import logs
 from boathouse_policies import model
@@ -27,7 +28,7 @@ LONGEST_FIGURES = 512  # maximum size of the annotation with figures, in charact
 _OF_SIZE = {names.ANNOTATION_IDEAL_MEMORY, names.ANNOTATION_DECISION}  # annotations of a pod that follow from its size
 
 
-class Executor(Part):
+class Executor(WorkingPart):
     """Writes operations, several at a time, of several namespaces in turn."""
 
     def __init__(
@@ -38,12 +39,11 @@ class Executor(Part):
         self._finished = finished
         self._parked: list[rows.Operation] = []  # no worker waits for volumes: that may take minutes
         self.operations: fair.FairQueue[rows.Operation] = fair.FairQueue(state.options.workers, slow_start=SLOW_START)
-        self._group: asyncio.TaskGroup | None = None
 
     def start(self, operation: rows.Operation) -> None:
         """Queue an operation."""
         self.operations.put(operation.row.namespace, operation)
-        self._begin()
+        self._begin_queued()
 
     def check_volumes(self) -> None:
         """Queue the operations whose volumes are bound, and fail those whose volumes cannot be bound."""
@@ -89,17 +89,8 @@ class Executor(Part):
             else:
                 self._state.set_job_aside(entry, error)
 
-    async def run(self) -> None:
-        """Work until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            self._group = group
-            self._begin()
-            try:
-                await asyncio.Event().wait()
-            finally:
-                self._group = None  # what is decided from now on must not begin
-
-    def _begin(self) -> None:
+    @override
+    def _begin_queued(self) -> None:
         while self._group is not None and (taken := self.operations.take()) is not None:
             self._group.create_task(self._work(*taken))
 
@@ -124,7 +115,7 @@ class Executor(Part):
             raise
         finally:
             self.operations.done(namespace, succeeded=succeeded)
-        self._begin()
+        self._begin_queued()
 
     async def _carry_out(self, operation: rows.Operation) -> outcomes.Outcome | book.Revisions:
         if operation.row.report is not None:

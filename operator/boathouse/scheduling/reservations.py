@@ -157,6 +157,7 @@ class Reservations(Part):
 
     def reserve(self, decision: model.Reservation) -> None:
         """Count an expected task where a plan placed it."""
+        self._jobs.touch(decision.job.id)
         row = None if decision.task is None else self._pods.get(decision.task.id)
         if row is None or row.state is not PodState.PLANNED or row.reserved is not None or decision.task is None:
             return

@@ -1,5 +1,6 @@
 """State that the parts of the scheduler share: events change it, decisions and effects read it."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from boathouse.cluster import boundary, catalogue, client, events, wire
@@ -105,3 +106,22 @@ class Part:
     def _room_freed(self, freed: framework.Freed) -> None:
         """Reconsider pending tasks that may fit into freed resources."""
         self._queue.capacity_freed(freed, self._ledger.free(freed.node))
+
+
+class WorkingPart(Part):
+    """A part whose work is in tasks of one group, while it runs."""
+
+    _group: asyncio.TaskGroup | None = None
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            self._group = group
+            self._begin_queued()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self._group = None  # what is decided from now on must not begin
+
+    def _begin_queued(self) -> None:
+        """Begin what was decided before the part runs."""
