@@ -30,6 +30,7 @@ _NAME_LENGTH = 253
 _HANDLE_LENGTH = 512
 """Maximum length of a driver and the name of its volume. The URI of an Azure disk with two long names has 272."""
 _DIGEST_BYTES = 16
+_ANY_IP = "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
 
 
 def attached(source: wire.DiskSource, zones: Sequence[str] = ()) -> tuple[str, str] | None:
@@ -280,7 +281,14 @@ def selector(view: wire.LabelSelector | None) -> model.Selector | None:
 
 def host_ports(pod: wire.PodView) -> tuple[model.HostPort, ...]:
     """Return the ports of its node that a pod takes, sorted; those that no socket has keep pods and disks apart."""
-    ports = {*_host_ports(pod.spec), *unshared(pod.spec)}
+    sidecars = [init for init in pod.spec.init_containers if init.restart_policy == requests.RESTARTABLE]
+    ports = {
+        model.HostPort(port=port.host_port, protocol=port.protocol or "TCP", host_ip=port.host_ip or _ANY_IP)
+        for container in (*pod.spec.containers, *sidecars)
+        for port in container.ports
+        if port.host_port
+    }
+    ports.update(unshared(pod.spec))
     if apart := pod.metadata.labels.get(names.LABEL_APART):
         ports.add(model.HostPort(port=0, protocol=f"apart/{pod.metadata.namespace}/{apart}"))
     return tuple(sorted(ports))
@@ -350,17 +358,6 @@ def terms(selector: wire.NodeSelector) -> tuple[model.AffinityTerm, ...]:
     )
 
 
-def expression(requirement: wire.Requirement) -> model.Expression:
+def expression(view: wire.Requirement) -> model.Expression:
     """Return a requirement on a label or a field."""
-    return model.Expression(
-        key=requirement.key, operator=model.Operator(requirement.operator), values=requirement.values
-    )
-
-
-def _host_ports(spec: wire.PodSpec) -> Iterator[model.HostPort]:
-    sidecars = [init for init in spec.init_containers if init.restart_policy == requests.RESTARTABLE]
-    for container in (*spec.containers, *sidecars):
-        for port in container.ports:
-            if port.host_port:
-                host_ip = port.host_ip or "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
-                yield model.HostPort(port=port.host_port, protocol=port.protocol or "TCP", host_ip=host_ip)
+    return model.Expression(key=view.key, operator=model.Operator(view.operator), values=view.values)
