@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, events, informer, retries, views
+from boathouse.cluster import boundary, catalogue, client, election, events, informer, retries, views
 from boathouse.resources import names
-from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms, writer
+from boathouse.scheduling import consistency, gauges, outlived, scheduler, shadow, showing, transforms
 from boathouse.scheduling.options import Options
 from boathouse.scheduling.pods import ownership
 from boathouse.scheduling.state import ClusterState
@@ -31,7 +31,7 @@ class Scheduling:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: writer.Leadership,
+        leader: election.LeaderElection,
         events: events.EventWriter,
         metrics: Metrics,
         *,

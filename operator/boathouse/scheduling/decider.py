@@ -15,7 +15,6 @@ from boathouse_policies import framework, model
 
 log = logs.get(__name__)
 
-
 CONDITIONS_EVERY_S = 0.5
 ADVISED_EVERY_S = 1.0  # maximum time between two cycles while a controller of the profile has something to watch
 Advice: TypeAlias = model.Resize | model.Suspend | model.Resume | model.Scale | model.Speculate

@@ -9,9 +9,8 @@ import collections
 from collections.abc import Callable
 from typing import Final
 
-from boathouse.cluster import client, errors, store
+from boathouse.cluster import client, election, errors, store
 from boathouse.resources import names
-from boathouse.scheduling import writer
 from boathouse.scheduling.pods import facts
 from boathouse.telemetry import logs
 
@@ -27,7 +26,7 @@ PER_ROUND: Final = 64  # maximum number of pods that are ended in a round, of a 
 class OutlivedPods:
     """Pods to end. The watch shows them again after a restart, so nothing else is stored."""
 
-    def __init__(self, api: client.ApiClient, leader: writer.Leadership, clock: Callable[[], float]) -> None:
+    def __init__(self, api: client.ApiClient, leader: election.LeaderElection, clock: Callable[[], float]) -> None:
         self._api, self._leader, self._clock = api, leader, clock
         self._pods: dict[str, tuple[float, facts.PodFacts]] = {}  # when it is due, by UID
 

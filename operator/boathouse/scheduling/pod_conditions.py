@@ -10,8 +10,8 @@ import math
 from collections.abc import Callable
 
 from boathouse import fair
-from boathouse.cluster import boundary, catalogue, client, errors, events, retries, server_time, wire
-from boathouse.scheduling import outcomes, writer
+from boathouse.cluster import boundary, catalogue, client, election, errors, events, retries, server_time, wire
+from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import rows
 from boathouse.scheduling.pods.states import PendingReason, PendingReport
 from boathouse.telemetry import logs, metrics
@@ -39,7 +39,7 @@ class PodConditions:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: writer.Leadership,
+        leader: election.LeaderElection,
         events: events.EventWriter,
         counters: metrics.SchedulerMetrics,
         clock: Callable[[], float],

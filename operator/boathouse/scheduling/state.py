@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from boathouse.cluster import boundary, catalogue, client, events, wire
+from boathouse.cluster import boundary, catalogue, client, election, events, wire
 from boathouse.scheduling import gangs, limits, pod_conditions, reasons, refusals, writer
 from boathouse.scheduling import shadow as shadows
 from boathouse.scheduling.jobs import Entry, Jobs
@@ -20,7 +20,7 @@ class ClusterState:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: writer.Leadership,
+        leader: election.LeaderElection,
         events: events.EventWriter,
         counters: metrics.SchedulerMetrics,
         *,

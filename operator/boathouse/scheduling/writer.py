@@ -8,12 +8,12 @@ import functools
 import random
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, Protocol, TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from boathouse import failpoints
-from boathouse.cluster import catalogue, client, errors, retries, wire
+from boathouse.cluster import catalogue, client, election, errors, retries, wire
 from boathouse.resources import names, quantity
 from boathouse.scheduling import outcomes
 from boathouse.scheduling.pods import requests, rows
@@ -31,24 +31,6 @@ _TELL_NOTHING = (errors.Unauthorized, errors.NotFound, errors.Conflict, errors.G
 _NO_DRY_RUN = "does not support dry run"  # in the answer of an API server that has a webhook with side effects
 
 
-class Leadership(Protocol):
-    """Leadership of this process and its epoch; `cluster.election.LeaderElection` implements it."""
-
-    @property
-    def epoch(self) -> int | None:
-        """Epoch of this process's leadership, or None."""
-
-    @property
-    def in_doubt(self) -> bool:
-        """Whether a write was refused and the Lease could not be read since."""
-
-    def valid(self) -> bool:
-        """Return whether this process is the leader now."""
-
-    async def confirm(self) -> str | None:
-        """Read the Lease; return the leader, or None if it is this process. Waits while the Lease is unreadable."""
-
-
 Judge: TypeAlias = Callable[[wire.PodView | None, outcomes.NotDone], outcomes.Outcome]
 """Returns the outcome of a write, given the actual pod, or None if it does not exist, and the outcome if the pod is
 unchanged."""
@@ -60,7 +42,7 @@ class Writer:
     def __init__(
         self,
         api: client.ApiClient,
-        leader: Leadership,
+        leader: election.LeaderElection,
         counters: metrics.SchedulerMetrics,
         *,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,

@@ -95,7 +95,6 @@ BY_HAND_RETRY_S = 5.0  # when a task that could not be suspended for its author 
 LIMIT_RANGE_S = 600.0
 """How long a namespace is left alone in which the API server refused to shrink a task: LimitRanges are not watched."""
 
-
 USER = "user"  # who decided a suspension that the author of a job asked for
 LONGEST_WHY = 160
 _LONGEST = 512

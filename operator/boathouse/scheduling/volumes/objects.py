@@ -7,8 +7,8 @@ volume controller and the provisioner complete the binding.
 
 from typing import Any
 
-from boathouse.cluster import boundary, catalogue, client, errors, informer, retries, views
-from boathouse.scheduling import outcomes, transforms, writer
+from boathouse.cluster import boundary, catalogue, client, election, errors, informer, retries, views
+from boathouse.scheduling import outcomes, transforms
 from boathouse.scheduling.pods import translate
 from boathouse.scheduling.volumes import book, rules
 from boathouse_policies import model
@@ -44,7 +44,7 @@ TIMED_OUT = "VolumeBindingTimedOut"
 class VolumeWriter:
     """Binds pods' volumes."""
 
-    def __init__(self, api: client.ApiClient, leader: writer.Leadership, book: book.VolumeBook) -> None:
+    def __init__(self, api: client.ApiClient, leader: election.LeaderElection, book: book.VolumeBook) -> None:
         self._api, self._leader, self._book = api, leader, book
 
     async def prepare(self, promise: book.Promise) -> book.Revisions | outcomes.NotDone | outcomes.Fenced | None:
