@@ -52,14 +52,11 @@ class Changes:
 def changes(manifest: dict[str, Any], pod: wire.PodView) -> Changes | None:
     """Return what admission has added to the pod of a manifest; None for nothing that concerns its node."""
     specs = msgspec.convert(manifest, wire.PodView).spec, pod.spec
-    planned, admitted = (  # without a status, so by the spec alone
+    views = [  # without a status, so by the spec alone
         wire.PodView(metadata=pod.metadata, spec=msgspec.structs.replace(spec, node_name="")) for spec in specs
-    )
+    ]
     return _difference(
-        *(
-            (translate.resources_of(requests.pod_requests(view)), translate.constraints(view))
-            for view in (planned, admitted)
-        )
+        *((translate.resources_of(requests.pod_requests(view)), translate.constraints(view)) for view in views)
     )
 
 

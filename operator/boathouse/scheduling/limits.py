@@ -4,10 +4,10 @@ What a gang will create must fit its quotas together. The API server refuses an 
 its driver requests the next one, without a word to anybody. So a driver starts only when its namespace's quotas have
 room for it and for its minimum of executors.
 
-A shape is the requests and constraints that pods of one owner share, a task class. Each shape is compared with the
-nodes whenever nodes change, and each set of constraints is evaluated for every node. Without limits, a namespace with
-thousands of shapes, or with constraints of a megabyte, would delay the pods of all others. A shape beyond the limits
-is pending until others of its namespace were placed or deleted. New constraints are evaluated a few at a time.
+A shape is the requests and constraints that pods of one owner share, a task class. Each is compared with all nodes.
+Without limits, a namespace with thousands of shapes, or with constraints of a megabyte, would delay the pods of all
+others. A shape beyond the limits is pending until others of its namespace were placed or deleted. New constraints are
+evaluated a few at a time.
 """
 
 import collections

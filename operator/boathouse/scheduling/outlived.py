@@ -1,8 +1,7 @@
 """End pods whose own container has ended while containers that admission injected run on, such as a proxy.
 
-A deadline ends such a pod: unlike a deletion it keeps the pod's object and its logs, and its room comes free. The exit
-code of its own container, which is its result, is written with the deadline, so that what the kubelet then says of the
-pod is not mistaken for it.
+A deadline ends such a pod: unlike a deletion it keeps the pod's object and its logs. The exit code of its own container
+is written with the deadline, so that what the kubelet then says of the pod is not mistaken for the result.
 """
 
 import collections

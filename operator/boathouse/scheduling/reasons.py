@@ -1,8 +1,7 @@
 """Diagnoses of pending pods and jobs: the verdict of each class, and a message with numbers for users.
 
 A pod that fits no node gets a reason that names the DeviceClass which offers its extended resource by dynamic resource
-allocation. kube-scheduler gives such a pod devices if its node has none of the resource in `status.allocatable`.
-Boathouse does not, and only places pods on nodes that have it there.
+allocation: unlike kube-scheduler, Boathouse only places it on nodes that have the resource in `status.allocatable`.
 """
 
 import dataclasses
@@ -15,8 +14,7 @@ from boathouse.scheduling.pods import indexes, requests, rows, table
 from boathouse.scheduling.pods.states import PendingReason
 from boathouse_policies import framework, model
 
-_IMPLICIT = "deviceclass.resource.kubernetes.io/"
-"""What precedes the name of each DeviceClass in the resource that it always offers."""
+_IMPLICIT = "deviceclass.resource.kubernetes.io/"  # precedes a DeviceClass' name in a resource of its own
 
 
 class Devices:

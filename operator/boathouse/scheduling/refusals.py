@@ -3,8 +3,6 @@
 When the API server refuses pods, their namespace backs off, and one probe at a time tests if it accepts them: a circuit
 breaker, whose states are closed, open and half open.
 
-::
-
     closed ──refused──▶ open ──delay over, and a token──▶ half open ──many accepted in a row, or no answer──▶ closed
                          ▲ ──────────────refused─────────────┘
 
@@ -14,12 +12,10 @@ whole namespace after several of its jobs were refused in a row. A name conflict
 follow in a row.
 
 Every backoff ends: a delay is finite, and a backoff whose probes get no answer of the API server for `UNANSWERED_S`,
-because none of them fits on a node, ends too. Nothing else has to happen for that. Pure: times come from the given
-clock.
+because none of them fits on a node, ends too.
 
 A kubelet checks the scheduler's decision. If another scheduler was faster, or the node has less capacity, the pod
-fails at once with a reason such as OutOfcpu. It is not moved; its owner creates another, and its node is excluded for
-some time.
+fails at once with a reason such as OutOfcpu. Its owner creates another, and its node is excluded for some time.
 """
 
 import dataclasses

@@ -36,8 +36,7 @@ MOST_CONSTRAINT_LENGTH_OF_TASK = 96 << 10
 """Above the limits of an MRJob. Of each of its classes only a few pods are pending at a time."""
 MOST_SELECTOR_LENGTH = 4 << 10  # maximum size of a claim's selector
 MOST_VOLUMES = 32
-MOST_LABEL_LENGTH = 3 << 10
-"""Characters of a pod's or a namespace's labels that affinity counts; the first by name count of one with more."""
+MOST_LABEL_LENGTH = 3 << 10  # characters of labels that affinity counts: of one with more, the first by name
 MOST_HOST_PORTS = 32
 """Maximum claims, disks and host ports of a pod: a pending pod with more is too complex, of others the first count."""
 MOST_RESOURCES = 16  # extended resources of a pod that is not pending; of more, only those of some node are stored

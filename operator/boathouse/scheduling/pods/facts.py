@@ -27,8 +27,7 @@ class PodFacts(wire.Pod, frozen=True, kw_only=True):
     constraints: model.Constraints | str | None = None
     unsupported: str | None = None  # the first field that Boathouse cannot honour, by its path, or None
     too_many_constraints: int = 0  # how many constraints it has if they are too many to be decoded, else 0
-    # of a task, the nodes where room was reserved for the pods that it creates, and for how many
-    reserved: tuple[tuple[str, int], ...] = ()
+    reserved: tuple[tuple[str, int], ...] = ()  # of a task, nodes reserved for pods that it creates, and how many
     is_gated: bool = False  # whether a scheduling gate keeps it from being bound
     is_bindable: bool = False  # whether the API server would take a binding of it
     memory_limit: str = ""

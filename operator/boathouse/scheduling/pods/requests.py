@@ -57,8 +57,7 @@ MOST_RESOURCES = 64  # of a pod that waits, or of one node: each is a name that 
 
 RESTARTABLE = "Always"
 INFEASIBLE = "Infeasible"
-_LEAST_CPU = 2 * NANO_PER_MILLI
-"""CPU requests up to this are the same to a kernel, and a kubelet may report any of them for another."""
+_LEAST_CPU = 2 * NANO_PER_MILLI  # requests up to this are the same to a kernel: a kubelet may report any of them
 _RESIZABLE = ("cpu", "memory")
 
 

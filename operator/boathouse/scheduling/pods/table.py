@@ -8,19 +8,9 @@ over rows: holders, mounts, promises of volumes.
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
-from boathouse.scheduling.pods import facts, indexes, ownership
+from boathouse.scheduling.pods import facts, indexes, ownership, states
 from boathouse.scheduling.pods.rows import Change, Operation, PodKey, PodRow
-from boathouse.scheduling.pods.states import (
-    ASSUMED,
-    ON_NODE,
-    RUNNING,
-    WITH_OPERATION,
-    WITHOUT_POD,
-    LedgerAction,
-    PodState,
-    Trigger,
-    after,
-)
+from boathouse.scheduling.pods.states import ON_NODE, LedgerAction, PodState, Trigger, after
 from boathouse.scheduling.volumes import book
 from boathouse.suspension import stages
 from boathouse_policies import framework, model
@@ -357,7 +347,7 @@ class PodTable:
     def _list_suspension(self, row: PodRow) -> None:
         if row.suspension is not None and (row.suspension.is_over or row.state not in ON_NODE):
             row.suspension = None
-        if row.suspension is not None and row.state in RUNNING:
+        if row.suspension is not None and row.state in states.RUNNING:
             self._suspensions[row.id] = row
         else:
             self._suspensions.pop(row.id, None)
@@ -404,7 +394,7 @@ class PodTable:
 
     def with_reservations(self) -> Iterator[PodRow]:
         """Yield the pods that run and have fewer pods of their own on nodes than room was reserved for."""
-        for row in self._in(RUNNING):
+        for row in self._in(states.RUNNING):
             reserved = 0 if row.facts is None else sum(count for _, count in row.facts.reserved)
             if reserved > sum(child.state in ON_NODE for child in self.children.of(row.key).values()):
                 yield row
@@ -415,7 +405,7 @@ class PodTable:
 
     def assumed(self) -> Sequence[PodRow]:
         """Return the pods that are being written, or that were written and are not confirmed."""
-        return self._in(ASSUMED)
+        return self._in(states.ASSUMED)
 
     def counts(self) -> Mapping[PodState, int]:
         """Return the number of rows in each state."""
@@ -453,7 +443,7 @@ class PodTable:
         freed = self._charge(row, action)
         if row.reserved is not None and to is not PodState.PLANNED:
             self.unreserve(row)
-        if to not in WITH_OPERATION:
+        if to not in states.WITH_OPERATION:
             row.operation = None
         if to in ON_NODE:
             self._hold(row, +1)
@@ -471,7 +461,7 @@ class PodTable:
     def _list(self, row: PodRow, before: PodState | None) -> None:
         if before is not None:
             del self._by_state[before][row.id]
-        if row.state is None or (row.task is None and row.state in WITHOUT_POD):
+        if row.state is None or (row.task is None and row.state in states.WITHOUT_POD):
             row.state = None
             self._rows.pop(row.id, None)
         else:

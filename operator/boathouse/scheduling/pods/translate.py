@@ -1,8 +1,7 @@
 """From Kubernetes' objects to the policies' model: what a pod demands, what a node offers, what is not supported.
 
-Disks that a pod or a volume names itself, without a CSI driver, are translated too: which pods share them, and how they
-are counted. Kubelets hand disks of clouds to CSI drivers, so they count against the drivers' limits of a node, with the
-names of their volumes by Kubernetes' rules of migration.
+Disks that a pod or a volume names itself are translated too. Kubelets hand disks of clouds to CSI drivers, so these
+count against the drivers' limits of a node, with the names of their volumes by Kubernetes' rules of migration.
 """
 
 import functools
@@ -27,8 +26,7 @@ MIGRATED: Final = {
 _EBS, _GCE, _AZURE, _CINDER = MIGRATED.values()
 _UNSPECIFIED = "UNSPECIFIED"
 _NAME_LENGTH = 253
-_HANDLE_LENGTH = 512
-"""Maximum length of a driver and the name of its volume. The URI of an Azure disk with two long names has 272."""
+_HANDLE_LENGTH = 512  # of a driver and the name of its volume: the URI of an Azure disk with two long names has 272
 _DIGEST_BYTES = 16
 _ANY_IP = "0.0.0.0"  # noqa: S104 - Kubernetes' own default, never bound
 
@@ -128,8 +126,7 @@ def manifest_resources(manifest: dict[str, Any]) -> model.Resources:
     return spec_resources(manifest_view(manifest))
 
 
-LIMITS = ("limits.cpu", "limits.ephemeral-storage")
-"""Lines of a ResourceQuota that count limits which need not be a pod's requests."""
+LIMITS = ("limits.cpu", "limits.ephemeral-storage")  # lines of a ResourceQuota for limits that are no requests
 
 
 def manifest_limits(manifest: dict[str, Any]) -> dict[str, int]:
