@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import MappingProxyType
 
 from boathouse import fair
-from boathouse.cluster import views, wire
+from boathouse.cluster import views
 from boathouse.resources.config import TenantLimits
 from boathouse.scheduling.pods import indexes, requests, translate
 from boathouse.scheduling.pods.states import PendingReason
@@ -37,15 +37,14 @@ class Quotas:
         self._quotas: dict[str, dict[str, views.QuotaView]] = {}
         self.changed: set[str] = set()  # namespaces with a quota that changed since this was last cleared
 
-    def set(self, quota: views.QuotaView) -> None:
-        """Add or replace a quota."""
-        self._quotas.setdefault(quota.metadata.namespace, {})[quota.metadata.name] = quota
-        self.changed.add(quota.metadata.namespace)
-
-    def remove(self, metadata: wire.ObjectMeta) -> None:
-        """Remove a quota."""
-        indexes.discard(self._quotas, metadata.namespace, metadata.name)
-        self.changed.add(metadata.namespace)
+    def set(self, quota: views.QuotaView, *, is_gone: bool = False) -> None:
+        """Add, replace or remove a quota."""
+        namespace, name = quota.metadata.namespace, quota.metadata.name
+        if is_gone:
+            indexes.discard(self._quotas, namespace, name)
+        else:
+            self._quotas.setdefault(namespace, {})[name] = quota
+        self.changed.add(namespace)
 
     def __contains__(self, namespace: str) -> bool:
         return namespace in self._quotas
@@ -175,8 +174,7 @@ class _Used:
     namespace: str
     at_s: float  # time of the last count of the pending classes
     shapes: set[model.ClassId] = dataclasses.field(default_factory=set)
-    # number of constraints of each different set
-    constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)
+    constraints: dict[model.Constraints, int] = dataclasses.field(default_factory=dict)  # how many of each set
     total: int = 0
 
     def add(self, task_class: model.ClassId, constraints: model.Constraints) -> None:

@@ -23,16 +23,14 @@ class Devices:
     def __init__(self, axis: model.Axis) -> None:
         self._axis, self._offered = axis, dict[str, frozenset[str]]()
 
-    def set(self, device_class: views.DeviceClassView) -> None:
-        """Add or replace a DeviceClass."""
+    def set(self, device_class: views.DeviceClassView, *, is_gone: bool = False) -> None:
+        """Add, replace or remove a DeviceClass."""
         name, resource = device_class.metadata.name, device_class.spec.extended_resource_name
-        self._offered[name] = frozenset(filter(None, (_IMPLICIT + name, resource)))
-        for resource_name in sorted(self._offered[name]):
-            self._axis.row(resource_name)
-
-    def remove(self, name: str) -> None:
-        """Remove a DeviceClass."""
         self._offered.pop(name, None)
+        if not is_gone:
+            self._offered[name] = frozenset(filter(None, (_IMPLICIT + name, resource)))
+            for resource_name in sorted(self._offered[name]):
+                self._axis.row(resource_name)
 
     def hint(self, resource: str | None) -> str:
         """Return which DeviceClass offers a resource, and what to do; empty if none does."""

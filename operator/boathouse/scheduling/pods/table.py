@@ -411,8 +411,8 @@ class PodTable:
         """Return the number of rows in each state."""
         return {state: len(rows) for state, rows in self._by_state.items()}
 
-    def _in(self, states: Iterable[PodState]) -> Sequence[PodRow]:
-        return [row for state in states for row in self._by_state[state].values()]
+    def _in(self, wanted: Iterable[PodState]) -> Sequence[PodRow]:
+        return [row for state in wanted for row in self._by_state[state].values()]
 
     def job_of(self, row: PodRow) -> model.JobId | None:
         """Return the job of an assumed pod, also if that was withdrawn since."""
