@@ -263,7 +263,7 @@ class Refusals:
         for backoff in list(self._backoffs.values()):
             if backoff.ends_s > now_s:
                 continue
-            if backoff.reason == OVERLOAD or backoff.is_probing:  # it was not answered for long
+            if backoff.reason == OVERLOAD or backoff.is_probing:  # needs no probe, or got no answer
                 self.lift(backoff.scope)
             elif self._decides(backoff.scope):
                 due.append(backoff)
