@@ -16,7 +16,6 @@ import msgspec
 
 from boathouse_task import cluster_contract, contract, environment, local, runner
 from boathouse_task.contract import Reason, TaskResult, TaskSpec
-from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError, say
 from boathouse_task.processes import Processes, background
 
@@ -54,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return contract.EXIT_SUCCEEDED
 
 
-def run_pod(order: str, surroundings: Environment) -> int:
+def run_pod(order: str, surroundings: environment.Environment) -> int:
     """Run a pod's task in a thread, so that SIGTERM is handled at once in every state of the task."""
     keep_small()
     processes = Processes()
@@ -88,7 +87,7 @@ def run_pod(order: str, surroundings: Environment) -> int:
     return status
 
 
-def _run(order: str, surroundings: Environment, processes: Processes) -> TaskResult:
+def _run(order: str, surroundings: environment.Environment, processes: Processes) -> TaskResult:
     try:
         spec = msgspec.json.decode(order, type=TaskSpec)
     except msgspec.DecodeError as error:
@@ -114,7 +113,7 @@ def keep_small() -> None:
         libc.mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
-def _finish(result: TaskResult, surroundings: Environment) -> int:
+def _finish(result: TaskResult, surroundings: environment.Environment) -> int:
     with contextlib.suppress(OSError):
         surroundings.termination_log_path.write_bytes(runner.encode(result))
     say(

@@ -16,11 +16,9 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from boathouse_task import files
+from boathouse_task import errors, files, sorting
 from boathouse_task.contract import ArchiveSource, FileSource, Reason
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
-from boathouse_task.sorting import out_of_disk
 from boathouse_task.storage import Storage
 
 MAX_ENTRIES = 100_000
@@ -40,7 +38,7 @@ def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, env
         source = FileSource(name=packed.name, url=archive.url)
         files.place([source], environment.work_path, storage, environment.window_bytes)
         try:
-            with out_of_disk(packed):
+            with sorting.out_of_disk(packed):
                 _Unpacking(archive, folder / archive.name).unpack(packed)
         finally:
             packed.unlink(missing_ok=True)
@@ -145,5 +143,7 @@ class _Unpacking:
         if self._bytes > self._archive.max_bytes:
             raise self._refused(f"unpacks to more than its maxSize of {self._archive.max_bytes} bytes")
 
-    def _refused(self, problem: str) -> TaskError:
-        return TaskError(Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}")
+    def _refused(self, problem: str) -> errors.TaskError:
+        return errors.TaskError(
+            Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}"
+        )

@@ -27,21 +27,19 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, counters, ownership
+from boathouse_task import contract, counters, environment, locations, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
-from boathouse_task.environment import PART
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.locations import Location
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _WORKERS = 8
 
 
-def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
+def committed(storage: Storage, step: locations.Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
     letters = contract.LETTERS.values() if kind is None else [contract.LETTERS[kind]]
-    commits: dict[int, Location] = {}
+    commits: dict[int, locations.Location] = {}
     for file in storage.files(step.child("_commit")):
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
         if letter in letters and number.isdecimal():
@@ -114,7 +112,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
 def _declare(task: Task, promoted: Promoted) -> None:
     """Create `_SUCCESS` after a last check of the output. Raises TaskError: OutputExists."""
     children = task.storage.children(task.layout.output)
-    parts = [file for file in children if file.location.path.rpartition("/")[2].startswith(PART)]
+    parts = [file for file in children if file.location.path.rpartition("/")[2].startswith(environment.PART)]
     expected = map(task.layout.part, set(range(promoted.parts)).difference(promoted.left_out))
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from boathouse_task.contract import Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -131,15 +130,17 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
         raise _corrupt(url, f"{what} {read} bytes")
 
 
-def _corrupt(url: str, what: str) -> TaskError:
-    return TaskError(Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed")
+def _corrupt(url: str, what: str) -> errors.TaskError:
+    return errors.TaskError(
+        contract.Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed"
+    )
 
 
 def compressed(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
     """Yield the compressed chunks, deterministically; levels are Hadoop's defaults (zstd: 3)."""
     if codec not in _WRITERS:
         what = f"spec.outputCompression {codec!r} is not gzip, bzip2, zstd, deflate or snappy"
-        raise TaskError(Reason.INVALID_SPEC, what)
+        raise errors.TaskError(contract.Reason.INVALID_SPEC, what)
     writer = _WRITERS[codec]()
     for chunk in chunks:
         piece = writer.compress(chunk)

@@ -4,11 +4,9 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from boathouse_task import locations
+from boathouse_task import locations, processes, sorting
 from boathouse_task.contract import FileSource, Reason
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.processes import write_all
-from boathouse_task.sorting import out_of_disk
 from boathouse_task.storage import Storage
 
 
@@ -18,7 +16,7 @@ def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_by
         if file.name in ("", ".", "..") or "/" in file.name:
             raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name")
         target = folder / file.name
-        with out_of_disk(target):
+        with sorting.out_of_disk(target):
             _fetch(file, target, storage, window_bytes)
         target.chmod(0o755)
 
@@ -39,7 +37,7 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
     try:
         with target.open("wb", buffering=0) as opened:
             for window in storage.read_windows(location, 0, size, window_bytes):
-                write_all(opened.fileno(), window)
+                processes.write_all(opened.fileno(), window)
     except NotFound:
         raise _missing(file, location.url) from None
 

@@ -31,9 +31,8 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
 
-from boathouse_task import lines
+from boathouse_task import errors, lines
 from boathouse_task.contract import Partitioner, Reason
-from boathouse_task.errors import TaskError
 
 TAB = b"\t"
 
@@ -140,8 +139,8 @@ def _hash_function(partitioner: Partitioner) -> _HashFunction:
             raise _invalid(_PARTITIONER, f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
 
 
-def _invalid(field: str, problem: str) -> TaskError:
-    return TaskError(Reason.INVALID_SPEC, f"{field}: {problem}")
+def _invalid(field: str, problem: str) -> errors.TaskError:
+    return errors.TaskError(Reason.INVALID_SPEC, f"{field}: {problem}")
 
 
 def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:

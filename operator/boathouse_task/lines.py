@@ -10,8 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator
 
-from boathouse_task.contract import MAX_AMOUNT, MIN_AMOUNT, Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 """Half of a surrogate pair in three bytes, or the first two of them."""
@@ -58,7 +57,7 @@ def java_long(text: str) -> int | None:
     if len(digits) > _MOST_DIGITS:
         return None
     number = int(match[1] + (digits or "0"))
-    return number if MIN_AMOUNT <= number <= MAX_AMOUNT else None
+    return number if contract.MIN_AMOUNT <= number <= contract.MAX_AMOUNT else None
 
 
 BLOCK_BYTES = 128 * 1024
@@ -168,10 +167,10 @@ def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[
         yield chunk
 
 
-def too_long(longest_bytes: int, what: str) -> TaskError:
+def too_long(longest_bytes: int, what: str) -> errors.TaskError:
     """Return the error for a line that is too long."""
-    return TaskError(
-        Reason.RECORD_TOO_LONG,
+    return errors.TaskError(
+        contract.Reason.RECORD_TOO_LONG,
         f"a record of {what} is longer than spec.maxRecordBytes ({longest_bytes}): check that it is text with lines, or"
         " raise maxRecordBytes, and resources.requests.memory to about eight times its value",
     )

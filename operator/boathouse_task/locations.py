@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from boathouse_task.contract import Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors
 
 _AUTHORITY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 _GLOB = re.compile(r"[*?\[{]")
@@ -50,8 +49,9 @@ def parse(url: str) -> Location:
     is_store = (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket))
     if is_store or (scheme == "file" and not bucket and path):
         return Location(scheme=scheme, bucket=bucket, path=path.strip("/"))
-    raise TaskError(
-        Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH"
+    raise errors.TaskError(
+        contract.Reason.INVALID_URL,
+        f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH",
     )
 
 
@@ -130,7 +130,7 @@ def segment_pattern(segment: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.DOTALL)
     except re.error as error:
-        raise TaskError(Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}") from None
+        raise errors.TaskError(contract.Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}") from None
 
 
 def glob_base(path: str) -> str:

@@ -23,10 +23,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from boathouse_task import environment, locations
 from boathouse_task.contract import OwnerState, Reason, TaskSpec, decoded
-from boathouse_task.environment import OWNER
 from boathouse_task.errors import TaskError
-from boathouse_task.locations import Location
 from boathouse_task.task import Task
 
 _MAX_GENERATIONS = 1000
@@ -49,7 +48,7 @@ class Claim:
     """A mark in the storage."""
 
     generation: int
-    location: Location
+    location: locations.Location
     mark: Mark | None
     """Content; None if it is invalid."""
 
@@ -63,8 +62,8 @@ def claims(task: Task) -> list[Claim]:
     existing_claims = []
     for file in task.storage.children(task.layout.temporary):
         name = file.location.path.rpartition("/")[2]
-        number = name.removeprefix(OWNER)
-        if not name.startswith(OWNER) or not number.isdecimal():
+        number = name.removeprefix(environment.OWNER)
+        if not name.startswith(environment.OWNER) or not number.isdecimal():
             continue
         content = task.storage.read_if_exists(file.location)
         if content is not None:  # not removed since the listing
@@ -79,7 +78,7 @@ def acquire(task: Task) -> None:
     storage's reasons.
     """
     confirmed: set[str] = set()
-    created: list[Location] = []
+    created: list[locations.Location] = []
     try:
         while not _is_owner(task, existing_claims := claims(task), confirmed):
             generation = existing_claims[-1].generation + 1 if existing_claims else 1

@@ -13,12 +13,9 @@ import zlib
 from collections.abc import Iterable, Iterator
 from concurrent import futures
 
-from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput
+from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput, processes, sorting
 from boathouse_task.contract import Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.mapoutput import Section
-from boathouse_task.processes import write_all
-from boathouse_task.sorting import Run
 from boathouse_task.task import Task
 
 _COPIERS = 4
@@ -39,8 +36,8 @@ class Shuffle:
         self._task, self._lock, self._reserved = task, threading.Lock(), 0
         self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
         self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
-        self._memory: list[Run] = []
-        self._disk: list[Run] = []
+        self._memory: list[sorting.Run] = []
+        self._disk: list[sorting.Run] = []
         self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
         self._fetches: list[futures.Future[None]] = []
         self._failed: BaseException | None = None
@@ -76,7 +73,7 @@ class Shuffle:
                 row = self._task.storage.read_range(
                     self._task.layout.index(index, attempt), offset, mapoutput.ROW_BYTES
                 )
-            section = Section.unpack(row)
+            section = mapoutput.Section.unpack(row)
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
@@ -86,7 +83,7 @@ class Shuffle:
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
 
-    def _windows(self, index: int, attempt: int, section: Section) -> Iterator[bytes]:
+    def _windows(self, index: int, attempt: int, section: mapoutput.Section) -> Iterator[bytes]:
         """Yield the section's bytes, and verify its checksum at the end."""
         crc, start, window_bytes = 0, section.offset_bytes, self._task.environment.window_bytes
         data = self._task.layout.data(TaskType.MAP, index, attempt)
@@ -100,7 +97,7 @@ class Shuffle:
             problem = f"the bytes of {data.url} at {start} do not match the checksum in its index"
             raise TaskError(Reason.SHUFFLE_ERROR, problem)
 
-    def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
+    def _keep(self, section: mapoutput.Section, windows: Iterator[bytes]) -> None:
         if not self._reserve(section.length_bytes):
             run = self._task.sort.spill(windows, section.records)
             with self._lock:
@@ -109,13 +106,15 @@ class Shuffle:
         descriptor = os.memfd_create("section")
         try:
             for window in windows:
-                write_all(descriptor, window)
+                processes.write_all(descriptor, window)
         except BaseException:
             os.close(descriptor)
             raise
         path, size_bytes = f"{_DESCRIPTORS}/{descriptor}", section.length_bytes
         with self._lock:
-            self._memory.append(Run(path=path, size_bytes=size_bytes, records=section.records, descriptor=descriptor))
+            self._memory.append(
+                sorting.Run(path=path, size_bytes=size_bytes, records=section.records, descriptor=descriptor)
+            )
 
     def _reserve(self, size_bytes: int) -> bool:
         """Reserve memory for a section, after a spill if necessary. Return False if the section must go to disk."""

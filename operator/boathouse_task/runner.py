@@ -15,12 +15,20 @@ from functools import partial
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, errors, map_task, reduce_task, setup_task, uber_task
+from boathouse_task import (
+    commit_task,
+    contract,
+    counters,
+    errors,
+    map_task,
+    progress,
+    reduce_task,
+    setup_task,
+    uber_task,
+)
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background
-from boathouse_task.progress import Client, Unavailable
 from boathouse_task.task import Task
 
 LOOK_S = 1.0
@@ -86,12 +94,12 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
                 stack.enter_context(_repeated(task, "reporter", partial(_report, task, task.client), REPORT_S))
             stack.enter_context(_repeated(task, "watch", Watch(task, hidden).look, LOOK_S, is_joined=True))
             result = RUNS[spec.task_type](task)
-        except TaskError as error:
+        except errors.TaskError as error:
             result = failure(error, hidden)
         except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
             traceback.print_exc(file=sys.stderr)
             message = f"{type(error).__name__}: {error}; this is a bug in Boathouse: report it"
-            result = failure(TaskError(Reason.INTERNAL_ERROR, message), hidden)
+            result = failure(errors.TaskError(Reason.INTERNAL_ERROR, message), hidden)
     if task is None:
         return result
     measured = counters.total([result.counters, task.counters.values()])
@@ -120,14 +128,14 @@ def _repeated(
             thread.join()
 
 
-def _report(task: Task, client: Client) -> float | None:
+def _report(task: Task, client: progress.Client) -> float | None:
     """Send the task's report; return the interval that the endpoint requests."""
-    with contextlib.suppress(Unavailable):
+    with contextlib.suppress(progress.Unavailable):
         return max(REPORT_S, client.report(task.report()))
     return None
 
 
-def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
+def failure(error: errors.TaskError, hidden: Sequence[str] = ()) -> TaskResult:
     """Return the result of a failed task, with secrets masked."""
     return TaskResult(
         outcome=contract.FAILED,

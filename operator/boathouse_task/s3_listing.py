@@ -18,7 +18,6 @@ from urllib.parse import quote, unquote_plus, urlsplit
 from xml.etree import ElementTree as ET
 
 from boathouse_task import locations
-from boathouse_task.locations import Location, StoredObject
 
 _TIMEOUT_S = 120.0
 _MOST_BYTES = 32 * 1024 * 1024
@@ -57,7 +56,7 @@ class Bucket:
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
         self._key, self._secret, self._token = (credentials.get(name, "") for name in names)
 
-    def listing(self, folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
+    def listing(self, folder: locations.Location, is_recursive: bool) -> Iterator[locations.StoredObject]:
         """Yield the objects in a folder; without `is_recursive` those directly in it.
 
         Empty objects that stand for folders are none. Raises PermissionError if the request was refused,
@@ -71,7 +70,7 @@ class Bucket:
             for key, size_bytes in keys:
                 if size_bytes or not key.endswith("/"):
                     location, problem = replace(folder, path=key), locations.problem(key)
-                    yield StoredObject(location=location, size_bytes=size_bytes, problem=problem)
+                    yield locations.StoredObject(location=location, size_bytes=size_bytes, problem=problem)
             if following is None:
                 return
             query["continuation-token"] = following

@@ -12,12 +12,21 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commit_task, compression, contract, locations, object_store, ownership, reader, splits
+from boathouse_task import (
+    commit_task,
+    compression,
+    contract,
+    formats,
+    locations,
+    mapoutput,
+    object_store,
+    ownership,
+    reader,
+    splits,
+)
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
 from boathouse_task.errors import TaskError
-from boathouse_task.formats import InputFormatType
 from boathouse_task.locations import Location, StoredObject
-from boathouse_task.mapoutput import Prefixer
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
@@ -39,7 +48,7 @@ def run(task: Task) -> TaskResult:
         for command in (spec.mapper, spec.combiner, spec.reducer):
             if command is not None:
                 task.commands.find(command)
-        Prefixer(spec.partitioner, max(1, spec.reduces))
+        mapoutput.Prefixer(spec.partitioner, max(1, spec.reduces))
         if spec.step == 0:
             check_output(task)
         plan = splits.with_locations(task, make_plan(task))
@@ -72,7 +81,7 @@ def make_plan(task: Task) -> Plan:
     """List the input and split it. Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or of storage."""
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
-    if spec.input_format.type is InputFormatType.N_LINE:
+    if spec.input_format.type is formats.InputFormatType.N_LINE:
         return splits.planned(_by_records(task, inputs))
     if not (spec.combine_files or spec.step):
         return splits.plan(inputs, split_max_bytes=spec.split_max_bytes)

@@ -12,10 +12,8 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from boathouse_task import compression, hdfs, locations
+from boathouse_task import compression, errors, hdfs, locations, rest
 from boathouse_task.contract import InputFile, Plan, Split
-from boathouse_task.errors import say
-from boathouse_task.rest import Rest, RestError
 from boathouse_task.task import Task
 
 MOST_HOSTS = 3
@@ -42,7 +40,7 @@ def block_hosts(
 ) -> Sequence[Block]:
     """Return the blocks of a file, from WebHDFS at HOST:PORT. Raises RestError if there is no such answer."""
     name = f"WebHDFS of {address}"
-    name_node = Rest(name, None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic)
+    name_node = rest.Rest(name, None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic)
     blocks: list[Block] = []
     for offset in range(0, size_bytes, _WINDOW_BYTES):
         length = min(_WINDOW_BYTES, size_bytes - offset)
@@ -152,8 +150,8 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
     try:
         user = hdfs.user(task.environment.variables)
         return block_hosts(address, place.path, size_bytes, user=user) if address else ()
-    except RestError as error:
-        say(f"the splits of {url} have no locations: {error}")
+    except rest.RestError as error:
+        errors.say(f"the splits of {url} have no locations: {error}")
         return ()
 
 

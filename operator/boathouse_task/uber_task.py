@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, map_task, reduce_task
+from boathouse_task import commit_task, contract, counters, environment, errors, map_task, reduce_task
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType, task_name
-from boathouse_task.environment import Layout
-from boathouse_task.errors import TaskError
 from boathouse_task.task import Task
 
 
@@ -68,7 +66,7 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
     outer.phase_name = name
     try:
         return _RUNS[order.task_type](inner)
-    except TaskError as error:
+    except errors.TaskError as error:
         error.message = f"{name}: {error.message}"
         raise
     finally:
@@ -91,7 +89,7 @@ def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskRe
             if spec.reduces:
                 run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
-        done = commit_task.committed(task.storage, Layout(spec).step).values()
+        done = commit_task.committed(task.storage, environment.Layout(spec).step).values()
         sums = counters.total(record.counters for record in done)
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -24,6 +24,7 @@ from typing import Annotated
 
 import msgspec
 
+from boathouse_task import errors, failpoints, rest
 from boathouse_task.cluster_contract import (
     HDFS_EXCLUDE,
     MOST_LEAVING,
@@ -34,11 +35,8 @@ from boathouse_task.cluster_contract import (
     Request,
     Version,
 )
-from boathouse_task.errors import say
-from boathouse_task.failpoints import Failpoints
-from boathouse_task.rest import clip
 
-AGENT = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
+AGENT = failpoints.Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _SPECIAL = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
@@ -187,10 +185,10 @@ class HostFiles:
 
     def _log(self, text: str) -> None:
         """Write a message to the agent's log, once: the files are read in every round."""
-        message = clip(f"{text}: it counts as absent", _MESSAGE_CHARS)
+        message = rest.clip(f"{text}: it counts as absent", _MESSAGE_CHARS)
         if message not in self._logged:
             self._logged.add(message)
-            say(message)
+            errors.say(message)
 
 
 DISTANCE_S = 5.0
