@@ -118,7 +118,13 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
         roots = {name: _site(source / name) for name in cluster_contract.SITES}
         merged = {**secrets, **settings, **_redaction(roots.values(), settings, secrets)}
         for name, root in roots.items():
-            _merge(root, merged)
+            for element in list(root):
+                if element.findtext("name") in merged:
+                    root.remove(element)
+            for key, value in merged.items():
+                part = ET.SubElement(root, "property")
+                ET.SubElement(part, "name").text = key
+                ET.SubElement(part, "value").text = value
             (target / name).touch(0o600)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
@@ -136,16 +142,6 @@ def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets
     properties = (element for site in sites for element in site)
     redacted = (element.findtext("value") for element in properties if element.findtext("name") == _REDACTED)
     return {_REDACTED: ",".join(filter(None, [*redacted, settings.get(_REDACTED), *secrets]))}
-
-
-def _merge(root: ET.Element, settings: Mapping[str, str]) -> None:
-    for element in list(root):
-        if element.findtext("name") in settings:
-            root.remove(element)
-    for key, value in settings.items():
-        part = ET.SubElement(root, "property")
-        ET.SubElement(part, "name").text = key
-        ET.SubElement(part, "value").text = value
 
 
 def _place(path: Path, content: bytes) -> None:

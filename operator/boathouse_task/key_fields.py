@@ -253,7 +253,7 @@ def _key_spec(text: str) -> KeySpec:
 
 
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
-    value, text = 0, lines.java_utf8(key)
+    value, text = 0, lines.java_decoded(key).encode()
     for spec in specs:
         place = span(text, spec, separator)
         if place is not None:

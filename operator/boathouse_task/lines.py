@@ -30,11 +30,6 @@ def java_decoded(data: bytes) -> str:
     return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
 
 
-def java_utf8(data: bytes) -> bytes:
-    """Return bytes as Hadoop writes them again after it has read them as a text."""
-    return data if data.isascii() else java_decoded(data).encode()
-
-
 def java_trimmed(text: str) -> str:
     """Return the text without spaces and control characters at its ends (String.trim)."""
     return text.strip(_BLANKS)

@@ -175,11 +175,6 @@ class ObjectStore:
                     os.rmdir(path)  # noqa: PTH106 - os.walk's strings
 
 
-def local_files(part_bytes: int) -> ObjectStore:
-    """Return the store of file:// URLs."""
-    return ObjectStore(stores.LocalStore(prefix="/"), local_listing, part_bytes)
-
-
 def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int) -> ObjectStore:
     """Return the store of a bucket. Raises TaskError: InvalidSpec if the endpoint is not a URL."""
     endpoint = s3.endpoint_url

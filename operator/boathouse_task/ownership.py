@@ -31,6 +31,7 @@ from boathouse_task.task import Task
 _MAX_GENERATIONS = 1000
 """Maximum number of marks. Each is an unfinished takeover; more indicate a store that loses created objects."""
 _UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
+"""No path out of the folder."""
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -50,7 +51,7 @@ class Claim:
     generation: int
     location: locations.Location
     mark: Mark | None
-    """Content; None if it is invalid."""
+    """None if the content is invalid."""
 
     def is_of(self, job_uid: str) -> bool:
         """Return whether the mark is this job's."""
@@ -67,7 +68,9 @@ def claims(task: Task) -> list[Claim]:
             continue
         content = task.storage.read_if_exists(file.location)
         if content is not None:  # not removed since the listing
-            existing_claims.append(Claim(generation=int(number), location=file.location, mark=_decode(content)))
+            mark = decoded(content, Mark)
+            valid = mark if mark is not None and _UID.fullmatch(mark.job_uid) else None
+            existing_claims.append(Claim(generation=int(number), location=file.location, mark=valid))
     return sorted(existing_claims, key=lambda claim: claim.generation)
 
 
@@ -158,9 +161,3 @@ def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
 
 def _own(spec: TaskSpec) -> Mark:
     return Mark(job_uid=spec.job_uid, namespace=spec.namespace, name=spec.job_name, cluster=spec.cluster)
-
-
-def _decode(content: bytes) -> Mark | None:
-    """Return the mark; None for invalid content, and for a UID that could be a path out of the folder."""
-    mark = decoded(content, Mark)
-    return mark if mark is not None and _UID.fullmatch(mark.job_uid) else None

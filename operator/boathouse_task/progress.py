@@ -90,7 +90,8 @@ class Endpoint:
         except (OSError, http.client.HTTPException) as error:
             raise Unavailable(0, f"{type(error).__name__}: {error}") from None
         if response.status not in (HTTPStatus.OK, HTTPStatus.NO_CONTENT):
-            after_s = _seconds(response.headers.get("Retry-After", ""))
+            again = response.headers.get("Retry-After", "")  # seconds, or a date
+            after_s = min(float(again), _LONGEST_RETRY_AFTER_S) if again.isdecimal() else 0.0
             shown = content[:200].decode("utf-8", "replace")
             raise Unavailable(response.status, f"status {response.status}: {shown}", after_s)
         return content
@@ -219,11 +220,6 @@ class Client:
         except Unavailable as error:
             problem = f"the state of job {job_uid}, the output's owner, is unknown: {error}"
             raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
-
-
-def _seconds(retry_after: str) -> float:
-    """Return a header's seconds; 0 if it has a date or is absent."""
-    return min(float(retry_after), _LONGEST_RETRY_AFTER_S) if retry_after.isdecimal() else 0.0
 
 
 def _plan_too_large(plan: Plan) -> TaskError:

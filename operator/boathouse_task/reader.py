@@ -55,7 +55,7 @@ def as_lines(
     The first record begins at `offset_bytes`. Records are gathered only if the mapper reads their positions; only then
     are they checked (RecordTooLong). `what` names the file.
     """
-    if shows_position(form):
+    if _shows_position(form):
         return _numbered(chunks, form, offset_bytes, longest_bytes, what)
     if form.record_delimiter == LF_ONLY:
         return iter(chunks)
@@ -65,8 +65,7 @@ def as_lines(
     return lines.ended_by_newlines(marked)
 
 
-def shows_position(form: InputFormat) -> bool:
-    """Return whether the mapper reads the position of each record."""
+def _shows_position(form: InputFormat) -> bool:
     if form.type is InputFormatType.N_LINE:
         return not form.ignore_key
     return form.type is InputFormatType.TEXT and form.ignore_key is False

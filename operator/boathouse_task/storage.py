@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from obstore import exceptions
+from obstore.store import LocalStore
 
 from boathouse_task import hdfs, object_store
 from boathouse_task.contract import HdfsAddress, Reason, S3Config
@@ -163,7 +164,7 @@ class Storage:
     def _open_store(self, scheme: str, bucket: str) -> Store:
         match scheme:
             case "file":
-                return object_store.local_files(self._part_bytes)
+                return object_store.ObjectStore(LocalStore(prefix="/"), object_store.local_listing, self._part_bytes)
             case "hdfs":
                 return hdfs.HdfsStore(bucket, self._hdfs_addresses.get(bucket), self._credentials, self._retry_s)
             case _:

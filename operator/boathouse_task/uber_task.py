@@ -82,7 +82,16 @@ FOLDER = "probe"
 def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResult:
     """Run the attempt. Raises TaskError of the map or reduce that failed, which the message names."""
     folder = task.environment.work_path / FOLDER
-    spec = _inside(task.spec, f"file://{folder}")
+    spec = msgspec.structs.replace(
+        task.spec,
+        work_url=f"file://{folder}/work",
+        output_url=f"file://{folder}/output",
+        reduces=min(1, task.spec.reduces),
+        steps=task.spec.step + 2,  # the output is not the job's, and not compressed
+        splits=[],
+        sample_bytes=[],
+        progress_url=None,
+    )
     try:
         with task.phase("tasks"):
             maps, sampled_bytes = _run_maps(task, spec, monotonic)
@@ -95,20 +104,6 @@ def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskRe
         shutil.rmtree(folder, ignore_errors=True)
     task.counters.add(counters.SAMPLED_BYTES, sampled_bytes, counters.BOATHOUSE)
     return TaskResult(outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, counters=sums)
-
-
-def _inside(spec: TaskSpec, url: str) -> TaskSpec:
-    """Return the parameters of the probe's tasks: one reduce at most, all output below `url`, no progress endpoint."""
-    return msgspec.structs.replace(
-        spec,
-        work_url=f"{url}/work",
-        output_url=f"{url}/output",
-        reduces=min(1, spec.reduces),
-        steps=spec.step + 2,  # the output is not the job's, and not compressed
-        splits=[],
-        sample_bytes=[],
-        progress_url=None,
-    )
 
 
 def _run_maps(task: Task, spec: TaskSpec, monotonic: Callable[[], float]) -> tuple[int, int]:

@@ -310,18 +310,20 @@ def run_pod(order: str, environment: Environment) -> None:
     with contextlib.ExitStack() as stack:
         ports = (spec.canary_port, spec.control_port)
         canaries = [stack.enter_context(contextlib.closing(Canary(port))) for port in ports]
-        agent = _agent(spec, environment, lambda: all(canary.listens for canary in canaries))
+        endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
+        agent = Agent(
+            spec,
+            NameNode(Rest("NameNode", spec.name_node_port), spec.domain),
+            _resource_manager(spec) if spec.has_compute else None,
+            AgentClient(endpoint, environment),
+            resolve=addresses,
+            canary=lambda: all(canary.listens for canary in canaries),
+        )
         while not stopped.wait(agent.step()):
             pass
 
 
-def _agent(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:
-    endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
-    manager = None
-    if spec.has_compute:
-        proxy = Rest("ResourceManager", spec.resource_manager_port, most_bytes=_SMALL_BYTES)
-        history = Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES)
-        map_reduce = MapReduce(proxy, history)
-        manager = ResourceManager(Rest("ResourceManager", spec.resource_manager_port), map_reduce, spec)
-    name_node = NameNode(Rest("NameNode", spec.name_node_port), spec.domain)
-    return Agent(spec, name_node, manager, AgentClient(endpoint, environment), resolve=addresses, canary=canary)
+def _resource_manager(spec: AgentSpec) -> ResourceManager:
+    proxy = Rest("ResourceManager", spec.resource_manager_port, most_bytes=_SMALL_BYTES)
+    history = Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES)
+    return ResourceManager(Rest("ResourceManager", spec.resource_manager_port), MapReduce(proxy, history), spec)

@@ -282,7 +282,9 @@ class ResourceManager:
         """
         started_ms = self._rest.get(f"{_CLUSTER}/info", int, "clusterInfo", "startedOn")
         metrics = self._rest.get(f"{_CLUSTER}/metrics", _ClusterMetrics, "clusterMetrics")
-        nodes = self._active()
+        listed = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_NodeManager], "nodes", "node")
+        hosts = ((host_of(node.node_host_name, self._domain), node) for node in listed)
+        nodes = {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
         running = [node for node in nodes.values() if node.state is YarnState.RUNNING]
         figures = YarnFigures(
             started_s=figure(started_ms // 1000),
@@ -315,11 +317,6 @@ class ResourceManager:
     def kill(self, application_id: str) -> None:
         """Kill an application. Raises RestError if the ResourceManager does not respond, or has no such application."""
         self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name={USER}", b'{"state":"KILLED"}')
-
-    def _active(self) -> dict[str, NodeManager]:
-        nodes = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_NodeManager], "nodes", "node")
-        hosts = ((host_of(node.node_host_name, self._domain), node) for node in nodes)
-        return {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
 
     def _ended(self, name: str) -> NodeManager | None:
         """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it."""
