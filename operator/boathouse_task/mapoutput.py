@@ -1,7 +1,7 @@
 """Make mapper output sortable, and write it sorted: one data file, partition after partition, and its index.
 
 Each line becomes KEY<TAB>VALUE after its partition's digits and, if a comparator is set, its sort key. With several key
-fields a key without a value stays without the TAB, which `key_fields.reduce_input` adds: else it would be compared as
+fields a key without a value stays without the TAB, which `key_fields.separated` adds: else it would be compared as
 part of a key that lacks fields. Sorted as bytes, such lines are in the order of their keys, unless a key has bytes
 below TAB: `has_low_bytes` tells, and `sort_options` are then needed.
 
