@@ -1,6 +1,6 @@
 """Run times and spills of map and reduce attempts by their memory limit: what YARN-ME's penalty models are fitted to.
 
-    python lab/benchmarks/task_memory.py [--mib 32] [--rounds 3] [--out FILE]
+    python -m benchmarks.task_memory [--mib 32] [--rounds 3] [--out FILE]
 
 The attempts are the task runtime with a file:// store and the command `cat`; the reduce merges the output of 16 maps.
 Each round runs all sizes one after the other, so that a change of the machine's load meets all of them. `--out` writes
@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from map_cases import MIB, write_data
 
-from boathouse.services.mrjob import results, signals
+from benchmarks.map_cases import MIB, write_data
+from boathouse.services.mrjob import results
 from boathouse_task import contract, local, runner
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
@@ -81,13 +81,13 @@ class Job:
 
 def figures(task_type: TaskType, memory_bytes: int, result: TaskResult, cpu_s: float) -> dict[str, Any]:
     """Return what the operator learns of an attempt, and its CPU time."""
-    counters = signals.of_result(result, has_local_input=True)
+    counters = results.flat_counters(result, has_local_input=True)
     return {
         "stage": task_type.value,
         "memoryBytes": memory_bytes,
         "seconds": round(results.worked_s(result), 3),
         "cpuSeconds": round(cpu_s, 3),
-        "inputBytes": int(signals.input_bytes(counters)),
+        "inputBytes": int(results.input_bytes(counters)),
         "spilledBytes": int(counters["spilled_bytes"]),
         "spillBytesPerSecond": int(counters.get("spill_bytes_per_s", 0.0)),
         "peakBytes": int(counters.get("peak_memory_bytes", 0.0)),
@@ -111,7 +111,7 @@ def measure(folder: Path, rounds: int) -> Iterator[dict[str, Any]]:
 def write(path: Path, options: argparse.Namespace, runs: Sequence[dict[str, Any]]) -> None:
     """Write the figures, with how they were measured."""
     about = {
-        "command": f"python lab/benchmarks/task_memory.py --mib {options.mib} --rounds {options.rounds}",
+        "command": f"python -m benchmarks.task_memory --mib {options.mib} --rounds {options.rounds}",
         "cores": os.cpu_count(),
         "python": platform.python_version(),
     }

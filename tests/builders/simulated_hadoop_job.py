@@ -188,7 +188,7 @@ class SimulatedHadoopJob:
             failpoints.hit("after-mrjob.status")
             for name, uid in desired.delete:
                 self.delete_pod(name, uid)
-        writes: Any = types.SimpleNamespace(check_lead=lambda: None)
+        writes: Any = types.SimpleNamespace(attempt=lambda name: failpoints.around(f"mrjob.{name}"))
         for effect in () if is_delayed else desired.before_status:
             await effect(writes)
         delays = [await effect(writes) for effect in desired.after]

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from boathouse import failpoints
-from boathouse.services.mrjob import split_plans, splits
+from boathouse.services.mrjob import splits
 from boathouse_task import contract
 from tests.builders import manifests
 from tests.builders.operators.mrjobs import KEY, Killed, RunningMRJob, Why, ended, failing, final, mrjob, split_plan
@@ -59,7 +59,7 @@ async def test_the_plan_lies_in_a_config_map_that_the_job_owns(cluster, eventual
     assert shard["metadata"]["ownerReferences"][0]["uid"] == cluster.uid
     assert shard["immutable"]
     content = base64.b64decode(shard["binaryData"][splits.KEY])
-    assert len(split_plans.read([content], splits.digest_of(shard)).plan.splits) == SPLITS
+    assert len(splits.read_stored([content], splits.digest_of(shard)).plan.splits) == SPLITS
 
 
 async def test_a_new_leader_publishes_its_authority_to_the_tasks_that_run(cluster, eventually):

@@ -5,8 +5,8 @@ shows whether a client whose pod was lost has submitted its application. So an a
 agent asked after the tag was followed, and a job sees when the agent asked at the earliest.
 """
 
-import collections
 import dataclasses
+import itertools
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -37,6 +37,7 @@ NAMESERVICES: Final = "dfs.nameservices"
 _NAME_NODE: Final = "nn"
 _FAILOVER_PROVIDER: Final = "org.apache.hadoop.hdfs.server.namenode.ha.ConfiguredFailoverProxyProvider"
 _S3_PACKAGE: Final = "org.apache.hadoop.fs.s3a"
+_S3_ANONYMOUS: Final = f"{_S3_PACKAGE}.AnonymousAWSCredentialsProvider"
 _S3_KEYS: Final = ("fs.s3a.access.key", "fs.s3a.secret.key", "fs.s3a.session.token")
 S3_PROVIDER: Final = f"{_S3_PACKAGE}.TemporaryAWSCredentialsProvider,{_S3_PACKAGE}.SimpleAWSCredentialsProvider"
 """Classes that find the keys in `secret_settings`: the first if there is a token, else the second."""
@@ -49,8 +50,8 @@ class ClusterFacts:
     Attributes:
         is_ready: Whether its HDFS and YARN are available.
         domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
-        master: Host of the NameNode and the ResourceManager, such as `master`.
         settings: Name of the ConfigMap with its settings.
+        master: Host of the NameNode and the ResourceManager.
         user_id: User of its pods, which its file of users names.
         hosts: The Kubernetes node of each host's pod that is placed.
     """
@@ -120,11 +121,9 @@ class Directory:
 
     def forget(self, uid: ObjectUid) -> None:
         """Remove a deleted cluster; an unknown one is ignored."""
-        facts = self._by_uid.pop(uid, None)
-        if facts is None:
-            return
-        del self._by_name[facts.namespace, facts.name], self._by_domain[facts.domain]
-        self._publish(uid)
+        if (facts := self._by_uid.pop(uid, None)) is not None:
+            del self._by_name[facts.namespace, facts.name], self._by_domain[facts.domain]
+            self._publish(uid)
 
     def get(self, uid: ObjectUid) -> ClusterFacts | None:
         """Return the cluster with this UID."""
@@ -136,8 +135,7 @@ class Directory:
 
     def find_all(self, namespace: str, names: Iterable[str]) -> list[ClusterFacts]:
         """Return the clusters with these names in a namespace, as far as they are listed."""
-        clusters = (self.find(namespace, name) for name in names)
-        return [cluster for cluster in clusters if cluster is not None]
+        return [cluster for name in names if (cluster := self.find(namespace, name)) is not None]
 
     def unlisted(self, namespace: str, names: Iterable[str]) -> list[str]:
         """Return the names of those that do not exist, or that a new leader has not reconciled yet."""
@@ -176,19 +174,16 @@ def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str
 
     A nameservice needs no address in the URL. It has one NameNode, whose provider repeats requests.
     """
-    clusters = tuple(clusters)
-    if not clusters:
-        return {}
-    given_names = filter(None, (name.strip() for name in given.split(",")))
-    names = dict.fromkeys([*given_names, *(cluster.name for cluster in clusters)])
-    settings = {NAMESERVICES: ",".join(names), "dfs.client.use.datanode.hostname": "true"}
+    names, settings = dict.fromkeys(filter(None, map(str.strip, given.split(",")))), dict[str, str]()
     for cluster in clusters:
+        names[cluster.name] = None
         settings |= {
             f"dfs.ha.namenodes.{cluster.name}": _NAME_NODE,
             f"dfs.namenode.rpc-address.{cluster.name}.{_NAME_NODE}": cluster.name_node,
             f"dfs.client.failover.proxy.provider.{cluster.name}": _FAILOVER_PROVIDER,
         }
-    return settings
+    common = {NAMESERVICES: ",".join(names), "dfs.client.use.datanode.hostname": "true"}
+    return common | settings if settings else {}
 
 
 def s3_settings(s3: S3, provider: str) -> dict[str, str]:
@@ -199,9 +194,7 @@ def s3_settings(s3: S3, provider: str) -> dict[str, str]:
     """
     settings = {
         "fs.s3.impl": f"{_S3_PACKAGE}.S3AFileSystem",
-        "fs.s3a.aws.credentials.provider": provider
-        if s3.secret_ref
-        else f"{_S3_PACKAGE}.AnonymousAWSCredentialsProvider",
+        "fs.s3a.aws.credentials.provider": provider if s3.secret_ref else _S3_ANONYMOUS,
         "fs.s3a.endpoint.region": s3.region,
     }
     if s3.endpoint_url:
@@ -220,18 +213,22 @@ def s3_secret_settings(s3: S3) -> dict[str, str]:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class TagView:
-    """The applications of a tag. Times are epoch seconds of this process's clock.
+    """The applications of a tag that the ResourceManager knows: first those that run, then the newest.
 
     Attributes:
         began_s: A time before the agent asked for them: what had been submitted by then is among them.
         rm_started_s: When the ResourceManager that was asked started, at the latest. It may not have recovered all
             applications yet if that was a moment before.
-        applications: First those that run, then the newest; none: the ResourceManager knows no application of the tag.
     """
 
     began_s: float
     rm_started_s: float
     applications: Sequence[ApplicationFigures] = ()
+
+    @property
+    def running(self) -> Sequence[ApplicationFigures]:
+        """Return those that have not ended."""
+        return [application for application in self.applications if not application.has_ended]
 
 
 @dataclasses.dataclass(slots=True)
@@ -248,15 +245,12 @@ class _Tag:
 class _Cluster:
     """Tags to ask for and applications to kill, the next first; the values are None."""
 
-    tags: collections.OrderedDict[str, None] = dataclasses.field(default_factory=collections.OrderedDict)
-    kills: collections.OrderedDict[str, None] = dataclasses.field(default_factory=collections.OrderedDict)
+    tags: dict[str, None] = dataclasses.field(default_factory=dict)
+    kills: dict[str, None] = dataclasses.field(default_factory=dict)
 
 
 class Applications:
-    """What the clusters' ResourceManagers say of the tags that jobs follow.
-
-    `mark` is called with the job of a tag whose applications have changed.
-    """
+    """What the clusters' ResourceManagers say of the tags that jobs follow; `mark` gets the jobs of what changed."""
 
     def __init__(
         self, mark: Callable[[ObjectUid], None], now: Callable[[], float] = server_time.SERVER_TIME.now_s
@@ -280,14 +274,11 @@ class Applications:
 
     def drop(self, tag: str) -> None:
         """Stop asking for a tag, and killing its applications; an unknown tag is ignored."""
-        dropped = self._tags.pop(tag, None)
-        if dropped is None:
-            return
-        self._end_kills(dropped.cluster, dropped.view)
-        cluster = self._clusters[dropped.cluster]
-        del cluster.tags[tag]
-        if not cluster.tags:
-            del self._clusters[dropped.cluster]
+        if (dropped := self._tags.pop(tag, None)) is not None:
+            self._end_kills(dropped.cluster, dropped.view)
+            del self._clusters[dropped.cluster].tags[tag]
+            if not self._clusters[dropped.cluster].tags:
+                del self._clusters[dropped.cluster]
 
     def view(self, tag: str) -> TagView | None:
         """Return the applications of a tag; None until the agent has answered."""
@@ -303,9 +294,7 @@ class Applications:
 
     def orders(self, cluster_uid: ObjectUid) -> tuple[Sequence[str], Sequence[str]]:
         """Return the tags that the agent shall ask for next, and the applications that it shall kill."""
-        cluster = self._clusters.get(cluster_uid)
-        if cluster is None:
-            return (), ()
+        cluster = self._clusters.get(cluster_uid, _Cluster())
         return _next(cluster.tags, MOST_TAGS), _next(cluster.kills, MOST_KILLS)
 
     def answered(
@@ -326,29 +315,26 @@ class Applications:
             if followed is None or followed.cluster != cluster_uid or began_s < followed.since_s:
                 continue
             view = TagView(began_s=began_s, rm_started_s=rm_started_s, applications=tuple(applications))
-            running = {application.id for application in applications if not application.has_ended}
             before, followed.view = followed.view, view
-            self._end_kills(cluster_uid, before, running)
+            self._end_kills(cluster_uid, before, {application.id for application in view.running})
             if before is None or before.applications != view.applications:
                 self._mark(followed.job)
 
     def _end_kills(self, cluster_uid: ObjectUid, view: TagView | None, running: Collection[str] = ()) -> None:
         """Do not kill those applications of a former view that do not run any more."""
-        kills = self._clusters[cluster_uid].kills
         for application in view.applications if view else ():
             if application.id not in running:
-                kills.pop(application.id, None)
+                self._clusters[cluster_uid].kills.pop(application.id, None)
 
     def forget(self, cluster_uid: ObjectUid) -> None:
         """Drop all tags of a deleted cluster."""
-        cluster = self._clusters.pop(cluster_uid, None)
-        for tag in cluster.tags if cluster else ():
+        for tag in self._clusters.pop(cluster_uid, _Cluster()).tags:
             self._mark(self._tags.pop(tag).job)
 
 
-def _next(waiting: collections.OrderedDict[str, None], most: int) -> Sequence[str]:
+def _next(waiting: dict[str, None], most: int) -> Sequence[str]:
     """Return the first entries, and move them to the end."""
-    chosen = list(waiting)[:most]
+    chosen = list(itertools.islice(waiting, most))
     for entry in chosen:
-        waiting.move_to_end(entry)
+        waiting[entry] = waiting.pop(entry)
     return chosen

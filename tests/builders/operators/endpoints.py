@@ -43,14 +43,7 @@ class Endpoint:
         self.authority = certificates.authority(None, "op-1", NOW)
         figures = telemetry.Metrics()
         self.server = server.ProgressServer(client, figures)
-        self.routes = routes.TaskRoutes(
-            orders=self.orders,
-            reports=self.reports,
-            pods=self.pods,
-            plans=self.plans,
-            owners=self,
-            on_plan=self.posted.append,
-        )
+        self.routes = routes.TaskRoutes(kind=self, owners=self, on_plan=self.posted.append)
         self.server.add(self.routes.find, self.routes.routes())
         self.registry = figures.registry
         self.port = 0

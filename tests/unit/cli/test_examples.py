@@ -11,6 +11,7 @@ import yaml
 
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.mrcluster import status as mrcluster_status
+from boathouse.resources.mrcluster.names import Role
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.mrcluster import sizes
 from boathouse_task import local
@@ -49,9 +50,9 @@ def test_every_field_of_an_example_is_known(resource):
 def test_the_clusters_of_the_examples_have_room_for_their_daemons_and_jobs(example, cpu_milli, transient_cpu_milli):
     found = mrclusters.cluster(**documents(example)[0]["spec"])
     sizes.check(found)
-    requests = [found.master, *[found.core] * found.spec.core.count]
+    requests = [found.requests[Role.MASTER], *[found.requests[Role.CORE]] * found.spec.core.count]
     assert sum(request.cpu_milli for request in requests) == cpu_milli
-    assert found.spec.transient.maximum * found.transient.cpu_milli == transient_cpu_milli
+    assert found.spec.transient.maximum * found.requests[Role.TRANSIENT].cpu_milli == transient_cpu_milli
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_submitted_maps_have_the_nodes_of_now(clusters):
     job = job_of_urls("hdfs://lake/a")
     builder = pod_builder.PodBuilder(job=job, settings=mrjobs.SETTINGS, splits=PLAN.splits)
     attempts = [mrjobs.attempt(index=index) for index in range(2)]
-    factory = submission.Factory.of(builder, attempts)
+    factory = submission.Factory(builder, attempts)
 
     def locations():
         return [task.locations for task in factory.tasks(PLAN, lambda host: clusters.node_of("a", host))]

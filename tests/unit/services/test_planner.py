@@ -100,7 +100,15 @@ def test_the_commits_sums_are_not_added_to_those_of_the_tasks(reported, counters
     limits = settle.Limits(max_attempts=1, start_timeout_s=10, image_pull_timeout_s=10)
     commit = mrjobs.succeeded_pod("commit", counters=reported)
     stage, sums = job_state.StageState.empty(1), {"g": {"n": 7}}
-    settled = settle.settle(TaskType.COMMIT, stage, [commit], sums, limits, 0, settle.RUN, {}, seconds=(), former=None)
+    settler = settle.Settler(
+        type=TaskType.COMMIT,
+        outcome=settle.Settlement(counters=sums),
+        stage=stage,
+        limits=limits,
+        now_s=0,
+        stop=settle.RUN,
+    )
+    settled = settler.settle([commit])
     assert settled.counters == counters
 
 
@@ -159,7 +167,7 @@ def test_a_failure_is_counted_once_however_often_it_is_observed():
     second = mrjobs.desired(job, mrjobs.failed_pod("m-0"), state=first.state)
     assert first.state.stages[TaskType.MAP].user_failures[0] == 1
     assert second.state.stages[TaskType.MAP].user_failures[0] == 1
-    assert (len(first.failures), len(second.failures)) == (1, 0)
+    assert (len(first.settlement.failures), len(second.settlement.failures)) == (1, 0)
 
 
 def test_max_attempts_failures_by_the_users_fault_fail_the_job():
@@ -374,7 +382,7 @@ def test_a_winner_that_never_existed_is_the_attempt_that_says_so():
 def test_an_attempts_number_far_beyond_the_last_reports_a_bounded_number_of_lost_attempts():
     job = mrjobs.job()
     done = mrjobs.desired(job, mrjobs.attempt_pod("m-0", 60_000), state=mrjobs.mapping(job, 3))
-    assert len(done.failures) <= settle.MAX_LOST_AT_ONCE
+    assert len(done.settlement.failures) <= settle.MAX_LOST_AT_ONCE
     assert done.state.stages[TaskType.MAP].infrastructure_failures[0] == 59_999
 
 

@@ -95,7 +95,7 @@ def test_a_pod_without_a_node_is_left_to_the_scheduler():
 
 def test_a_size_that_the_scheduler_decided_keeps_the_pod_burstable():
     job, attempt = mrjobs.job(), mrjobs.attempt(TaskType.REDUCE)
-    factory = submission.Factory.of(pod_builder.PodBuilder(job=job, settings=mrjobs.SETTINGS), [attempt])
+    factory = submission.Factory(pod_builder.PodBuilder(job=job, settings=mrjobs.SETTINGS), [attempt])
     pod = factory.build(submission.task_id(job, attempt), Resources(cpu_milli=250, memory_bytes=100 << 20), None)
     resources = only_container(pod)["resources"]
     assert (resources["limits"]["memory"], resources["requests"]["memory"]) == ("101Mi", "100Mi")

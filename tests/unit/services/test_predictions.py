@@ -127,9 +127,11 @@ def test_the_sizes_of_maps_and_reduces_are_their_run_times_by_memory():
     size = model.Resources(memory_bytes=GIB)
     timings = {"timings": [Timing("wait", 0, 5000), Timing("read", 5000, 7000)]}
     won = dataclasses.replace(mrjobs.succeeded_pod("m-0", **timings), resources=size)
-    assert mrjobs.desired(JOB, won, mrjobs.attempt_pod("m-1"), state=mrjobs.mapping(JOB)).used_byte_s == 2 * GIB
+    assert (
+        mrjobs.desired(JOB, won, mrjobs.attempt_pod("m-1"), state=mrjobs.mapping(JOB)).settlement.used_byte_s == 2 * GIB
+    )
     setup = dataclasses.replace(mrjobs.succeeded_pod("setup", **timings), resources=size)
-    assert mrjobs.desired(JOB, setup).used_byte_s == 0
+    assert mrjobs.desired(JOB, setup).settlement.used_byte_s == 0
 
 
 def test_a_status_has_all_parts_of_a_prediction_and_is_read_back(pending):

@@ -48,7 +48,7 @@ def test_a_second_attempt_without_a_node_is_pending_with_its_pod(job):
 def test_the_first_to_end_wins_and_the_other_is_ended(job, winner):
     other = 3 - winner
     desired = desired_of(job, mrjobs.succeeded_pod("m-0", winner), mrjobs.attempt_pod("m-0", other))
-    assert (map_states(desired).winner, mrjobs.deleted_pods(desired), len(desired.results)) == (
+    assert (map_states(desired).winner, mrjobs.deleted_pods(desired), len(desired.settlement.results)) == (
         [winner],
         [f"m-0-a{other}"],
         1,
@@ -58,9 +58,9 @@ def test_the_first_to_end_wins_and_the_other_is_ended(job, winner):
 def test_a_second_attempt_that_fails_is_settled_after_the_first(job):
     failed = mrjobs.failed_pod("m-0", 2)
     first = desired_of(job, mrjobs.attempt_pod("m-0"), failed)
-    assert (map_states(first).user_failures, list(first.failures)) == ([0], [])
+    assert (map_states(first).user_failures, list(first.settlement.failures)) == ([0], [])
     both = desired_of(job, mrjobs.failed_pod("m-0", 1), failed, state=first.state)
-    assert (map_states(both).user_failures, [failure.attempt for failure in both.failures]) == ([2], [1, 2])
+    assert (map_states(both).user_failures, [failure.attempt for failure in both.settlement.failures]) == ([2], [1, 2])
 
 
 def test_the_second_attempt_keeps_running_when_the_first_fails_or_is_lost(job):
@@ -189,5 +189,5 @@ def test_attempts_that_avoid_nodes_have_a_class_of_their_own_behind_the_others()
     assert [task_class.stage for task_class in classes] == [model.Stage.MAP, model.Stage.REDUCE, model.Stage.MAP]
     elsewhere = model.Expression(key="metadata.name", operator=model.Operator.NOT_IN, values=("n1", "n2"))
     assert classes[2].constraints.affinity == (model.AffinityTerm(fields=(elsewhere,)),)
-    factory = submission.Factory.of(types.SimpleNamespace(job=job), [SECOND, other], avoided=avoided)
+    factory = submission.Factory(types.SimpleNamespace(job=job), [SECOND, other], avoided=avoided)
     assert [task.task_class for task in factory.tasks(None, {}.get)] == [classes[2].id, classes[1].id]

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from boathouse.services.mrjob import split_plans
 from boathouse.services.mrjob import splits as mrjob_splits
 from boathouse_task import contract
 from tests.builders import mrjobs
@@ -35,7 +34,7 @@ def plan_in(manifests):
     digest = mrjob_splits.digest_of(manifests[0])
     pieces = [mrjob_splits.piece(manifest, mrjobs.job(), digest) for manifest in manifests]
     complete = len(pieces) == mrjob_splits.count_of(manifests[0]) and None not in pieces
-    return split_plans.read(pieces, digest) if complete else None
+    return mrjob_splits.read_stored(pieces, digest) if complete else None
 
 
 @given(SPLITS)
@@ -105,7 +104,7 @@ def test_the_number_of_shards_is_bounded(text):
 def test_a_bomb_and_nested_arrays_are_no_plan():
     nested = b"[" * 100_000, b'{"splits":' + b"[" * 5000 + b"]" * 5000 + b"}"
     for packed in (bomb(200), *map(gzip.compress, nested)):
-        assert split_plans.read([packed], "d") is None
+        assert mrjob_splits.read_stored([packed], "d") is None
 
 
 @pytest.mark.parametrize(
@@ -121,12 +120,12 @@ def test_a_bomb_and_nested_arrays_are_no_plan():
 )
 def test_a_plan_with_a_split_that_cannot_be_is_none(split):
     kept = mrjob_splits.encode(contract.Plan(splits=[mrjobs.split(**split)]))
-    assert split_plans.read(kept.pieces, kept.digest) is None
+    assert mrjob_splits.read_stored(kept.pieces, kept.digest) is None
 
 
 def test_a_plan_of_too_many_splits_is_none():
     kept = mrjob_splits.encode(mrjobs.split_plan(40_001))
-    assert split_plans.read(kept.pieces, kept.digest) is None
+    assert mrjob_splits.read_stored(kept.pieces, kept.digest) is None
 
 
 def test_a_set_of_many_hosts_is_no_plan_of_the_runtime():

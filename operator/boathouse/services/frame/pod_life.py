@@ -49,7 +49,7 @@ class PodLife(enum.Enum):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """Reason and message why a pod does not start."""
+    """Reason and message why a pod does not start, or an object does not go on."""
 
     reason: str
     message: str

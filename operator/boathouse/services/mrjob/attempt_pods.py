@@ -2,7 +2,7 @@
 
 import dataclasses
 import re
-from typing import Final
+from typing import Any, Final
 
 from boathouse.cluster import wire
 from boathouse.resources import quantity
@@ -16,14 +16,13 @@ from boathouse.services.frame.pod_events import LENT_MILLI
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.mrjob import results
+from boathouse.services.mrjob.job_state import MAX_ATTEMPT
 from boathouse.suspension.stages import SuspensionRecord
 from boathouse_policies import model as policy
 from boathouse_task import contract
 
 _DIGITS: Final = re.compile("[0-9]{1,19}")
 _MAX_TASKS: Final = max(spec.MAX_MAPS, mrjob_steps.MAX_REDUCES)
-MAX_ATTEMPT: Final = 0xFFFF
-"""The status stores attempt numbers in 16 bits."""
 Task = tuple[int, contract.TaskType, int]
 """Step, type and index of a task."""
 _Cause = tuple[str, str, bool]
@@ -128,16 +127,12 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
     elif state is PodLife.SUCCEEDED:
         state = PodLife.FAILED
     return AttemptPod(
-        name=pod.metadata.name,
-        uid=pod.metadata.uid,
+        **common(pod),
         step=step,
         task_type=task_type,
         index=index,
         attempt=attempt,
         state=state,
-        placed_s=pod_life.placed_s(pod),
-        node=pod.node_name or None,
-        deleting_since_s=pod_life.deleting_since_s(pod),
         memory_bytes=memory_limit_bytes(pod),
         ideal_memory_bytes=ideal_memory_bytes(pod),
         started_s=pod_life.started_s(pod, status),
@@ -148,6 +143,17 @@ def task_pod(pod: facts.PodFacts) -> AttemptPod | None:
         result=won,
         ending=_ending(pod, status, result) if state is PodLife.FAILED else None,
     )
+
+
+def common(pod: facts.PodFacts) -> dict[str, Any]:
+    """Return the fields of a `JobPod` that do not depend on what its containers do."""
+    return {
+        "name": pod.metadata.name,
+        "uid": pod.metadata.uid,
+        "placed_s": pod_life.placed_s(pod),
+        "node": pod.node_name or None,
+        "deleting_since_s": pod_life.deleting_since_s(pod),
+    }
 
 
 def number(text: str, most: int) -> int | None:

@@ -5,7 +5,7 @@ The pods say which reduces are suspended and why (`boathouse.scheduling.pods.sus
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from boathouse.resources import statuses
 from boathouse.resources.names import ANNOTATION_SUSPEND_UNTIL, ConditionType, Reason
@@ -16,7 +16,6 @@ from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.planning.observation import Observation
-from boathouse.services.mrjob.settle import Verdict
 from boathouse_policies.profiles.guard import Off, Part
 from boathouse_task import contract
 
@@ -29,32 +28,34 @@ RESUME_LATE_S: Final = 15.0
 """A reduce that is suspended for this long after its deadline could not be resumed."""
 BY_USER: Final = "user"
 _NAMED: Final = 5
-_Condition = tuple[ConditionType, bool, str, str]
+Condition = tuple[ConditionType, bool, str, str]
 """Type, whether it holds, reason, message."""
 
 
-def with_conditions(state: JobState, now_s: float, *conditions: _Condition, generation: int | None = None) -> JobState:
-    """Return the state with these conditions, about `generation` or by default the observed one."""
-    about = state.observed_generation if generation is None else generation
-    table = status_codec.ConditionTable(state.conditions, about, now_s, order=ConditionType)
-    for condition in conditions:
-        table.set(*condition)
-    return dataclasses.replace(state, conditions=table.conditions)
+def with_conditions(
+    state: JobState, now_s: float, *conditions: Condition, generation: int | None = None, **fields: Any
+) -> JobState:
+    """Return the state with other fields and conditions; these are about `generation`, by default the observed one."""
+    about = state if generation is None else dataclasses.replace(state, observed_generation=generation)
+    table = status_codec.with_conditions(about, now_s, ConditionType, conditions).conditions
+    return dataclasses.replace(state, conditions=table, **fields)
 
 
-def finished(state: JobState, verdict: Verdict | None, now_s: float) -> JobState:
+def admitted(state: JobState) -> Condition:
+    """Return the condition of a job that may run."""
+    return ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}"
+
+
+def finished(state: JobState, verdict: Problem | None, now_s: float) -> JobState:
     """Return the state of a job that has failed, or whose output is complete if there is no verdict."""
     reason, message = (verdict.reason, verdict.message) if verdict else (Reason.SUCCEEDED, "the output is complete")
     reason = Reason.TASK_FAILED if reason == contract.Reason.USER_COMMAND_FAILED else reason
-    state = with_conditions(
+    return with_conditions(
         state,
         now_s,
         (ConditionType.RUNNING, False, Reason.JOB_FINISHED, ""),
         (ConditionType.SUCCEEDED, verdict is None, reason, message),
         (ConditionType.FAILED, verdict is not None, reason, message if verdict else ""),
-    )
-    return dataclasses.replace(
-        state,
         phase="Failed" if verdict else "Succeeded",
         reason=str(reason) if verdict else "",
         completion_s=now_s,
@@ -66,15 +67,17 @@ def suspended(state: JobState, now_s: float, *, live: int) -> JobState:
     """Return the state of a suspended job, of which this number of pods has not ended."""
     ending = f"; {live} of its pods have not ended yet" if live else ""
     message = f"spec.suspend is true: set it to false to resume{ending}"
-    state = with_conditions(
+    return with_conditions(
         state,
         now_s,
-        (ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}"),
+        admitted(state),
         (ConditionType.SUSPENDED, True, Reason.SUSPENDED, message),
         (ConditionType.SCHEDULED, False, Reason.SUSPENDED, ""),
         (ConditionType.RUNNING, False, Reason.SUSPENDED, ""),
+        phase="Suspended",
+        reason=str(Reason.SUSPENDED),
+        start_s=None,
     )
-    return dataclasses.replace(state, phase="Suspended", reason=str(Reason.SUSPENDED), start_s=None)
 
 
 def in_progress(
@@ -91,12 +94,11 @@ def in_progress(
 
     `less` of its tasks run with less memory than they requested.
     """
-    conditions: list[_Condition] = [(ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")]
+    conditions = [admitted(state)]
     if state.condition(ConditionType.SUSPENDED) is not None:
         conditions.append((ConditionType.SUSPENDED, False, Reason.RESUMED, ""))
-    squeezed = (
-        f" ({less} run with less memory than they requested, because no node had more free memory)" if less else ""
-    )
+    why_less = "with less memory than they requested, because no node had more free memory"
+    squeezed = f" ({less} run {why_less})" if less else ""
     if not waiting:
         message = f"all runnable tasks have a node{squeezed}"
         conditions.append((ConditionType.SCHEDULED, True, Reason.ALL_TASKS_PLACED, message))
@@ -112,8 +114,7 @@ def in_progress(
     elif state.condition(ConditionType.RUNNING) is None:
         conditions.append((ConditionType.RUNNING, False, Reason.WAITING_FOR_TASKS, "no task has started yet"))
     obstacle = problem or (diagnosis if waiting else None)
-    reason = obstacle.reason if obstacle is not None else ""
-    return dataclasses.replace(with_conditions(state, now_s, *conditions), reason=reason)
+    return with_conditions(state, now_s, *conditions, reason=obstacle.reason if obstacle is not None else "")
 
 
 def with_measurements(state: JobState, problem: Problem | None, now_s: float) -> JobState:

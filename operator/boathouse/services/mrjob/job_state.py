@@ -29,6 +29,7 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 MAX_ATTEMPT = 0xFFFF
+"""The status stores attempt numbers in 16 bits."""
 MAX_LAST_FAILURES = 5
 _SINGLE = (TaskType.SETUP, TaskType.UBER, TaskType.COMMIT, TaskType.CLEANUP)
 _COUNTED: Final = ("last", "user_failures", "infrastructure_failures", "killed")
@@ -153,6 +154,10 @@ class JobState(JobFields):
     def finished(self) -> bool:
         """Whether the job has succeeded or failed."""
         return self.phase in TERMINAL
+
+    def total(self, task_type: TaskType) -> int:
+        """Return the number of tasks of a stage of the current step; 0 until it is known."""
+        return self.stages[task_type].total if task_type in self.stages else 0
 
     def since_s(self, condition_type: str) -> float | None:
         """Return since when a condition has its status, in epoch seconds; None if the job has none of the type."""

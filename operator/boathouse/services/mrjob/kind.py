@@ -5,16 +5,15 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
-from boathouse import failpoints, fair
+from boathouse import fair
 from boathouse.resources import names, quantity
-from boathouse.resources.config import OperatorConfig
 from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import ownership
 from boathouse.services import hadoop
 from boathouse.services.frame import controllers, pod_index, protocols, related_objects, status_codec, status_writer
 from boathouse.services.frame.kind import PENDING_REQUEUE_S, Body, KindDefinition, Refusal
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.writes import ObjectEvents, Writes
 from boathouse.services.mrjob import (
     conditions,
@@ -30,7 +29,7 @@ from boathouse.services.mrjob import (
     task_metrics,
     task_reports,
 )
-from boathouse.services.mrjob.attempt_pods import AttemptPod, task_pod
+from boathouse.services.mrjob.attempt_pods import task_pod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import HadoopObservation
 from boathouse.services.mrjob.job_state import JobState
@@ -46,7 +45,7 @@ from boathouse_policies.profiles import guard
 
 RETRIES_DISTANCE_S: Final = 1.0
 """The interval at which a job takes its share of retries, for all attempts that became pending meanwhile."""
-_PLAN_LOST: Final = settle.Verdict(
+_PLAN_LOST: Final = Problem(
     reason=names.Reason.PLAN_LOST,
     message="the ConfigMaps with the job's split plan were deleted or changed: recreate the job",
 )
@@ -90,7 +89,14 @@ class MRJobKind:
         self._metrics = task_metrics.TaskMetrics(leader.metrics.registry)
         self._lends_cpu = suspension.is_in(leader.profile)
         self._guard = guard.guard_of(leader.profile)
-        self._pod_settings = _pod_settings(leader.settings, leader.cluster_id)
+        task = leader.settings.task
+        self._pod_settings = pod_builder.PodSettings(
+            progress_url=f"https://{leader.settings.progress_service}.{leader.settings.namespace}.svc",
+            scratch_bytes=quantity.units(task.scratch_size),
+            image_pull_secrets=tuple(task.image_pull_secrets),
+            not_ready_toleration_s=task.not_ready_toleration_seconds,
+            cluster=leader.cluster_id,
+        )
         self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
         self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
@@ -114,9 +120,10 @@ class MRJobKind:
 
     def life(self, job: Job) -> protocols.Life:
         """Return the job's creation time, TTL and finalizer."""
-        wants_finalizer = job.spec.clean_up == "OnDelete" or bool(job.cluster)
         return protocols.Life(
-            created_s=job.created_s, ttl_s=job.spec.ttl_seconds_after_finished, wants_finalizer=wants_finalizer
+            created_s=job.created_s,
+            ttl_s=job.spec.ttl_seconds_after_finished,
+            wants_finalizer=job.spec.clean_up == "OnDelete" or bool(job.cluster),
         )
 
     def load(self, status: Mapping[str, Any], job: Job | None) -> JobState:
@@ -124,8 +131,8 @@ class MRJobKind:
         if job is None:
             reduces = status_codec.value(lambda: int(status["reduces"]["total"]), 0)
             return job_state.from_status(status, max(0, min(reduces, mrjob_steps.MAX_REDUCES)))
-        last = len(job.steps) - 1
-        step = max(0, min(status_codec.value(lambda: int(status.get("currentStep") or 0), 0), last))
+        step = status_codec.value(lambda: int(status.get("currentStep") or 0), 0)
+        step = max(0, min(step, len(job.steps) - 1))
         return dataclasses.replace(job_state.from_status(status, reduces=job.steps[step].reduces), step=step)
 
     def remember(self, uid: JobUid, state: JobState, written: Mapping[str, Any]) -> JobMemory:
@@ -143,7 +150,10 @@ class MRJobKind:
 
     def forget(self, uid: JobUid, namespace: str) -> None:
         """Drop all data about a deleted job, and withdraw its pending tasks."""
-        self._end(uid, succeeded=False)
+        self.policy_events.ended(uid, succeeded=False)
+        self._scheduler.withdraw(policy.JobId(uid))
+        self.plans.forget(uid)
+        self.seconds.forget(uid)
         if self._probes is not None:
             self._probes.forget(uid)
         self.orders.forget(uid)
@@ -185,23 +195,22 @@ class MRJobKind:
 
     async def _observe_on_cluster(self, job: Job, memory: JobMemory) -> HadoopObservation:
         """Collect the input of the planner of a job on a Hadoop cluster, with what its client lacks to start."""
-        name = self.hadoop.unknown(job, memory.state)
-        unknown: dict[str, str | None] = {} if name is None else {name: None}
-        if name is not None and hdfs.is_name(name):
+        unknown: dict[str, str | None] = dict.fromkeys(self.hadoop.unknown(job, memory.state))
+        for name in filter(hdfs.is_name, unknown):
             unknown[name] = await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name)
         observation, attempt = self.hadoop.observe(job, memory, unknown), memory.state.hadoop
         is_over = memory.state.finished or job.deleting_since_s is not None
-        is_due = not (observation.pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications))
-        pods = observation.pods
+        pods, missing = observation.pods, observation.missing
         if any(file.config_map_key_ref for file in job.spec.files or ()):
             pods = [await self._related_objects.with_mounts(pod, job.namespace, observation.now_s) for pod in pods]
-        missing = await self._missing_files(job) if is_due else ()
+        if not (pods or is_over or job.spec.suspend or (attempt is not None and attempt.applications)):
+            missing = await self._missing_files(job)
         return dataclasses.replace(observation, pods=pods, missing=missing)
 
     async def _missing_files(self, job: Job) -> Sequence[str]:
         files = [(file.name, file.config_map_key_ref) for file in job.spec.files or () if file.config_map_key_ref]
-        wanted = [(reference.name, reference.key) for _, reference in files]
-        missing = await self._related_objects.missing_keys(job.namespace, wanted)
+        keys = [(reference.name, reference.key) for _, reference in files]
+        missing = await self._related_objects.missing_keys(job.namespace, keys)
         return [f"file {name}: {why}" for (name, _), why in zip(files, missing, strict=True) if why]
 
     def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
@@ -209,20 +218,21 @@ class MRJobKind:
         if isinstance(observation, HadoopObservation):
             return self.hadoop.plan(observation, memory)
         job, desired = observation.job, planner.plan(observation)
-        memory.note_failures(desired.failures, observation.now_s)
+        memory.note_failures(desired.settlement.failures, observation.now_s)
         state = task_reports.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
         if observation.size is None:
             state = predictions.withdrawn(state, observation.now_s)
         else:
-            state = predictions.predicted(state, job, observation.size, desired.used_byte_s, observation.now_s)
+            state = predictions.predicted(
+                state, job, observation.size, desired.settlement.used_byte_s, observation.now_s
+            )
         state = conditions.with_measurements(state, self._signals.problem, observation.now_s)
         state = conditions.with_parts_off(state, self._parts_off(job, observation.now_s), observation.now_s)
         desired = dataclasses.replace(desired, state=state)
         is_over = state.finished or job.deleting_since_s is not None
         is_unstarted = state.plan is None and not observation.pods and not memory.failed_s
         is_at_rest = state.phase == "Suspended" and is_unstarted and not is_over
-        then = self._over if is_at_rest or is_over else self._go_on
-        then = self._clean_up if is_over and desired.cleaning else then
+        then = self._wind_up if is_at_rest or is_over else self._go_on
         return protocols.Desired(
             before_status=[partial(self._prepare, job, memory.state, desired)],
             state=state,
@@ -247,7 +257,7 @@ class MRJobKind:
         """Write a posted plan, count the settled attempts, and publish what has just changed of some conditions."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
-        self._metrics.attempts(desired.results, desired.failures)
+        self._metrics.attempts(desired.settlement)
         self._metrics.prediction(before.prediction, desired.state.prediction)
         if why := conditions.cleanup_failure(before, desired.state):
             self._events.not_cleaned_up(job.key, job.uid, why)
@@ -268,34 +278,29 @@ class MRJobKind:
         self.seconds.update(observation.job, state)
         return hadoop.UNKNOWN_REQUEUE_S if hdfs.unknown(observation.job, self._clusters) else None
 
-    async def _over(self, _memory: JobMemory, desired: Desired, observation: Observation, _writes: Writes) -> None:
-        self._end(observation.job.uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
-
-    def _end(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
-        self.policy_events.ended(uid, succeeded=succeeded, pods=pods)
-        self._scheduler.withdraw(policy.JobId(uid))
-        self.plans.forget(uid)
-        self.seconds.forget(uid)
-
-    async def _clean_up(self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes) -> float:
-        """Submit the cleanup task. Returns when to requeue, because the clean-up has a deadline."""
+    async def _wind_up(
+        self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes
+    ) -> float | None:
+        """Withdraw a job that is over or at rest, or submit its cleanup task. Returns when to requeue."""
         uid = observation.job.uid
         self.policy_events.ended(uid, succeeded=desired.state.phase == "Succeeded", pods=observation.pods)
         self.plans.forget(uid)
-        return 0.0 if await self._submit(memory, desired, observation, (), writes) else PENDING_REQUEUE_S
+        if desired.cleaning:  # for a limited time
+            return 0.0 if await self._submit(memory, desired, observation, (), writes) else PENDING_REQUEUE_S
+        self._scheduler.withdraw(policy.JobId(uid))
+        self.seconds.forget(uid)
+        return None
 
     async def _go_on(
         self, memory: JobMemory, desired: Desired, observation: Observation, writes: Writes
     ) -> float | None:
         """Submit the pending attempts within the namespace's rate of retries. Returns when to requeue."""
-        namespace = observation.job.namespace
+        namespace, waiting = observation.job.namespace, desired.waiting
         classes = self._classes(desired.state, observation)
-        admitted, memory.granted = submission.admit(self.retries, namespace, desired.waiting, memory.granted)
-        held_back = len(admitted) < len(desired.waiting)
-        desired = dataclasses.replace(desired, waiting=admitted)
-        if await self._submit(memory, desired, observation, classes, writes):
+        admitted, memory.granted = submission.admit(self.retries, namespace, waiting, memory.granted)
+        if await self._submit(memory, dataclasses.replace(desired, waiting=admitted), observation, classes, writes):
             return 0.0
-        again = [max(RETRIES_DISTANCE_S, self.retries.wait_s(namespace))] if held_back else []
+        again = [max(RETRIES_DISTANCE_S, self.retries.wait_s(namespace))] if len(admitted) < len(waiting) else []
         if admitted:
             again.append(PENDING_REQUEUE_S)
         elif any(pod.state is PodLife.RUNNING for pod in observation.pods):
@@ -310,9 +315,8 @@ class MRJobKind:
         if less := self.policy_events.update(job, state, observation.pods, classes, plan):
             self._metrics.elastic(pod.task_type for pod in less)
             had, wanted = map(quantity.format_bytes, (less[0].memory_bytes, less[0].ideal_memory_bytes))
-            many = f" and {len(less) - 1} more" if len(less) > 1 else ""
-            sizes = f"({had} instead of {wanted}): no node had more free memory"
-            note = f"{less[0].task_name}{many} started with less memory {sizes}"
+            which = f"{less[0].task_name} and {len(less) - 1} more" if len(less) > 1 else less[0].task_name
+            note = f"{which} started with less memory ({had} instead of {wanted}): no node had more free memory"
             self._events.publish(job.key, job.uid, "MemoryShrunk", note, action="Scheduling", is_warning=False)
         return classes
 
@@ -333,7 +337,7 @@ class MRJobKind:
             job=job,
             classes=tuple(classes),
             waiting=frozenset(waiting),
-            unplaced=frozenset(pod.uid for pod in observation.pods if pod.state.is_live and pod.node is None),
+            unplaced=frozenset(pod.uid for pod in live if pod.node is None),
             at_s=self._context.monotonic(),
         )
         if memory.submitted is not None and memory.submitted.covers(submitted, observation.pods):
@@ -343,18 +347,20 @@ class MRJobKind:
             return False
         needs_plan = desired.state.plan and not desired.cleaning
         plan = self.plans.plan(job.uid, desired.state.step) if needs_plan else None
-        priority = await self._related_objects.priority(job.template.priority_class_name or "")
-        writes.check_lead()
-        builder = pod_builder.PodBuilder(
-            job=job,
-            settings=self._pod_settings,
-            splits=plan.splits if plan else (),
-            hdfs=hdfs.addresses(job, self._clusters),
-        )
+        priority = await self._related_objects.priority(job.priority_class)
         avoided = self.seconds.avoided(job.uid, waiting)
-        tasks_control = second_attempts.Control(job.uid, self.orders, self.seconds)
-        factory = submission.Factory.of(builder, waiting, tasks_control, avoided)
-        with failpoints.around("mrjob.submit"):
+        factory = submission.Factory(
+            pod_builder.PodBuilder(
+                job=job,
+                settings=self._pod_settings,
+                splits=plan.splits if plan else (),
+                hdfs=hdfs.addresses(job, self._clusters),
+            ),
+            waiting,
+            second_attempts.Control(job.uid, self.orders, self.seconds),
+            avoided,
+        )
+        with writes.attempt("submit"):
             over = self._scheduler.submit(
                 submission.scheduler_job(job, priority),
                 submission.classes_in_use(job, [*waiting, *live], classes, avoided),
@@ -375,13 +381,3 @@ class MRJobKind:
             if await self._related_objects.uid(hadoop.MRCLUSTERS, job.namespace, name) is not None:
                 return True
         return False
-
-
-def _pod_settings(settings: OperatorConfig, cluster_id: str) -> pod_builder.PodSettings:
-    return pod_builder.PodSettings(
-        progress_url=f"https://{settings.progress_service}.{settings.namespace}.svc",
-        scratch_bytes=quantity.units(settings.task.scratch_size),
-        image_pull_secrets=tuple(settings.task.image_pull_secrets),
-        not_ready_toleration_s=settings.task.not_ready_toleration_seconds,
-        cluster=cluster_id,
-    )

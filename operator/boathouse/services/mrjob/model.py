@@ -4,20 +4,18 @@
 """
 
 import dataclasses
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from boathouse.cluster import catalogue, wire
 from boathouse.resources import names, quantity, statuses
 from boathouse.resources import pod_environment as pod_storage
-from boathouse.resources import pod_template as pod_fields
 from boathouse.resources.config import EphemeralStorageConfig, OperatorConfig
 from boathouse.resources.mrjob import names as mrjob_names
 from boathouse.resources.mrjob import spec as mrjob_spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.mrjob import steps as mrjob_steps
-from boathouse.services.frame import admission
-from boathouse.services.frame.kind import ObjectUid, Refusal, refusing
+from boathouse.services.frame.admission import Applicant, applicant
+from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
 from boathouse_task import contract, formats
 
@@ -35,7 +33,6 @@ class Resources:
     Attributes:
         memory_bytes: the memory limit; the request is 1 MiB less, so that the pod is Burstable whatever its CPU is
             (a pod's QoS class cannot change in a resize).
-        cpu_limit_milli: at least the request and 1m.
         ephemeral_storage_limit_bytes: limit of everything that the pod writes to its node; 0: none.
         scratch_bytes: size limit of each folder that the pod writes to; 0: the operator's default.
     """
@@ -93,7 +90,7 @@ _PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Job:
+class Job(Applicant):
     """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration.
 
     Attributes:
@@ -101,14 +98,7 @@ class Job:
         uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
     """
 
-    uid: JobUid
-    name: str
-    namespace: str
-    generation: int
-    created_s: float
     spec: mrjob_spec.MRJobSpec
-    queue: str
-    image: str
     image_pull_policy: str
     split_max_bytes: int
     max_record_bytes: int
@@ -117,11 +107,6 @@ class Job:
     housekeeping: Stage
     deleting_since_s: float | None = None
     suspend_reducers_until: str | None = None
-
-    @property
-    def key(self) -> str:
-        """Namespace and name, `NAMESPACE/NAME`."""
-        return f"{self.namespace}/{self.name}"
 
     @property
     def cluster(self) -> str:
@@ -142,11 +127,6 @@ class Job:
     def volume(self) -> pod_storage.StorageVolume | None:
         """The volume with input and output, if the job uses one."""
         return self.spec.storage.volume if self.spec.storage else None
-
-    @property
-    def template(self) -> pod_fields.PodTemplate:
-        """Optional fields of the job for its pods."""
-        return self.spec.pod_template or pod_fields.PodTemplate()
 
     def stage(self, task_type: contract.TaskType, step: int = 0) -> Stage:
         """Return the stage that tasks of this type belong to."""
@@ -203,54 +183,32 @@ def _uber_stage(step: Step) -> Stage:
     """Return the stage of an uber task, with resources for both the mapper and the reducer."""
     stages = step.mapper, step.reducer or step.mapper
     both = [stage.resources for stage in stages]
-    scratches = [resources.scratch_bytes for resources in both]
+    amounts = [field.name for field in dataclasses.fields(Resources) if field.name != "extended"]
+    larger = {name: max(getattr(resources, name) for resources in both) for name in amounts}
+    if not all(resources.scratch_bytes for resources in both):
+        larger["scratch_bytes"] = 0
     extended: dict[str, int] = {}
     for name, count in (*both[0].extended, *both[1].extended):
         extended[name] = max(extended.get(name, 0), count)
-    return Stage(
-        max_attempts=min(stage.max_attempts for stage in stages),
-        resources=Resources(
-            cpu_milli=max(resources.cpu_milli for resources in both),
-            cpu_limit_milli=max(resources.cpu_limit_milli for resources in both),
-            memory_bytes=max(resources.memory_bytes for resources in both),
-            ephemeral_storage_bytes=max(resources.ephemeral_storage_bytes for resources in both),
-            ephemeral_storage_limit_bytes=max(resources.ephemeral_storage_limit_bytes for resources in both),
-            scratch_bytes=max(scratches) if all(scratches) else 0,
-            extended=tuple(sorted(extended.items())),
-        ),
-    )
+    resources = Resources(**larger, extended=tuple(sorted(extended.items())))
+    return Stage(max_attempts=min(stage.max_attempts for stage in stages), resources=resources)
 
 
 @refusing
-def from_resource(body: Mapping[str, Any], config: OperatorConfig) -> Job | Refusal:
+def from_resource(body: Body, config: OperatorConfig) -> Job | Refusal:
     """Return the job of a custom resource, with the operator's defaults, or why it cannot run."""
-    metadata = body["metadata"]
-    # The status is left out: another version may have written it.
-    spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec
-    template = spec.pod_template or pod_fields.PodTemplate()
-    queue = admission.admitting(
-        config, metadata["namespace"], requested=spec.queue, priority_class=template.priority_class_name or ""
-    )
-    if isinstance(queue, Refusal):
-        return queue
-    image = spec.image or config.task.image
-    if not image:
-        return Refusal(reason=names.Reason.INVALID_SPEC, message="no image: set spec.image, or the chart's task image")
+    spec = mrjob_status.MRJob.model_validate({"spec": body.get("spec")}).spec  # the status is another version's too
+    fields = applicant(body, spec, config, config.task.image, "task")
+    if isinstance(fields, Refusal):
+        return fields
     if spec.cluster_ref is not None and (problem := on_cluster.problem(spec)):
         return Refusal(reason=names.Reason.INVALID_SPEC, message=problem)
+    metadata, uber = body["metadata"], spec.uber or mrjob_steps.Uber()
     is_operators_image = not spec.image and spec.image_pull_policy == "IfNotPresent"
-    uber = spec.uber or mrjob_steps.Uber()
     return Job(
-        uid=JobUid(metadata["uid"]),
-        name=metadata["name"],
-        namespace=metadata["namespace"],
-        generation=metadata.get("generation", 1),
-        created_s=statuses.epoch(metadata["creationTimestamp"]) or 0.0,
+        **fields,
         deleting_since_s=statuses.epoch(metadata.get("deletionTimestamp")),
         suspend_reducers_until=(metadata.get("annotations") or {}).get(names.ANNOTATION_SUSPEND_UNTIL),
-        spec=spec,
-        queue=queue,
-        image=image,
         image_pull_policy=config.task.image_pull_policy if is_operators_image else spec.image_pull_policy,
         split_max_bytes=quantity.units(spec.split_max_size),
         max_record_bytes=quantity.units(spec.max_record_bytes),

@@ -8,7 +8,7 @@ from typing import Final
 from boathouse.resources.names import Reason
 from boathouse.services.frame.pod_events import LOST, Ended, PodEvents, Publisher
 from boathouse.services.hadoop import Directory
-from boathouse.services.mrjob import hdfs, pod_builder, results, signals, submission
+from boathouse.services.mrjob import hdfs, pod_builder, results, submission
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job, JobUid
@@ -62,8 +62,9 @@ class PolicyEvents:
         reported.job, reported.plan = job, plan
         if reported.classes != tuple(classes):
             reported.classes = tuple(classes)
-            left = {task_class.id: _left(job, state, task_class, reported, pods) for task_class in classes}
-            totals = {task_class.id: _total(state, task_class) for task_class in classes}
+            left = {task_class.id: _left(state, task_class, reported, pods) for task_class in classes}
+            # Those that ended under a former leader are included.
+            totals = {task_class.id: state.total(TaskType(task_class.stage.value)) for task_class in classes}
             self._publisher.submitted(submission.scheduler_job(job), reported.classes, left, totals)
         return [pod for pod in reported.pods.update(pods) if pod.ideal_memory_bytes]
 
@@ -79,12 +80,10 @@ class PolicyEvents:
 
     def ended(self, uid: JobUid, *, succeeded: bool, pods: Sequence[AttemptPod] = ()) -> None:
         """Publish the end of a finished or deleted job, if events about it were published."""
-        reported = self._jobs.pop(uid, None)
-        if reported is None:
-            return
-        reported.pods.forget(pods)
-        self._learner.forget(model.JobId(uid))
-        self._publisher.ended(model.JobId(uid), succeeded=succeeded)
+        if (reported := self._jobs.pop(uid, None)) is not None:
+            reported.pods.forget(pods)
+            self._learner.forget(model.JobId(uid))
+            self._publisher.ended(model.JobId(uid), succeeded=succeeded)
 
     def report(self, uid: JobUid, pod_name: str, report: TaskReport) -> None:
         """Publish the report of a running task."""
@@ -94,11 +93,9 @@ class PolicyEvents:
             return
         splits = reported.plan.splits if reported.plan is not None and pod.task_type is TaskType.MAP else ()
         split_bytes = splits[pod.index].length_bytes if pod.index < len(splits) else 0
-        cpu_milli = pod.resources.cpu_milli
-        signal = signals.of_report(pod.task_type, report, cpu_milli=cpu_milli, split_bytes=split_bytes)
-        about = self._about(reported.job, pod)
-        progress = model.Progress(**about, fraction=signal.fraction, phase=signal.phase, counters=signal.counters)
-        self._publisher.publish(progress)
+        cpu_milli, about = pod.resources.cpu_milli, self._about(reported.job, pod)
+        signal = results.signal(pod.task_type, report, cpu_milli=cpu_milli, split_bytes=split_bytes)
+        self._publisher.publish(model.Progress(**about, **signal._asdict()))
 
     def node_changed(self, name: model.NodeName, node: model.Node | None) -> None:
         """Publish a new, changed or deleted node."""
@@ -130,9 +127,8 @@ class PolicyEvents:
         return reported
 
     def _about(self, job: Job, pod: AttemptPod) -> model.About:
-        owner = submission.probe_uid(job.uid) if pod.task_type is TaskType.PROBE else job.uid
-        task_class = submission.class_id(job, pod.task_type, pod.step)
-        return self._publisher.about(model.JobId(owner), job.namespace, pod, task_class)
+        owner = model.JobId(submission.probe_uid(job.uid) if pod.task_type is TaskType.PROBE else job.uid)
+        return self._publisher.about(owner, job.namespace, pod, submission.class_id(job, pod.task_type, pod.step))
 
     def _end(self, reported: _ReportedJob, pod: AttemptPod) -> Ended:
         """Learn from an attempt that ended, unless it is a probe; return how it ended."""
@@ -145,7 +141,7 @@ class PolicyEvents:
             return Ended(reason=reason)
         whole_bytes = reported.plan.bytes_total if is_probe and reported.plan is not None else 0
         seconds, has_local_input = results.worked_s(pod.result), reported.job.s3 is None
-        counters = signals.of_result(pod.result, has_local_input=has_local_input, whole_bytes=whole_bytes)
+        counters = results.flat_counters(pod.result, has_local_input=has_local_input, whole_bytes=whole_bytes)
         if not is_probe:
             used = run_times.MemoryUse(
                 memory_bytes=pod.resources.memory_bytes,
@@ -153,8 +149,8 @@ class PolicyEvents:
                 spill_bytes_per_s=counters.get("spill_bytes_per_s", 0.0),
                 peak_bytes=counters.get("peak_memory_bytes", 0.0),
             )
-            read = signals.input_bytes(counters)
-            self._learner.learn(stage, seconds=seconds, input_bytes=read, less=less, used=used)
+            read_bytes = results.input_bytes(counters)
+            self._learner.learn(stage, seconds=seconds, input_bytes=read_bytes, less=less, used=used)
         return Ended(duration_s=seconds, counters=counters)
 
 
@@ -168,27 +164,15 @@ def _second_of(reported: _ReportedJob, pod: AttemptPod) -> model.TaskId | None:
     return None
 
 
-def _total(state: JobState, task_class: model.TaskClass) -> int:
-    """Return the number of tasks of a class, those that ended under a former leader included; 0 until it is known."""
-    stage = state.stages.get(TaskType(task_class.stage.value))
-    return 0 if stage is None else stage.total
-
-
-def _left(
-    job: Job, state: JobState, task_class: model.TaskClass, reported: _ReportedJob, pods: Sequence[AttemptPod]
-) -> int:
+def _left(state: JobState, task_class: model.TaskClass, reported: _ReportedJob, pods: Sequence[AttemptPod]) -> int:
     """Return the number of tasks of a class without a published placement, including pods to be published next."""
     task_type = TaskType(task_class.stage.value)
     stage = state.stages.get(task_type)
     if stage is None:
         return 0
-    placed = [pod for pod in pods if pod.node is not None and pod.task_type is task_type]
-    busy = {pod.index for pod in placed if pod.step == state.step and pod.state.is_live}
-    news = [
-        pod
-        for pod in placed
-        if submission.class_id(job, pod.task_type, pod.step) == task_class.id and not reported.pods.knows(pod)
-    ]
+    placed = [pod for pod in pods if pod.node is not None and pod.task_type is task_type and pod.step == state.step]
+    busy = {pod.index for pod in placed if pod.state.is_live}
+    news = [pod for pod in placed if not reported.pods.knows(pod)]
     failing = sum(pod.result is None and not pod.state.is_live for pod in news)  # published as placed, then as failed
-    waiting = sum(not stage.winner[index] and index not in busy for index in range(stage.total))
+    waiting = sum(not winner and index not in busy for index, winner in enumerate(stage.winner))
     return waiting + len(news) - failing

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from boathouse import failpoints
 from boathouse.resources.config import PredictionConfig
 from boathouse.scheduling import scheduler
 from boathouse.services.frame.pod_index import PodIndex
@@ -80,8 +79,7 @@ class Probes:
     async def _submit(self, job: Job, plan: Plan, pod_uid: str | None, memory: ProbeMemory, writes: Writes) -> None:
         if memory.submitted == pod_uid:
             return
-        priority = await self.related_objects.priority(job.template.priority_class_name or "")
-        writes.check_lead()
+        priority = await self.related_objects.priority(job.priority_class)
         builder = pod_builder.PodBuilder(
             job=job,
             settings=self.pod_settings,
@@ -91,8 +89,8 @@ class Probes:
             probe_s=self.settings.probe_seconds,
         )
         attempt = Attempt(task_type=TaskType.PROBE, index=0, number=1, pod_uid=pod_uid)
-        factory = submission.Factory.of(builder, [attempt])
-        with failpoints.around("mrjob.submit"):
+        factory = submission.Factory(builder, [attempt])
+        with writes.attempt("submit"):
             self.placing.submit(
                 submission.probe_job(job, priority),
                 [submission.probe_class(job)],

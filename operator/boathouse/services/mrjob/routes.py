@@ -22,11 +22,10 @@ from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
 from boathouse.services.mrjob.hadoop.observation import ClientPod
-from boathouse.services.mrjob.kind import MRJOB
+from boathouse.services.mrjob.kind import MRJOB, MRJobKind
 from boathouse.services.mrjob.model import JobUid
-from boathouse.services.mrjob.split_plans import PlanIntake, Plans
-from boathouse.services.mrjob.task_orders import Poll, TaskOrders
-from boathouse.services.mrjob.task_reports import TaskReports
+from boathouse.services.mrjob.split_plans import PlanIntake
+from boathouse.services.mrjob.task_orders import Poll
 from boathouse.services.progress.auth import Caller
 from boathouse.services.progress.limits import Limits, Reason, Rejected
 from boathouse.services.progress.server import Route, Sender
@@ -95,16 +94,12 @@ class TaskRoutes:
 
     def __init__(
         self,
-        *,
-        orders: TaskOrders,
-        reports: TaskReports,
-        pods: PodIndex[AttemptPod],
-        plans: Plans,
+        kind: MRJobKind,
         owners: Owners,
         on_plan: Callable[[JobUid], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._orders, self._reports, self._pods, self._plans = orders, reports, pods, plans
+        self._orders, self._reports, self._pods, self._plans = kind.orders, kind.reports, kind.pods, kind.plans
         self._owners, self._on_plan = owners, on_plan
         self._limits, self._intake = Limits(clock), PlanIntake(clock)
 
@@ -149,16 +144,11 @@ class TaskRoutes:
         return contract.ReportTaken(next_s=self._limits.report_distance_s)
 
     async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:
-        query = request.query
-        poll = Poll(
-            uid=sender.object_uid,
-            pod=sender.pod.name,
-            since=int(query.get("since", "0")),
-            carried_out=query.get("order"),
-        )
+        query, pod = request.query, sender.pod.name
+        since = int(query.get("since", "0"))
+        poll = Poll(uid=sender.object_uid, pod=pod, since=since, carried_out=query.get("order"))
         wait_s = min(MAX_WAIT_S, max(0.0, float(query.get("wait_s", "0"))))
-        news = self._orders.orders_since(poll)
-        if news is not None:
+        if (news := self._orders.orders_since(poll)) is not None:
             return news
         with self._limits.poll(sender.claimed.namespace, sender.pod.uid):
             return await self._orders.orders(poll, wait_s)
@@ -171,16 +161,16 @@ class TaskRoutes:
         return {}
 
     async def _post_plan(self, request: web.Request, sender: Sender[AttemptPod]) -> dict[str, object]:
-        uid, namespace = sender.object_uid, sender.claimed.namespace
+        uid, namespace, body = sender.object_uid, sender.claimed.namespace, request.content
         gzipped = request.headers.get("Content-Encoding") == "gzip"
-        plan = await self._intake.read(namespace, request.content, request.content_length, gzipped=gzipped)
+        plan = await self._intake.read(namespace, body, request.content_length, gzipped=gzipped)
         self._check_wanted(uid)  # checked again, because the state may have changed while the plan was read
         if not self._plans.has_room(uid, namespace, plan):
             raise Rejected(Reason.TOO_MANY_PLANS)
         with failpoints.around("plan.posted"):
             self._plans.post(uid, namespace, plan)
         self._on_plan(uid)
-        return {"digest": plan.digest, "shards": plan.shards}
+        return {"digest": plan.digest, "shards": len(plan.pieces)}
 
     def _check_plan(self, sender: Sender[AttemptPod]) -> None:
         _check_setup(sender)

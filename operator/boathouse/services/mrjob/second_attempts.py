@@ -13,8 +13,8 @@ from typing import Final
 from boathouse.services.frame.pod_index import PodIndex
 from boathouse.services.frame.pod_life import PodLife
 from boathouse.services.mrjob import submission
-from boathouse.services.mrjob.attempt_pods import MAX_ATTEMPT, AttemptPod, Task
-from boathouse.services.mrjob.job_state import JobState
+from boathouse.services.mrjob.attempt_pods import AttemptPod, Task
+from boathouse.services.mrjob.job_state import MAX_ATTEMPT, JobState
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.settle import Attempt
 from boathouse.services.mrjob.task_orders import TaskOrders

@@ -33,10 +33,8 @@ MAX_LOST_AT_ONCE = 100
 class Limits:
     """Start timeouts of attempts, and maximum failures of a task.
 
-    Attributes:
-        failures_max_percent: share of the stage's tasks that may fail `max_attempts` times. The next attempt of such
-            a task commits an empty result.
-        max_infrastructure: infrastructure failures of one task after which the job fails.
+    Of a stage, `failures_max_percent` of the tasks may fail `max_attempts` times; the next attempt of such a task
+    commits an empty result.
     """
 
     start_timeout_s: float
@@ -70,8 +68,7 @@ class Limits:
 class StageControl:
     """Ends running attempts of all or some tasks of a stage. They count as killed, not as failed, and cause no backoff.
 
-    Attributes:
-        restart: whether these tasks, and others without an attempt, get a new attempt now.
+    With `restart` these tasks, and others without an attempt, get a new attempt now.
     """
 
     indices: frozenset[int] | None = None
@@ -87,11 +84,7 @@ RUN = StageControl(indices=frozenset(), restart=True)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """A pending attempt; `pod_uid` is set if its pod exists.
-
-    Attributes:
-        is_given_up: whether its task has failed too often, so that it commits an empty result instead.
-    """
+    """A pending attempt, whose pod may exist. One that `is_given_up` commits an empty result: its task fails often."""
 
     task_type: contract.TaskType
     index: int
@@ -106,25 +99,17 @@ class Attempt:
         return self.step, self.task_type, self.index
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
-    """The job's failure, with the reason and message of a failed task."""
-
-    reason: str
-    message: str
-
-
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """Result of settling the attempts of one stage, or of stages that run concurrently.
+    """Result of settling the attempts of one stage, or of stages that run concurrently; empty if nothing was settled.
 
     Attributes:
-        active: attempts that start and that run, by stage.
-        seconds: pending second attempts of running tasks.
+        verdict: why the job fails.
+        active: numbers of attempts that start and that run, by stage.
         used_byte_s: run times of the maps and reduces that won, each times its memory request.
     """
 
-    counters: contract.Counters
+    counters: contract.Counters = dataclasses.field(default_factory=dict)
     stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
     active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
     failures: list[TaskFailure] = dataclasses.field(default_factory=list)
@@ -133,53 +118,12 @@ class Settlement:
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
-    verdict: Verdict | None = None
+    verdict: Problem | None = None
     recheck_at_s: float = math.inf
     used_byte_s: float = 0.0
 
 
-def settle(
-    task_type: contract.TaskType,
-    stage: StageState,
-    pods: Iterable[AttemptPod],
-    sums: contract.Counters,
-    limits: Limits,
-    now_s: float,
-    stop: StageControl,
-    failed_s: Mapping[str, float],
-    *,
-    seconds: Iterable[Attempt],
-    former: Settlement | None,
-) -> Settlement:
-    """Settle the attempts of a stage's pods; `stage` and `sums` are not modified.
-
-    `failed_s` has the time of the last failure by task name, for tasks whose pods were deleted. `seconds` are requested
-    second attempts without pods. The result is added to `former`, of a stage that runs concurrently, if there is one.
-    """
-    outcome = former or Settlement(counters={group: dict(names_) for group, names_ in sums.items()})
-    stage = outcome.stages[task_type] = stage.copy()
-    by_index: dict[int, list[AttemptPod]] = {}
-    for pod in pods:
-        over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
-        if not over:  # most pods of a large job belong to tasks that are done and counted
-            by_index.setdefault(pod.index, []).append(pod)
-    requested = {attempt.index: attempt for attempt in seconds if attempt.task_type is task_type}
-    settler = _Settler(task_type, outcome, stage, limits, now_s, stop, dict(failed_s), requested)
-    for index, attempts in sorted(by_index.items()):
-        settler.task(index, sorted(attempts, key=lambda pod: pod.attempt))
-    for index, (winner, last) in enumerate(zip(stage.winner, stage.last, strict=True)):
-        if winner or index in by_index:
-            continue
-        if last or not stop.restart:
-            settler.task(index, ())
-        else:  # it has no attempt yet, like most tasks of a large job that has just started
-            settler.waiting.append(Attempt(task_type=task_type, index=index, number=1))
-    outcome.active[task_type] = settler.starting, settler.running
-    outcome.waiting += sorted(settler.waiting, key=lambda attempt: attempt.index)
-    return outcome
-
-
-def failure(task: str, attempt: int, node: str | None, ending: Ending, time_s: float | None) -> TaskFailure:
+def failure(task: str, attempt: int, node: str | None, ending: Ending, now_s: float | None = None) -> TaskFailure:
     """Return the entry of a failed attempt in the status."""
     return TaskFailure(
         task=task,
@@ -189,7 +133,7 @@ def failure(task: str, attempt: int, node: str | None, ending: Ending, time_s: f
         message=printable(ending.message, results.MAX_MESSAGE),
         exit_code=ending.exit_code,
         user_error=ending.user_error,
-        time=statuses.rfc3339(time_s),
+        time=statuses.rfc3339(ending.time_s if ending.time_s is not None else now_s),
     )
 
 
@@ -198,23 +142,50 @@ def backoff_s(failures: int) -> float:
     return min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2.0 ** min(failures - 1, 16)) if failures else 0.0
 
 
-@dataclasses.dataclass(slots=True)
-class _Settler:
-    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`."""
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Settler:
+    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`.
+
+    Attributes:
+        failed_s: times of the last failures by task name, for tasks whose pods were deleted.
+        requested: second attempts without pods, by task index.
+    """
 
     type: contract.TaskType
+    step: int = 0
     outcome: Settlement
     stage: StageState
     limits: Limits
     now_s: float
     stop: StageControl
-    failed_s: dict[str, float]
-    seconds: Mapping[int, Attempt]
-    waiting: list[Attempt] = dataclasses.field(default_factory=list)
-    starting: int = 0
-    running: int = 0
+    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
+    requested: Mapping[int, Attempt] = dataclasses.field(default_factory=dict)
+    _waiting: list[Attempt] = dataclasses.field(default_factory=list)
+    _starting: int = 0
+    _running: int = 0
 
-    def task(self, index: int, pods: Sequence[AttemptPod]) -> None:
+    def settle(self, pods: Iterable[AttemptPod]) -> Settlement:
+        """Settle the attempts of the stage's pods."""
+        stage, by_index = self.stage, dict[int, list[AttemptPod]]()
+        for pod in pods:
+            over = pod.index >= stage.total or (stage.winner[pod.index] and not pod.state.is_live)
+            if not over:  # most pods of a large job belong to tasks that are done and counted
+                by_index.setdefault(pod.index, []).append(pod)
+        for index, attempts in sorted(by_index.items()):
+            self._task(index, sorted(attempts, key=lambda pod: pod.attempt))
+        for index, (winner, last) in enumerate(zip(stage.winner, stage.last, strict=True)):
+            if winner or index in by_index:
+                continue
+            if last or not self.stop.restart:
+                self._task(index, ())
+            else:  # it has no attempt yet, like most tasks of a large job that has just started
+                self._waiting.append(Attempt(task_type=self.type, index=index, number=1, step=self.step))
+        self.outcome.stages[self.type] = stage
+        self.outcome.active[self.type] = self._starting, self._running
+        self.outcome.waiting += sorted(self._waiting, key=lambda attempt: attempt.index)
+        return self.outcome
+
+    def _task(self, index: int, pods: Sequence[AttemptPod]) -> None:
         for pod in pods:
             if pod.state is PodLife.SUCCEEDED and not self.stage.winner[index]:
                 self._won(index, pod, max(other.attempt for other in pods))
@@ -229,16 +200,12 @@ class _Settler:
             self._settle_vanished(index, self.stage.last[index])
             self._next(index, pods)
         elif live.state is PodLife.UNPLACED and self.stop.restart:
-            self.waiting.append(self._attempt(index, live.attempt, live.uid))
-        elif self.stop.restart:
-            self._second(index, pods[-1], live)
-
-    def _second(self, index: int, last: AttemptPod, live: AttemptPod) -> None:
-        """Add the task's second attempt to the pending ones, if one was requested and has no node."""
-        if last is live and index in self.seconds:
-            self.outcome.seconds.append(self.seconds[index])
-        elif last is not live and last.state is PodLife.UNPLACED:
-            second = Attempt(task_type=self.type, index=index, number=last.attempt, pod_uid=last.uid)
+            self._waiting.append(self._attempt(index, live.attempt, live.uid))
+        elif self.stop.restart and pods[-1] is live and index in self.requested:
+            self.outcome.seconds.append(self.requested[index])
+        elif self.stop.restart and pods[-1] is not live and pods[-1].state is PodLife.UNPLACED:
+            number, uid = pods[-1].attempt, pods[-1].uid
+            second = Attempt(task_type=self.type, index=index, number=number, pod_uid=uid, step=self.step)
             self.outcome.seconds.append(second)
 
     def _won(self, index: int, pod: AttemptPod, highest: int) -> None:
@@ -270,13 +237,16 @@ class _Settler:
             return None
         self._settle_vanished(index, pod.attempt - 1)
         ending = self._ending(pod)
-        if ending is None and self.stop.concerns(index):
-            self.stage.killed[index] += 1
-        elif ending is None:
-            self._count_live(pod)
-            return pod
-        else:
+        if ending is not None:
             self._settle(index, pod.attempt, ending, pod)
+        elif self.stop.concerns(index):
+            self.stage.killed[index] += 1
+        else:
+            self._running += pod.state is PodLife.RUNNING
+            self._starting += pod.state is PodLife.STARTING
+            if pod.problem is not None:
+                self.outcome.problems.append(pod)
+            return pod
         if pod.is_active:
             self.outcome.obsolete.append(pod)
         return None
@@ -286,29 +256,19 @@ class _Settler:
         if pod.ending is not None:
             return pod.ending
         if pod.deleting_since_s is not None:
-            deadline_s = pod.deleting_since_s + LOST_AFTER_S
-            message = "deleted, but its node is unreachable"
-            late = Ending(reason=names.Reason.POD_LOST, message=message, user_error=False, time_s=self.now_s)
+            deadline_s, is_user_error = pod.deleting_since_s + LOST_AFTER_S, False
+            reason, message = str(names.Reason.POD_LOST), "deleted, but its node is unreachable"
         elif pod.state is PodLife.STARTING:
-            problem = pod.problem or _NO_REASON
+            problem, is_user_error = pod.problem or _NO_REASON, pod.problem is not None
             timeout_s = self.limits.timeout_s(problem.reason)
             deadline_s = pod.placed_s + timeout_s
-            message, is_user_error = f"not started after {timeout_s:.0f} s: {problem.message}", pod.problem is not None
-            late = Ending(reason=problem.reason, message=message, user_error=is_user_error, time_s=self.now_s)
+            reason, message = problem.reason, f"not started after {timeout_s:.0f} s: {problem.message}"
         else:
             return None
         if self.now_s >= deadline_s:
-            return late
+            return Ending(reason=reason, message=message, user_error=is_user_error, time_s=self.now_s)
         self.outcome.recheck_at_s = min(self.outcome.recheck_at_s, deadline_s)
         return None
-
-    def _count_live(self, pod: AttemptPod) -> None:
-        if pod.state is PodLife.RUNNING:
-            self.running += 1
-        elif pod.state is PodLife.STARTING:
-            self.starting += 1
-        if pod.problem is not None:
-            self.outcome.problems.append(pod)
 
     def _settle_vanished(self, index: int, until: int) -> None:
         """Settle attempts whose pods were deleted: killed if the operator ends them, else infrastructure failures."""
@@ -322,18 +282,16 @@ class _Settler:
             self._settle(index, self.stage.settled(index) + 1, gone, None)
 
     def _settle(self, index: int, attempt: int, ending: Ending, pod: AttemptPod | None) -> None:
-        if ending.user_error:
-            self.stage.user_failures[index] += 1
-        else:
-            self.stage.infrastructure_failures[index] += 1
+        counts = self.stage.user_failures if ending.user_error else self.stage.infrastructure_failures
+        counts[index] += 1
         node, task = pod.node if pod else None, contract.task_name(self.type, index)
         if pod is None:
             self.failed_s[task] = self.now_s
-        self.outcome.failures.append(failure(task, attempt, node, ending, ending.time_s))
+        self.outcome.failures.append(failure(task, attempt, node, ending))
         if self.outcome.verdict is None:
             self.outcome.verdict = self._judge(index, task, attempt, ending, node)
 
-    def _judge(self, index: int, task: str, attempt: int, ending: Ending, node: str | None) -> Verdict | None:
+    def _judge(self, index: int, task: str, attempt: int, ending: Ending, node: str | None) -> Problem | None:
         named = f"{self.type} task" if task == self.type else f"{self.type} task {task}"
         where = f"{named}, attempt {attempt}" + (f" on node {node}" if node else "")
         message, is_user_error = ending.message, ending.user_error
@@ -346,7 +304,7 @@ class _Settler:
             often = "once" if failures == 1 else f"{failures} times"
             kind = "" if is_user_error else " with infrastructure errors"
             message = f"failed {often}{kind}; last error: {message}"
-        return Verdict(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
+        return Problem(reason=ending.reason, message=printable(f"{where}: {message}", results.MAX_MESSAGE))
 
     def _may_give_up(self, index: int) -> bool:
         """Return whether the job goes on after a user error of this task, because few tasks of the stage may fail."""
@@ -356,8 +314,14 @@ class _Settler:
         return allowed > 0 and given_up * 100 <= allowed and failures[index] <= limits.max_attempts
 
     def _attempt(self, index: int, number: int, pod_uid: str | None = None) -> Attempt:
-        is_given_up = self.stage.user_failures[index] >= self.limits.max_attempts
-        return Attempt(task_type=self.type, index=index, number=number, pod_uid=pod_uid, is_given_up=is_given_up)
+        return Attempt(
+            task_type=self.type,
+            index=index,
+            number=number,
+            pod_uid=pod_uid,
+            step=self.step,
+            is_given_up=self.stage.user_failures[index] >= self.limits.max_attempts,
+        )
 
     def _next(self, index: int, pods: Sequence[AttemptPod]) -> None:
         """Add the task's next attempt to the pending ones once its backoff has passed."""
@@ -370,7 +334,7 @@ class _Settler:
             self.outcome.recheck_at_s = min(self.outcome.recheck_at_s, ready_s)
             return
         number = max(self.stage.last[index], self.stage.settled(index)) + 1
-        self.waiting.append(self._attempt(index, number))
+        self._waiting.append(self._attempt(index, number))
 
 
 _NO_REASON = Problem(reason=names.Reason.POD_START_TIMEOUT, message="check the pod's events for FailedMount")

@@ -12,15 +12,16 @@ import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final
 
+from aiohttp import StreamReader
+
 from boathouse import failpoints
 from boathouse.cluster import catalogue, client, errors
 from boathouse.fair import ALL, Buckets
 from boathouse.listening.connections import Places
-from boathouse.resources.mrjob import spec
 from boathouse.services.mrjob import splits
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.splits import StoredPlan
-from boathouse.services.progress.limits import Reason, Rejected, Stream, receive
+from boathouse.services.progress.limits import Reason, Rejected, receive
 from boathouse.telemetry import logs
 from boathouse_task import contract
 
@@ -51,7 +52,7 @@ class PlanIntake:
         if self._budget.level(ALL) <= 0 or self._budgets.level(namespace) <= 0:
             raise Rejected(Reason.TOO_MANY_POSTS)
 
-    async def read(self, namespace: str, stream: Stream, length: int | None, *, gzipped: bool) -> StoredPlan:
+    async def read(self, namespace: str, stream: StreamReader, length: int | None, *, gzipped: bool) -> StoredPlan:
         """Receive and decode a plan, of `length` bytes or None; raises `Rejected` beyond limits, or if it is none."""
         with self._places.place(namespace) as free:
             if not free:
@@ -79,12 +80,7 @@ class PlanIntake:
 
 @dataclasses.dataclass(slots=True)
 class _Plans:
-    """Plans of a job.
-
-    Attributes:
-        stored: Its step and the plan in ConfigMaps.
-        absent: The step and the digests for which the ConfigMaps contain no plan.
-    """
+    """Plans of a job: `stored` for a step in ConfigMaps, which have none for the step and the digests `absent`."""
 
     namespace: str
     posted: StoredPlan | None = None
@@ -107,10 +103,8 @@ class Plans:
 
     def has_room(self, uid: JobUid, namespace: str, plan: StoredPlan) -> bool:
         """Return whether a job's plan fits into the namespace's limit."""
-        stored_bytes = (
-            plans.size_bytes for job, plans in self._jobs.items() if plans.namespace == namespace and job != uid
-        )
-        return sum(stored_bytes) + plan.json_bytes <= self._limit_bytes
+        others = (plans for job, plans in self._jobs.items() if plans.namespace == namespace and job != uid)
+        return sum(plans.size_bytes for plans in others) + plan.json_bytes <= self._limit_bytes
 
     def post(self, uid: JobUid, namespace: str, plan: StoredPlan) -> None:
         """Store the plan that a setup task posted, in place of an earlier one."""
@@ -154,12 +148,12 @@ class Plans:
 
     async def write(self, job: Job, step: int, check_lead: Callable[[], None]) -> None:
         """Write the posted plan to ConfigMaps, in place of another plan. `check_lead` is called before every write."""
-        kept = self._jobs[job.uid].posted
-        assert kept is not None
-        for manifest in splits.config_maps(job, step, kept):
+        plan = self._jobs[job.uid].posted
+        assert plan is not None
+        for manifest in splits.config_maps(job, step, plan):
             with failpoints.around("plan.shard"):
                 await self._write_shard(job.namespace, manifest, check_lead)
-        self._keep(job, step, kept)
+        self._keep(job, step, plan)
 
     def forget(self, uid: JobUid) -> None:
         """Drop the plans of a finished or deleted job."""
@@ -185,8 +179,7 @@ class Plans:
             if digest not in digests:
                 return None
             for index in range(count):
-                shard = first if index == 0 else await self._get(job, step, index)
-                piece = splits.piece(shard, job, digest)
+                piece = splits.piece(await self._get(job, step, index) if index else first, job, digest)
                 if piece is None:
                     _log.warning("a ConfigMap is not a shard of the expected plan", job=job.name, index=index)
                     return None
@@ -194,7 +187,7 @@ class Plans:
         except errors.NotFound:
             return None
         async with self._reading:
-            return await asyncio.to_thread(read, pieces, digest)
+            return await asyncio.to_thread(splits.read_stored, pieces, digest)
 
     async def _get(self, job: Job, step: int, index: int) -> Mapping[str, Any]:
         return await self._api.get(_PLANS, splits.shard_name(job, step, index), job.namespace)
@@ -212,12 +205,3 @@ class Plans:
             await self._api.delete(_PLANS, name, namespace, uid=existing["metadata"]["uid"])
             check_lead()
             await self._api.create(_PLANS, manifest, namespace)
-
-
-def read(pieces: Collection[bytes], digest: str) -> StoredPlan | None:
-    """Return the plan of the shards' contents; None if it is invalid or has another digest."""
-    try:
-        kept, _ = splits.read_posted(b"".join(pieces), gzipped=True)
-    except ValueError:
-        return None
-    return kept if kept.digest == digest and len(kept.plan.splits) <= spec.MAX_MAPS else None

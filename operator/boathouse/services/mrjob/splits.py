@@ -14,7 +14,7 @@ import gzip
 import hashlib
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import msgspec
@@ -56,15 +56,10 @@ class StoredPlan:
     json_bytes: int
 
     @property
-    def shards(self) -> int:
-        """Number of shards."""
-        return len(self.pieces)
-
-    @property
     def status_entry(self) -> mrjob_status.PlanStatus:
         """Entry of the accepted plan in the status."""
         return mrjob_status.PlanStatus(
-            splits=len(self.plan.splits), digest=self.digest, bytes=self.plan.bytes_total, shards=self.shards
+            splits=len(self.plan.splits), digest=self.digest, bytes=self.plan.bytes_total, shards=len(self.pieces)
         )
 
 
@@ -87,11 +82,8 @@ def fault(plan: contract.Plan) -> str:
             return f"a split's URL has more than {MAX_URL} characters"
         if split.locations >= len(plan.location_sets):
             return f"a split names the set of locations {split.locations}, of {len(plan.location_sets)}"
-    return (
-        ""
-        if min(numbers) >= 0 and max(numbers) <= contract.MAX_AMOUNT
-        else "a number is negative or has more than 64 bits"
-    )
+    is_valid = min(numbers) >= 0 and max(numbers) <= contract.MAX_AMOUNT
+    return "" if is_valid else "a number is negative or has more than 64 bits"
 
 
 def shard_name(job: Job, step: int, index: int) -> str:
@@ -101,7 +93,6 @@ def shard_name(job: Job, step: int, index: int) -> str:
 
 def config_maps(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]:
     """Return the manifests of the plan's ConfigMaps."""
-    pieces = stored.pieces
     return [
         {
             "apiVersion": "v1",
@@ -112,14 +103,14 @@ def config_maps(job: Job, step: int, stored: StoredPlan) -> list[dict[str, Any]]
                 "labels": {names.APP_MANAGED_BY: names.MANAGER, names.LABEL_JOB_UID: job.uid, names.LABEL_KIND: KIND},
                 "annotations": {
                     mrjob_names.ANNOTATION_PLAN_DIGEST: stored.digest,
-                    mrjob_names.ANNOTATION_PLAN_SHARDS: str(len(pieces)),
+                    mrjob_names.ANNOTATION_PLAN_SHARDS: str(len(stored.pieces)),
                 },
                 "ownerReferences": [manifests.owner_reference(MRJOBS, job)],
             },
             "immutable": True,
             "binaryData": {KEY: base64.b64encode(piece).decode()},
         }
-        for index, piece in enumerate(pieces)
+        for index, piece in enumerate(stored.pieces)
     ]
 
 
@@ -155,6 +146,15 @@ def piece(config_map: Mapping[str, Any], job: Job, digest: str) -> bytes | None:
     return base64.b64decode(text) if ours and 0 < len(text) <= _SHARD_CHARS else None
 
 
+def read_stored(pieces: Iterable[bytes], digest: str) -> StoredPlan | None:
+    """Return the plan of the shards' contents; None if it is invalid or has another digest."""
+    try:
+        stored, _ = read_posted(b"".join(pieces), gzipped=True)
+    except ValueError:
+        return None
+    return stored if stored.digest == digest and len(stored.plan.splits) <= spec.MAX_MAPS else None
+
+
 class TooLargeError(ValueError):
     """The plan exceeds the limits."""
 
@@ -167,7 +167,11 @@ def read_posted(body: bytes, *, gzipped: bool) -> tuple[StoredPlan, int]:
         ValueError: The body is not a plan, or a number in it has more than 64 bits.
     """
     json = _inflated(body) if gzipped else body
-    _check_size(json)
+    if len(json) > contract.PLAN_MAX_BYTES:
+        raise TooLargeError(f"its JSON has more than {contract.PLAN_MAX_BYTES} bytes")
+    for character, most in _BOUNDS:
+        if json.count(character) > most:
+            raise TooLargeError(f"its JSON has more than {most} times {character.decode()}")
     try:
         plan = msgspec.json.decode(json, type=contract.Plan)
     except (msgspec.MsgspecError, RecursionError) as error:
@@ -191,15 +195,7 @@ def _inflated(body: bytes) -> bytearray:
                 raise ValueError("the compressed plan ends too early")
             json += piece
             if len(json) > contract.PLAN_MAX_BYTES:
-                raise TooLargeError(f"its JSON has more than {contract.PLAN_MAX_BYTES} bytes")
+                return json  # which is refused
     except zlib.error as error:
         raise ValueError(f"the body is not gzip: {error}") from error
     return json
-
-
-def _check_size(json: bytes | bytearray) -> None:
-    if len(json) > contract.PLAN_MAX_BYTES:
-        raise TooLargeError(f"its JSON has more than {contract.PLAN_MAX_BYTES} bytes")
-    for character, most in _BOUNDS:
-        if json.count(character) > most:
-            raise TooLargeError(f"its JSON has more than {most} times {character.decode()}")

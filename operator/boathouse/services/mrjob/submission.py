@@ -50,16 +50,7 @@ def admit(
 
 def scheduler_job(job: Job, priority: int = 0) -> model.Job:
     """Return the job in the scheduler's model."""
-    return model.Job(
-        id=model.JobId(job.uid),
-        queue=model.QueueName(job.queue),
-        submitted_s=job.created_s,
-        name=job.key,
-        namespace=model.NamespaceName(job.namespace),
-        priority=priority,
-        priority_class=job.template.priority_class_name or "",
-        kind=program(job),
-    )
+    return job.job(priority, kind=program(job))
 
 
 def probe_uid(uid: JobUid) -> JobUid:
@@ -69,8 +60,8 @@ def probe_uid(uid: JobUid) -> JobUid:
 
 def probe_job(job: Job, priority: int = 0) -> model.Job:
     """Return a job's probe in the scheduler's model: a job of its own, with its own usage."""
-    job_id = model.JobId(probe_uid(job.uid))
-    return dataclasses.replace(scheduler_job(job, priority), id=job_id, probe_of=model.JobId(job.uid))
+    own_id, job_id = model.JobId(probe_uid(job.uid)), model.JobId(job.uid)
+    return dataclasses.replace(scheduler_job(job, priority), id=own_id, probe_of=job_id)
 
 
 def probe_class(job: Job) -> model.TaskClass:
@@ -147,32 +138,26 @@ def _reads(task_type: TaskType, plan: Plan | None) -> float:
     return reads.get(task_type, 0.0)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
 class Factory:
-    """Builds the pods of submitted tasks."""
+    """Builds the pods of attempts that are submitted."""
 
     resource: ClassVar[catalogue.Resource[wire.Manifest]] = MRJOBS
-    builder: pod_builder.PodBuilder
-    attempts: Mapping[model.TaskId, Attempt]
-    control: jobs.TaskControl | None = None
-    avoided: Avoided = dataclasses.field(default_factory=dict)
 
-    @classmethod
-    def of(
-        cls,
+    def __init__(
+        self,
         builder: pod_builder.PodBuilder,
         attempts: Iterable[Attempt],
         control: jobs.TaskControl | None = None,
         avoided: Avoided = NOWHERE,
-    ) -> "Factory":
-        """Return a factory for these attempts."""
-        return cls(builder, {task_id(builder.job, attempt): attempt for attempt in attempts}, control, avoided)
+    ) -> None:
+        self.control, self._builder, self._avoided = control, builder, avoided
+        self.attempts = {task_id(builder.job, attempt): attempt for attempt in attempts}
 
     def tasks(self, plan: Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
         node_of, tasks = functools.cache(node_of), []
         for task, attempt in self.attempts.items():
-            usual, avoided = class_id(self.builder.job, attempt.task_type, attempt.step), self.avoided.get(attempt)
+            usual, avoided = class_id(self._builder.job, attempt.task_type, attempt.step), self._avoided.get(attempt)
             tasks.append(
                 model.Task(
                     id=task,
@@ -193,14 +178,14 @@ class Factory:
     ) -> dict[str, Any]:
         """Return the pod's manifest, without the leader's epoch."""
         attempt = self.attempts[task]
-        wanted = self.builder.job.stage(attempt.task_type, attempt.step).resources
+        wanted = self._builder.job.stage(attempt.task_type, attempt.step).resources
         decided = dataclasses.replace(
             wanted,
             cpu_milli=resources.cpu_milli,
             cpu_limit_milli=max(wanted.cpu_limit_milli, resources.cpu_milli + 1),
             memory_bytes=resources.memory_bytes + MIB,
         )
-        manifest = self.builder.build(attempt, decided, node)
+        manifest = self._builder.build(attempt, decided, node)
         if decided.memory_bytes < wanted.memory_bytes:
             less, all_ = quantity.format_bytes(decided.memory_bytes), quantity.format_bytes(wanted.memory_bytes)
             manifest["metadata"]["annotations"] |= {

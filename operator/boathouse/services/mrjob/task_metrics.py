@@ -7,6 +7,7 @@ from prometheus_client import registry
 
 from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
+from boathouse.services.mrjob.settle import Settlement
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
@@ -58,11 +59,9 @@ class TaskMetrics:
             self._tasks.labels(task_type, "succeeded", "")
             self._bytes.labels(task_type)
 
-    def attempts(
-        self, results: Iterable[tuple[TaskType, contract.TaskResult]], failures: Iterable[mrjob_status.TaskFailure]
-    ) -> None:
+    def attempts(self, settlement: Settlement) -> None:
         """Count newly settled attempts."""
-        for task_type, result in results:
+        for task_type, result in settlement.results:
             self._tasks.labels(task_type, "succeeded", "").inc()
             self._bytes.labels(task_type).inc(result.bytes_total if task_type in _WRITERS else 0)
             self._spilled.inc(max(0, result.counters.get(_SPILLED[0], {}).get(_SPILLED[1], 0)))
@@ -70,7 +69,7 @@ class TaskMetrics:
                 self._phase_s.labels(task_type, timing.phase if timing.phase in _TASK_PHASES else _OTHER).observe(
                     max(0, timing.end_ms - timing.start_ms) / 1000
                 )
-        for failure in failures:
+        for failure in settlement.failures:
             letter, reason = failure.task.partition("-")[0], failure.reason if failure.reason in _REASONS else _OTHER
             self._tasks.labels(_LETTERS.get(letter) or TaskType(letter), "failed", reason).inc()
 

@@ -22,12 +22,9 @@ _REFUSALS = frozenset(contract.SuspendRefusal)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """Request of a task for its orders.
+    """Request of a task for its orders, `since` the version of its job's orders that it has.
 
-    Attributes:
-        since: Version of the job's orders that the task has.
-        carried_out: The last order to this task alone that it received, or ""; None if its runtime takes no such
-            orders.
+    It has `carried_out` the last order to this task alone that it received, or ""; None if its runtime takes none.
     """
 
     uid: JobUid
@@ -38,11 +35,9 @@ class Poll:
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _PodOrder:
-    """An order to one task.
+    """An order to one task, `taken` once a poll of the task was answered with it.
 
-    Attributes:
-        taken: Set once a poll of the task was answered with the order.
-        answer: The reason why the task does not carry it out, or "".
+    The `answer` is the reason why the task does not carry it out, or "".
     """
 
     order: contract.SuspendOrder
@@ -50,7 +45,6 @@ class _PodOrder:
     answer: asyncio.Future[str] = dataclasses.field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
     def end(self, answer: str) -> None:
-        """Give its sender an answer, if that has none."""
         if not self.answer.done():
             self.answer.set_result(answer)
         self.taken.set()
@@ -58,29 +52,20 @@ class _PodOrder:
 
 @dataclasses.dataclass(slots=True)
 class _Entry:
-    """Orders of a job.
-
-    Attributes:
-        is_over: Whether the job was deleted.
-    """
+    """Orders of a job, which is over once it was deleted."""
 
     namespace: str
-    orders: contract.Orders = dataclasses.field(default_factory=lambda: contract.Orders(version=0, maps_total=0))
+    orders: contract.Orders = contract.Orders(version=0, maps_total=0)  # noqa: RUF009 - frozen
     wants_plan: bool = True
     is_complete: bool = False
     is_over: bool = False
     pod_orders: dict[str, _PodOrder] = dataclasses.field(default_factory=dict)
     polls: dict[str, list[asyncio.Event]] = dataclasses.field(default_factory=dict)
 
-    def wake(self) -> None:
-        """Wake the polls of all tasks."""
-        for pod in self.polls:
-            self.wake_pod(pod)
-
-    def wake_pod(self, pod: str) -> None:
-        """Wake the polls of one task."""
-        for poll in self.polls.get(pod, ()):
-            poll.set()
+    def wake(self, *pods: str) -> None:
+        for pod in pods or self.polls:
+            for poll in self.polls.get(pod, ()):
+                poll.set()
 
     async def wait(self, pod: str, until: Callable[[], bool], at_most_s: float) -> None:
         """Wait until a condition holds, which is checked when the pod's polls are woken, or the time is over."""
@@ -98,23 +83,26 @@ class _Entry:
             if not self.polls[pod]:
                 del self.polls[pod]
 
+    @property
+    def is_urgent(self) -> bool:
+        """Whether its orders are sent at once."""
+        return self.is_over or self.is_complete or self.orders.cancel
 
-def _has_order(entry: _Entry, poll: Poll) -> bool:
-    given = entry.pod_orders.get(poll.pod)
-    return given is not None and poll.carried_out is not None and given.order.id != poll.carried_out
+    def own_order(self, poll: Poll) -> _PodOrder | None:
+        """Return the order to the task alone, if the task takes such orders and has not received it."""
+        given = self.pod_orders.get(poll.pod)
+        return given if given and poll.carried_out is not None and given.order.id != poll.carried_out else None
 
+    def has_news(self, poll: Poll) -> bool:
+        """Return whether the task has not received all its orders."""
+        return self.is_over or self.orders.version != poll.since or self.own_order(poll) is not None
 
-def _has_new_orders(entry: _Entry, poll: Poll) -> bool:
-    return entry.is_over or entry.orders.version != poll.since or _has_order(entry, poll)
-
-
-def _take(entry: _Entry, poll: Poll) -> contract.Orders:
-    """Return the orders for a poll, and note that its task gets its own one."""
-    if not _has_order(entry, poll):
-        return entry.orders
-    given = entry.pod_orders[poll.pod]
-    given.taken.set()
-    return msgspec.structs.replace(entry.orders, suspend=given.order)
+    def take(self, poll: Poll) -> contract.Orders:
+        """Return the orders for a poll, and note that its task gets its own one."""
+        if (given := self.own_order(poll)) is None:
+            return self.orders
+        given.taken.set()
+        return msgspec.structs.replace(self.orders, suspend=given.order)
 
 
 class TaskOrders:
@@ -137,8 +125,7 @@ class TaskOrders:
 
     def forget(self, uid: JobUid) -> None:
         """Drop the orders of a deleted job; tasks that wait for them get the last ones."""
-        entry = self._jobs.pop(uid, None)
-        if entry is not None:
+        if (entry := self._jobs.pop(uid, None)) is not None:
             entry.is_over = True
             for order in entry.pod_orders.values():
                 order.end(Reason.TASK_ENDED)
@@ -155,20 +142,16 @@ class TaskOrders:
     def orders_since(self, poll: Poll) -> contract.Orders | None:
         """Return a task's orders if they have news for it, else None."""
         entry = self._jobs.get(poll.uid)
-        return _take(entry, poll) if entry is not None and _has_new_orders(entry, poll) else None
+        return entry.take(poll) if entry is not None and entry.has_news(poll) else None
 
     async def orders(self, poll: Poll, wait_s: float) -> contract.Orders:
         """Return a task's orders once they have news for it, or after `wait_s`."""
         entry = self._jobs[poll.uid]
-        if not _has_new_orders(entry, poll):
-            await entry.wait(poll.pod, lambda: _has_new_orders(entry, poll), wait_s)
+        if not entry.has_news(poll):
+            await entry.wait(poll.pod, lambda: entry.has_news(poll), wait_s)
             if entry.orders.version != poll.since:
-                await entry.wait(
-                    poll.pod,
-                    lambda: entry.is_over or entry.is_complete or entry.orders.cancel or _has_order(entry, poll),
-                    COALESCE_S,
-                )
-        return _take(entry, poll)
+                await entry.wait(poll.pod, lambda: entry.is_urgent or bool(entry.own_order(poll)), COALESCE_S)
+        return entry.take(poll)
 
     async def suspend(self, uid: JobUid, pod: str, order: contract.SuspendOrder) -> str:
         """Order a task to pause; return "" once it has paused, else the reason why it does not."""
@@ -178,7 +161,7 @@ class TaskOrders:
         if pod in entry.pod_orders:
             return Reason.BUSY
         given = entry.pod_orders[pod] = _PodOrder(order)
-        entry.wake_pod(pod)
+        entry.wake(pod)
         try:
             async with asyncio.timeout(ORDERED_WITHIN_S):
                 await given.taken.wait()

@@ -30,9 +30,7 @@ def add(leader: LeaderServices) -> None:
         namespaces=frozenset(settings.watch_namespaces),
         listed=lambda: compared.listed,
     )
-    tasks = routes.TaskRoutes(
-        orders=kind.orders, reports=kind.reports, pods=pods, plans=kind.plans, owners=owners, on_plan=controllers.mark
-    )
+    tasks = routes.TaskRoutes(kind, owners, controllers.mark)
     leader.endpoint.add(tasks.find, tasks.routes())
     leader.endpoint.add(kind.hadoop.find, [routes.leave_route(kind.hadoop)])
     leader.scheduling.nodes.subscribe(

@@ -127,7 +127,7 @@ def test_a_kill_ends_with_the_tag_or_with_the_application(followed, how):
 
 def test_a_deleted_cluster_has_no_tags_and_its_jobs_are_reconciled(followed):
     followed.applications.forget(LAKE)
-    assert followed.applications.orders(LAKE) == ((), ())
+    assert followed.applications.orders(LAKE) == ([], [])
     assert followed.found() is None
     assert followed.marked == [JOB]
     followed.applications.drop("a")
@@ -140,7 +140,7 @@ def test_a_deleted_cluster_has_no_tags_and_its_jobs_are_reconciled(followed):
 def test_a_tag_can_move_to_another_cluster(followed):
     followed.report(a=[application()])
     followed.applications.follow(POND, "a", JOB)
-    assert followed.applications.orders(LAKE) == ((), ())
+    assert followed.applications.orders(LAKE) == ([], [])
     assert followed.applications.orders(POND) == (["a"], [])
     assert followed.found() is None
 

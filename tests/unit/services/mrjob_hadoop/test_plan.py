@@ -191,7 +191,7 @@ def test_an_attempt_whose_cluster_was_deleted_is_not_the_users_failure(facts: di
     desired = plan_job(ON_CLUSTER, pods=[failed_client(user=True)], views=tag_views(), clientless_s=LONG_AGO_S, **facts)
     assert (desired.state.finished, desired.state.past_failures) == (False, (0, 1))
     assert desired.state.hadoop == attempt_state(cluster=CLUSTER.uid, ended_s=NOW_S)
-    assert [failure.reason for failure in desired.failures] == ["ClusterNotFound"]
+    assert [failure.reason for failure in desired.state.last_failures] == ["ClusterNotFound"]
 
 
 @of_gone
@@ -227,7 +227,7 @@ def test_a_cluster_that_a_new_leader_does_not_know_is_not_gone(unknown: Any) -> 
         ON_CLUSTER, job=dataclasses.replace(mrjobs.cluster_job(), deleting_since_s=NOW_S), **facts
     ).is_ending
     running = plan_job(ON_CLUSTER, pods=[client_pod()], **facts)
-    assert not running.failures
+    assert not running.state.last_failures
     assert not running.delete
 
 
@@ -301,7 +301,7 @@ def test_a_failed_application_fails_the_job_with_the_diagnostics_of_yarn() -> No
     ended = application(state="FAILED", final="FAILED", diagnostics="Task failed task_1", counters={"g": {"n": 1}})
     desired = plan_job(attempt_state(), pods=[client_pod(PodLife.FAILED)], views=tag_views(ended))
     assert (desired.state.phase, desired.state.reason) == ("Failed", "ApplicationFailed")
-    assert "Task failed task_1" in desired.failures[0].message
+    assert "Task failed task_1" in desired.state.last_failures[0].message
 
 
 def test_a_client_that_failed_without_an_application_fails_the_job() -> None:

@@ -1,5 +1,6 @@
 """Carry out jobs on Hadoop clusters: have their clients scheduled, ask for their tags, kill their applications."""
 
+import dataclasses
 from collections.abc import Mapping
 from functools import partial
 from types import MappingProxyType
@@ -21,6 +22,15 @@ from boathouse.services.progress.auth import Caller
 from boathouse_policies import model
 
 
+@dataclasses.dataclass(slots=True)
+class _Job:
+    """A job that is not over: its namespace and cluster, its memory unless it is at rest, and the tags it follows."""
+
+    named: tuple[str, str]
+    memory: JobMemory | None = None
+    tags: frozenset[str] = frozenset()
+
+
 class HadoopJobs:
     """Jobs on Hadoop clusters."""
 
@@ -34,33 +44,30 @@ class HadoopJobs:
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
         self._events = ObjectEvents(kind, self._context.events)
-        self._named: dict[ObjectUid, tuple[str, str]] = {}
-        self._memories: dict[ObjectUid, JobMemory] = {}
-        self._followed: dict[ObjectUid, set[str]] = {}
+        self._jobs: dict[ObjectUid, _Job] = {}
         self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(observation.read_client, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
 
     def _cluster_changed(self, uid: ObjectUid) -> None:
         """Reconcile the jobs of a cluster: those that name it, or used it if it was deleted."""
         facts = self._clusters.get(uid)
-        for job_uid, named in self._named.items():
-            is_named = facts is not None and named == (facts.namespace, facts.name)
+        for job_uid, job in self._jobs.items():
+            is_named = facts is not None and job.named == (facts.namespace, facts.name)
             if is_named or self._clusters.is_used(uid, job_uid):
                 self._mark(job_uid)
 
-    def unknown(self, job: Job, state: JobState) -> str | None:
+    def unknown(self, job: Job, state: JobState) -> list[str]:
         """Return a cluster that the job names and that was not reconciled, its own first: one costs one request."""
+        named = [job.cluster, *self._names(job)]
         if state.finished or job.deleting_since_s is not None:
-            names_ = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
-        else:
-            names_ = [job.cluster, *self._names(job)]
-        return next(iter(self._clusters.unlisted(job.namespace, names_)), None)
+            named = [job.cluster] if state.hadoop is not None and state.hadoop.is_open else []
+        return self._clusters.unlisted(job.namespace, named)[:1]
 
     def observe(
         self, job: Job, memory: JobMemory, unknown: Mapping[str, str | None] = MappingProxyType({})
     ) -> HadoopObservation:
         """Collect the input of the planner; `unknown` has the UIDs of clusters that were not reconciled."""
-        self._named[job.uid], self._memories[job.uid] = (job.namespace, job.cluster), memory
+        self._jobs.setdefault(job.uid, _Job((job.namespace, job.cluster))).memory = memory
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
         attempt = memory.state.hadoop
@@ -119,54 +126,48 @@ class HadoopJobs:
         self, observation: HadoopObservation, desired: Desired, memory: JobMemory, writes: Writes
     ) -> float | None:
         """Ask for tags, kill applications, and have the client scheduled. Returns when to requeue."""
-        job = observation.job
-        self._follow(observation, desired)
+        job, cluster = observation.job, observation.cluster
+        self._follow(self._jobs[job.uid], observation, desired)
         is_over = desired.state.finished and not desired.is_ending
-        is_at_rest = _is_at_rest(observation, desired.state)
         named = () if is_over else (job.cluster, *self._names(job))
         self._clusters.use(job.uid, [cluster.uid for cluster in self._clusters.find_all(job.namespace, named)])
-        if is_over or is_at_rest:
-            self._memories.pop(job.uid, None)
         if is_over:
-            self._named.pop(job.uid, None)
-        if observation.cluster is not None:
-            self._kill(observation.cluster, desired, memory, writes)
+            del self._jobs[job.uid]
+        elif _is_at_rest(observation, desired.state):
+            self._jobs[job.uid].memory = None
+        if cluster is not None:
+            self._kill(cluster, desired, memory, writes)
         if not desired.submits:
             self._scheduler.withdraw(model.JobId(job.uid))
-        may_submit = desired.submits and observation.cluster is not None and _is_written(desired.state, memory)
+        may_submit = desired.submits and cluster is not None and _is_written(desired.state, memory)
         if may_submit or any(pod.state.is_live for pod in observation.pods):  # it must trust a new leader's certificate
             await self._bundles.ensure(job.namespace)
-        if not may_submit or observation.cluster is None:
-            return None
-        return self._submit(observation, observation.cluster, memory, writes)
+        return self._submit(observation, cluster, memory, writes) if may_submit and cluster is not None else None
 
-    def _follow(self, observation: HadoopObservation, desired: Desired) -> None:
+    def _follow(self, job: _Job, observation: HadoopObservation, desired: Desired) -> None:
         """Follow the tags of an open attempt and of earlier ones.
 
         A client of an earlier attempt that had leave can still submit if its pod was deleted by force while its node
         did not respond. The operator kills that application as soon as it is reported.
         """
-        job, attempt = observation.job, desired.state.hadoop
-        wanted: set[str] = set()
-        if attempt is not None and attempt.is_open and observation.cluster is not None:
-            wanted = set(mirror.tags(job.uid, attempt.attempt))
-        followed = self._followed.pop(job.uid, set())
-        for tag in followed - wanted:
+        uid, cluster, attempt = observation.job.uid, observation.cluster, desired.state.hadoop
+        is_open = attempt is not None and attempt.is_open and cluster is not None
+        wanted = frozenset(mirror.tags(uid, attempt.attempt) if attempt is not None and is_open else ())
+        for tag in job.tags - wanted:
             self._applications.drop(tag)
-        if wanted and observation.cluster is not None:
+        if cluster is not None and wanted:
             with failpoints.around("mrjob.tags"):
                 for tag in wanted:
-                    self._applications.follow(observation.cluster.uid, tag, job.uid)
-                self._followed[job.uid] = wanted
+                    self._applications.follow(cluster.uid, tag, uid)
+        job.tags = wanted
 
     def _kill(self, cluster: ClusterFacts, desired: Desired, memory: JobMemory, writes: Writes) -> None:
         """Order kills. That the attempt stops must be in the status first: else its end would count as a failure."""
         attempt = desired.state.hadoop
-        if not desired.kill or attempt is None or (attempt.is_stopping and not _is_written(desired.state, memory)):
+        if attempt is None or (attempt.is_stopping and not _is_written(desired.state, memory)):
             return
-        writes.check_lead()
         for application_id in desired.kill:
-            with failpoints.around("mrjob.kill-application"):
+            with writes.attempt("kill-application"):
                 self._applications.request_kill(cluster.uid, application_id)
 
     def _submit(
@@ -175,7 +176,6 @@ class HadoopJobs:
         """Have the client of the attempt scheduled. Returns 0 to reconcile at once: its pod ended unobserved."""
         job, attempt = observation.job, memory.state.hadoop
         assert attempt is not None
-        writes.check_lead()
         memory.hadoop.begun = 0
         builder = ClientBuilder(
             job=job,
@@ -189,7 +189,7 @@ class HadoopJobs:
         )
         pod = next((pod for pod in observation.pods if pod.attempt == attempt.attempt), None)
         task = builder.task(pod.uid if pod is not None and pod.node is None else None)
-        with failpoints.around("mrjob.submit"):
+        with writes.attempt("submit"):
             over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
         if not over:
             return None
@@ -201,19 +201,18 @@ class HadoopJobs:
 
     def find(self, uid: ObjectUid, caller: Caller) -> ClientPod | None:
         """Return a live client of a job that this process knows."""
-        named = self._named.get(uid)
-        pod = self.clients.find(uid, caller.pod_name) if named and named[0] == caller.namespace else None
+        job = self._jobs.get(uid)
+        pod = self.clients.find(uid, caller.pod_name) if job and job.named[0] == caller.namespace else None
         return pod if pod is not None and pod.state.is_live else None
 
     def may_submit(self, uid: ObjectUid, pod: ClientPod) -> bool:
         """Return whether a client may submit: its attempt is open in the status that the API server has."""
-        memory = self._memories.get(uid)
-        if memory is None or not self._context.may_lead() or not pod.is_active:
+        memory = self._jobs[uid].memory if uid in self._jobs else None
+        attempt = memory.state.hadoop if memory is not None else None
+        if memory is None or attempt is None or not self._context.may_lead() or not pod.is_active:
             return False
-        attempt = memory.state.hadoop
         return (
-            attempt is not None
-            and attempt.attempt == pod.attempt
+            attempt.attempt == pod.attempt
             and attempt.is_open
             and not attempt.is_stopping
             and not memory.state.finished
@@ -223,10 +222,9 @@ class HadoopJobs:
 
     def forget(self, uid: JobUid) -> None:
         """Drop all data about a deleted job."""
-        self._named.pop(uid, None)
-        self._memories.pop(uid, None)
+        job = self._jobs.pop(uid, None)
         self._clusters.use(uid, ())
-        for tag in self._followed.pop(uid, set()):
+        for tag in job.tags if job else ():
             self._applications.drop(tag)
 
 

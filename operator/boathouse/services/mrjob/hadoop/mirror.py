@@ -42,13 +42,7 @@ def are_sure(views: Views, clientless_s: float | None) -> bool:
 
 def running(views: Views, *, but: str = "") -> Sequence[ApplicationFigures]:
     """Return the applications that have not ended, except those of one tag."""
-    return [
-        application
-        for tag, view in views.items()
-        if view and tag != but
-        for application in view.applications
-        if not application.has_ended
-    ]
+    return [application for tag, view in views.items() if view and tag != but for application in view.running]
 
 
 def newest(applications: Sequence[ApplicationFigures]) -> ApplicationFigures:

@@ -7,20 +7,17 @@ from typing import Final
 
 from boathouse.cluster import wire
 from boathouse.resources.mrjob import names as mrjob_names
-from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.resources.names import CONTAINER, Reason
-from boathouse.scheduling import reasons
 from boathouse.scheduling.pods import facts
 from boathouse.services.frame import pod_life
 from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.frame.status_codec import printable
 from boathouse.services.hadoop import ClusterFacts
 from boathouse.services.mrjob import results
-from boathouse.services.mrjob.attempt_pods import Ending, JobPod, number
+from boathouse.services.mrjob.attempt_pods import Ending, JobPod, common, number
 from boathouse.services.mrjob.hadoop.mirror import Views
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT, JobState
-from boathouse.services.mrjob.model import Job
-from boathouse.services.mrjob.settle import Limits
+from boathouse.services.mrjob.planning.observation import JobObservation
 from boathouse_task import contract
 
 TASK_TYPE: Final = "client"
@@ -33,8 +30,7 @@ RUNTIME: Final = "runtime"
 class ClientPod(JobPod):
     """The client of an attempt, which has ended when the container that submits has.
 
-    Attributes:
-        settings: Name of the ConfigMap with the cluster's settings that it mounts.
+    It mounts the ConfigMap with the cluster's `settings`.
     """
 
     settings: str = ""
@@ -62,18 +58,8 @@ def read_client(pod: facts.PodFacts) -> ClientPod | None:
             exit_code=ended.exit_code if ended else None,
             time_s=pod_life.ended_s(pod, status),
         )
-    return ClientPod(
-        name=pod.metadata.name,
-        uid=pod.metadata.uid,
-        attempt=attempt,
-        state=state,
-        placed_s=pod_life.placed_s(pod),
-        node=pod.node_name or None,
-        deleting_since_s=pod_life.deleting_since_s(pod),
-        settings=pod.metadata.annotations.get(mrjob_names.ANNOTATION_SETTINGS, ""),
-        problem=problem,
-        ending=ending,
-    )
+    settings = pod.metadata.annotations.get(mrjob_names.ANNOTATION_SETTINGS, "")
+    return ClientPod(**common(pod), attempt=attempt, state=state, settings=settings, problem=problem, ending=ending)
 
 
 def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str, str, bool]:
@@ -105,43 +91,34 @@ class Submission(enum.Enum):
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class HadoopObservation:
+class HadoopObservation(JobObservation):
     """Input of the planner.
 
     Attributes:
         cluster: The job's cluster; None if this process does not know it.
         unknown: The first cluster that the job names and that this process does not know, with the UID that the API
             server has; None if it does not exist. A new leader has not reconciled all clusters yet.
-        missing: Messages about missing ConfigMaps of the job's files.
         views: What the ResourceManager says of the tags of the last attempts, by tag.
         submission: What this process knows of the current attempt's client.
         clientless_s: Since when no client can submit an application; None: one can.
         all_ended_s: Since when all known applications of the attempt have ended; None: not all have, or there is none.
-        diagnosis: Why the client is pending.
     """
 
-    job: Job
-    state: JobState
-    now_s: float
-    limits: Limits
     cluster: ClusterFacts | None = None
     unknown: Mapping[str, str | None] = dataclasses.field(default_factory=dict)
-    missing: Sequence[str] = ()
     pods: Sequence[ClientPod] = ()
     views: Views = dataclasses.field(default_factory=dict)
     submission: Submission = Submission.UNKNOWN
     may_create: bool = False
     clientless_s: float | None = None
     all_ended_s: float | None = None
-    diagnosis: reasons.JobDiagnosis | None = None
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
     """Output of the planner. The fields are carried out in this order.
 
-    Attributes:
-        is_ending: Whether an attempt of a job that is over may still run, so that the job must not be deleted.
+    If `is_ending`, an attempt of a job that is over may still run, so that the job must not be deleted.
     """
 
     state: JobState
@@ -150,4 +127,3 @@ class Desired:
     submits: bool = False
     recheck_at_s: float | None = None
     is_ending: bool = False
-    failures: Sequence[mrjob_status.TaskFailure] = ()

@@ -5,6 +5,7 @@
 """
 
 import dataclasses
+import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -46,14 +47,7 @@ _IDENTITY: Final = ("cat",)
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Setting:
-    """A field of the spec that is a setting of Hadoop.
-
-    Attributes:
-        key: Hadoop's name.
-        field: Path of the field in the spec.
-        value: Returns the setting's value; None: it is not set.
-        default: Hadoop's default, which is not set either.
-    """
+    """A field of the spec that is a setting of Hadoop, by its name there. None and Hadoop's default are not set."""
 
     key: str
     field: str
@@ -67,6 +61,17 @@ class Setting:
         return None if value is None or text == self.default else text
 
 
+def _job(path: str) -> Callable[[Job, Step], object]:
+    get = operator.attrgetter(path)
+    return lambda job, _step: get(job)
+
+
+def _step(path: str) -> Callable[[Job, Step], object]:
+    """Return a function for an attribute of the step, which is None of a reducer that is absent."""
+    get = operator.attrgetter(path)
+    return lambda _job, step: None if path.startswith("reducer.") and step.reducer is None else get(step)
+
+
 def _memory_mib(stage: Stage | None) -> int | None:
     return -(-stage.resources.memory_bytes // MIB) if stage else None
 
@@ -75,7 +80,7 @@ def _vcores(stage: Stage | None) -> int | None:
     return -(-stage.resources.cpu_milli // 1000) if stage else None
 
 
-def _ignores_key(job: Job) -> bool | None:
+def _ignores_key(job: Job, _: Step) -> bool | None:
     is_combined = job.spec.input_format == "CombineTextInputFormat"
     return True if job.spec.map_input_ignore_key is None and is_combined else job.spec.map_input_ignore_key
 
@@ -84,25 +89,16 @@ def _lines(job: Job, *, is_last: bool) -> str | None:
     return _LINES if job.spec.key_only_output and is_last else None
 
 
+_COMPRESS: Final = "mapreduce.output.fileoutputformat.compress"
 SETTINGS: Final = (
-    Setting("mapreduce.job.reduces", "numReduceTasks", lambda _, step: step.reduces),
-    Setting("mapreduce.map.maxattempts", "mapper.maxAttempts", lambda _, step: step.mapper.max_attempts),
+    Setting("mapreduce.job.reduces", "numReduceTasks", _step("reduces")),
+    Setting("mapreduce.map.maxattempts", "mapper.maxAttempts", _step("mapper.max_attempts")),
+    Setting("mapreduce.reduce.maxattempts", "reducer.maxAttempts", _step("reducer.max_attempts")),
     Setting(
-        "mapreduce.reduce.maxattempts",
-        "reducer.maxAttempts",
-        lambda _, step: step.reducer.max_attempts if step.reducer else None,
+        "mapreduce.map.failures.maxpercent", "mapper.failuresMaxPercent", _step("mapper.failures_max_percent"), "0"
     ),
     Setting(
-        "mapreduce.map.failures.maxpercent",
-        "mapper.failuresMaxPercent",
-        lambda _, step: step.mapper.failures_max_percent,
-        "0",
-    ),
-    Setting(
-        "mapreduce.reduce.failures.maxpercent",
-        "reducer.failuresMaxPercent",
-        lambda _, step: step.reducer.failures_max_percent if step.reducer else None,
-        "0",
+        "mapreduce.reduce.failures.maxpercent", "reducer.failuresMaxPercent", _step("reducer.failures_max_percent"), "0"
     ),
     Setting("mapreduce.map.memory.mb", "mapper.resources", lambda _, step: _memory_mib(step.mapper), "512"),
     Setting("mapreduce.reduce.memory.mb", "reducer.resources", lambda _, step: _memory_mib(step.reducer), "512"),
@@ -114,99 +110,54 @@ SETTINGS: Final = (
         "slowStartCompletedMapsPercent",
         lambda job, _: f"{job.spec.slow_start_completed_maps_percent / 100:g}",
     ),
-    Setting("mapreduce.input.fileinputformat.split.maxsize", "splitMaxSize", lambda job, _: job.split_max_bytes),
+    Setting("mapreduce.input.fileinputformat.split.maxsize", "splitMaxSize", _job("split_max_bytes")),
     Setting("mapreduce.input.fileinputformat.input.dir.recursive", "input", lambda _job, _step: True),
-    Setting(
-        "mapreduce.output.fileoutputformat.compress",
-        "outputCompression",
-        lambda job, _: bool(job.spec.output_compression),
-        "false",
-    ),
-    Setting(
-        "mapreduce.output.fileoutputformat.compress.codec",
-        "outputCompression",
-        lambda job, _: CODECS.get(job.spec.output_compression or ""),
-    ),
-    Setting("textinputformat.record.delimiter", "recordDelimiter", lambda job, _: job.spec.record_delimiter),
-    Setting(
-        "mapreduce.input.lineinputformat.linespermap", "linesPerMap", lambda job, _: job.input_format.lines_per_map, "1"
-    ),
+    Setting(_COMPRESS, "outputCompression", lambda job, _: bool(job.spec.output_compression), "false"),
+    Setting(f"{_COMPRESS}.codec", "outputCompression", lambda job, _: CODECS.get(job.spec.output_compression or "")),
+    Setting("textinputformat.record.delimiter", "recordDelimiter", _job("spec.record_delimiter")),
+    Setting("mapreduce.input.lineinputformat.linespermap", "linesPerMap", _job("input_format.lines_per_map"), "1"),
     Setting(
         "mapreduce.input.keyvaluelinerecordreader.key.value.separator",
         "keyValueSeparator",
-        lambda job, _: job.input_format.key_value_separator,
+        _job("input_format.key_value_separator"),
         "\t",
     ),
-    Setting("stream.map.input.ignoreKey", "mapInputIgnoreKey", lambda job, _: _ignores_key(job)),
-    Setting(
-        "stream.map.input.field.separator",
-        "mapInputFieldSeparator",
-        lambda job, _: job.input_format.field_separator,
-        "\t",
-    ),
-    Setting(
-        "stream.map.output.field.separator",
-        "mapOutputFieldSeparator",
-        lambda _, step: step.partitioner.field_separator,
-        "\t",
-    ),
-    Setting(
-        "stream.num.map.output.key.fields",
-        "numMapOutputKeyFields",
-        lambda _, step: step.partitioner.num_key_fields,
-        "1",
-    ),
+    Setting("stream.map.input.ignoreKey", "mapInputIgnoreKey", _ignores_key),
+    Setting("stream.map.input.field.separator", "mapInputFieldSeparator", _job("input_format.field_separator"), "\t"),
+    Setting("stream.map.output.field.separator", "mapOutputFieldSeparator", _step("partitioner.field_separator"), "\t"),
+    Setting("stream.num.map.output.key.fields", "numMapOutputKeyFields", _step("partitioner.num_key_fields"), "1"),
     Setting("stream.map.output", "keyOnlyOutput", lambda job, step: _lines(job, is_last=not step.reduces)),
     Setting("stream.reduce.output", "keyOnlyOutput", lambda job, step: _lines(job, is_last=step.reduces > 0)),
     Setting(
-        "stream.reduce.input.field.separator",
-        "reduceInputFieldSeparator",
-        lambda _, step: step.reduce_fields.input_separator,
-        "\t",
+        "stream.reduce.input.field.separator", "reduceInputFieldSeparator", _step("reduce_fields.input_separator"), "\t"
     ),
     Setting(
         "stream.reduce.output.field.separator",
         "reduceOutputFieldSeparator",
-        lambda _, step: step.reduce_fields.output_separator,
+        _step("reduce_fields.output_separator"),
         "\t",
     ),
     Setting(
         "stream.num.reduce.output.key.fields",
         "numReduceOutputKeyFields",
-        lambda _, step: step.reduce_fields.num_output_key_fields,
+        _step("reduce_fields.num_output_key_fields"),
         "1",
     ),
-    Setting(
-        "mapreduce.output.textoutputformat.separator",
-        "outputSeparator",
-        lambda job, _: job.output_format.separator,
-        "\t",
-    ),
-    Setting(
-        "stream.non.zero.exit.is.failure",
-        "nonZeroExitIsFailure",
-        lambda job, _: job.spec.non_zero_exit_is_failure,
-        "true",
-    ),
+    Setting("mapreduce.output.textoutputformat.separator", "outputSeparator", _job("output_format.separator"), "\t"),
+    Setting("stream.non.zero.exit.is.failure", "nonZeroExitIsFailure", _job("spec.non_zero_exit_is_failure"), "true"),
     Setting(
         "mapreduce.map.output.key.field.separator",
         "mapOutputKeyFieldSeparator",
-        lambda _, step: step.partitioner.key_field_separator,
+        _step("partitioner.key_field_separator"),
         "\t",
     ),
-    Setting(
-        "mapreduce.partition.keypartitioner.options", "partitioner.options", lambda _, step: step.partitioner.options
-    ),
+    Setting("mapreduce.partition.keypartitioner.options", "partitioner.options", _step("partitioner.options")),
     Setting(
         "mapreduce.job.output.key.comparator.class",
         "comparator",
         lambda _, step: COMPARATOR if step.partitioner.comparator_options else None,
     ),
-    Setting(
-        "mapreduce.partition.keycomparator.options",
-        "comparator.options",
-        lambda _, step: step.partitioner.comparator_options,
-    ),
+    Setting("mapreduce.partition.keycomparator.options", "comparator.options", _step("partitioner.comparator_options")),
 )
 """The settings of a streaming job."""
 

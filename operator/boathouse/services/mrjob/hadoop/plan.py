@@ -17,7 +17,7 @@ so no two run at a time:
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
 
 from boathouse.resources.mrcluster import spec
 from boathouse.resources.names import ConditionType, Reason
@@ -29,7 +29,7 @@ from boathouse.services.mrjob.hadoop import mirror
 from boathouse.services.mrjob.hadoop.observation import TASK_TYPE, ClientPod, Desired, HadoopObservation, Submission
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT, MAX_LAST_FAILURES, HadoopState, JobState, hadoop_tag
 from boathouse.services.mrjob.planning import steps
-from boathouse.services.mrjob.settle import Verdict, backoff_s, failure
+from boathouse.services.mrjob.settle import backoff_s, failure
 from boathouse_task.cluster_contract import ApplicationFigures
 
 SOON_S: Final = 2.0
@@ -44,6 +44,7 @@ LAST_WORDS_S: Final = 20.0
 _UNKNOWN: Final = Problem(
     reason=Reason.APPLICATIONS_UNKNOWN, message="the ResourceManager is asked for the applications of all attempts"
 )
+_SLOW: Final = Problem(reason=Reason.POD_START_TIMEOUT, message="see the events of its pod")
 _LOST: Final = Ending(reason=Reason.POD_LOST, message="the client's pod was deleted", user_error=False)
 
 
@@ -116,15 +117,10 @@ def _begin(o: HadoopObservation, state: JobState) -> Desired:
         ready_s = former.ended_s + backoff_s(sum(state.past_failures))
         if o.now_s < ready_s:
             return Desired(state=_in_progress(o, state), recheck_at_s=ready_s)
-    number = former.attempt + 1 if former is not None else 1
+    number, cluster = former.attempt + 1 if former else 1, o.cluster.uid if o.cluster else ""
     if number > MAX_ATTEMPT:
-        return _finish(o, state, Verdict(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
-    begun = HadoopState(
-        attempt=number,
-        tag=hadoop_tag(o.job.uid, number),
-        cluster=o.cluster.uid if o.cluster is not None else "",
-        since_s=o.now_s,
-    )
+        return _finish(o, state, Problem(reason=Reason.POD_LOST, message=f"{number - 1} attempts were lost"))
+    begun = HadoopState(attempt=number, tag=hadoop_tag(o.job.uid, number), cluster=cluster, since_s=o.now_s)
     state = dataclasses.replace(state, hadoop=begun, percent=0, counters={})
     return Desired(state=_in_progress(o, state, waiting=True), recheck_at_s=o.now_s)
 
@@ -137,12 +133,10 @@ def _held(o: HadoopObservation, state: JobState) -> Desired | None:
     if not o.missing:
         problem = _problem_of_cluster(o)
         return None if problem is None else _pending(o, state, problem)
-    message = f"{'; '.join(o.missing)}: create it in namespace {o.job.namespace}, or correct spec.files"
     attempt_s = (state.hadoop.ended_s or state.hadoop.since_s) if state.hadoop is not None else 0.0
-    until_s = max(state.start_s or o.now_s, attempt_s) + o.limits.start_timeout_s
-    if o.now_s >= until_s:
-        return _finish(o, state, Verdict(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
-    return _pending(o, state, Problem(reason=Reason.CONFIG_MAP_NOT_FOUND, message=message))
+    if o.now_s >= max(state.start_s or o.now_s, attempt_s) + o.limits.start_timeout_s:
+        return _finish(o, state, o.lacks_files)
+    return _pending(o, state, o.lacks_files)
 
 
 def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
@@ -154,10 +148,8 @@ def _problem_of_cluster(o: HadoopObservation) -> Problem | None:
     if not o.cluster.has_compute:
         message = f'the MRCluster "{name}" has no YARN (spec.compute): choose another cluster'
         return Problem(reason=Reason.NO_COMPUTE, message=message)
-    if not o.cluster.is_ready:
-        message = f'the MRCluster "{name}" is not ready ({o.cluster.phase})'
-        return Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
-    return None
+    message = f'the MRCluster "{name}" is not ready ({o.cluster.phase})'
+    return None if o.cluster.is_ready else Problem(reason=Reason.CLUSTER_NOT_READY, message=message)
 
 
 def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState) -> bool:
@@ -167,21 +159,14 @@ def _is_cluster_gone(o: HadoopObservation, hadoop: HadoopState) -> bool:
 
 
 def _pending(o: HadoopObservation, state: JobState, problem: Problem) -> Desired:
+    admitted = conditions.admitted(state)
     if problem.reason in (Reason.CLUSTER_NOT_FOUND, Reason.CONFIG_MAP_NOT_FOUND):
         admitted = (ConditionType.ADMITTED, False, problem.reason, problem.message)
-    else:
-        admitted = (ConditionType.ADMITTED, True, Reason.ADMITTED, f"in queue {state.queue}")
-    former = [
-        (condition_type, False, reason, "")
-        for condition_type, reason in (
-            (ConditionType.SUSPENDED, Reason.RESUMED),
-            (ConditionType.RUNNING, problem.reason),
-        )
-        if state.condition(condition_type) is not None
-    ]
     scheduled = (ConditionType.SCHEDULED, False, problem.reason, problem.message)
-    state = conditions.with_conditions(state, o.now_s, admitted, scheduled, *former)
-    state = dataclasses.replace(state, phase="Pending", reason=str(problem.reason))
+    over = ((ConditionType.SUSPENDED, False, Reason.RESUMED, ""), (ConditionType.RUNNING, False, problem.reason, ""))
+    former = [condition for condition in over if state.condition(condition[0]) is not None]
+    changes, reason = (admitted, scheduled, *former), str(problem.reason)
+    state = conditions.with_conditions(state, o.now_s, *changes, phase="Pending", reason=reason)
     return Desired(state=state, recheck_at_s=min(steps.deadline_s(o.job, state), o.now_s + CLUSTER_S))
 
 
@@ -191,16 +176,16 @@ def _stopped(o: HadoopObservation, state: JobState) -> Desired:
     if hadoop is None or not hadoop.is_open:
         return Desired(state=state, delete=live)
     kill = [application.id for application in mirror.running(o.views)]
-    state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=True))
-    has_never_submitted = o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
-    if not kill and not _can_submit(o) and (has_never_submitted or _is_cluster_gone(o, hadoop)):
-        return Desired(state=_closed(state, o.now_s), delete=live)
+    state = _with_attempt(state, is_stopping=True)
+    is_all_known = o.submission is Submission.NONE or mirror.are_sure(o.views, o.clientless_s)
+    if not kill and not _can_submit(o) and (is_all_known or _is_cluster_gone(o, hadoop)):
+        return Desired(state=_with_attempt(state, ended_s=o.now_s), delete=live)
     return Desired(state=state, delete=live, kill=kill, recheck_at_s=o.now_s + SOON_S)
 
 
-def _closed(state: JobState, now_s: float) -> JobState:
+def _with_attempt(state: JobState, **fields: Any) -> JobState:
     assert state.hadoop is not None
-    return dataclasses.replace(state, hadoop=dataclasses.replace(state.hadoop, ended_s=now_s))
+    return dataclasses.replace(state, hadoop=dataclasses.replace(state.hadoop, **fields))
 
 
 def _stop(o: HadoopObservation, state: JobState) -> Desired:
@@ -210,13 +195,13 @@ def _stop(o: HadoopObservation, state: JobState) -> Desired:
     return dataclasses.replace(desired, state=state, recheck_at_s=o.now_s + SOON_S)
 
 
-def _finish(o: HadoopObservation, state: JobState, verdict: Verdict) -> Desired:
+def _finish(o: HadoopObservation, state: JobState, verdict: Problem) -> Desired:
     return _wind_up(o, conditions.finished(state, verdict, o.now_s))
 
 
 def _succeed(o: HadoopObservation, state: JobState) -> Desired:
     """End the job, whose client and applications have ended."""
-    state = conditions.finished(_closed(state, o.now_s), None, o.now_s)
+    state = conditions.finished(_with_attempt(state, ended_s=o.now_s), None, o.now_s)
     return _wind_up(o, dataclasses.replace(state, percent=100))
 
 
@@ -231,7 +216,7 @@ def _wind_up(o: HadoopObservation, state: JobState) -> Desired:
         return dataclasses.replace(desired, is_ending=True)
     message = f"applications with the tag {hadoop.tag} may still run: kill them, or delete the cluster"
     left = (ConditionType.CLEANED_UP, False, Reason.CLEAN_UP_FAILED, message)
-    state = conditions.with_conditions(_closed(desired.state, o.now_s), o.now_s, left, generation=o.job.generation)
+    state = conditions.with_conditions(_with_attempt(desired.state, ended_s=o.now_s), o.now_s, left)
     return dataclasses.replace(desired, state=state, recheck_at_s=None)
 
 
@@ -270,10 +255,9 @@ def _from_jar(o: HadoopObservation, state: JobState) -> Desired:
 
 def _without_cluster(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for an attempt whose cluster was deleted: the next one waits for a cluster of this name."""
-    if _has_succeeded(_client(o, state)):
-        return _succeed(o, state)
     message = f'the MRCluster "{o.job.cluster}" was deleted while the attempt ran'
-    return _failed(o, state, Ending(reason=Reason.CLUSTER_NOT_FOUND, message=message, user_error=False))
+    gone = Ending(reason=Reason.CLUSTER_NOT_FOUND, message=message, user_error=False)
+    return _succeed(o, state) if _has_succeeded(_client(o, state)) else _failed(o, state, gone)
 
 
 def _without_client(o: HadoopObservation, state: JobState) -> Desired:
@@ -297,14 +281,12 @@ def _adopted(o: HadoopObservation, state: JobState, current: HadoopState) -> Des
     for number in range(current.attempt - 1, max(0, current.attempt - mirror.MOST_TAGS), -1):
         tag = hadoop_tag(o.job.uid, number)
         view, is_streaming = o.views.get(tag), o.job.spec.jar is None
-        if view is not None and any(
-            not application.has_ended or (is_streaming and application.final == "SUCCEEDED")
-            for application in view.applications
-        ):
-            former = HadoopState(
-                attempt=number, tag=tag, cluster=current.cluster, since_s=current.since_s, is_stopping=not is_streaming
-            )
-            return Desired(state=_in_progress(o, dataclasses.replace(state, hadoop=former)), recheck_at_s=o.now_s)
+        applications = view.applications if view is not None else ()
+        has_succeeded = is_streaming and any(application.final == "SUCCEEDED" for application in applications)
+        if view is not None and (view.running or has_succeeded):
+            former = HadoopState(attempt=number, tag=tag, cluster=current.cluster, since_s=current.since_s)
+            state = dataclasses.replace(state, hadoop=dataclasses.replace(former, is_stopping=not is_streaming))
+            return Desired(state=_in_progress(o, state), recheck_at_s=o.now_s)
     return None
 
 
@@ -317,26 +299,21 @@ def _submitting(o: HadoopObservation, state: JobState) -> Desired:
 def _starting(o: HadoopObservation, state: JobState) -> Desired:
     """Return the plan for a client that has not submitted yet."""
     pod = _client(o, state)
-    if pod is not None and _has_former_settings(o, pod):
-        return _stop(o, state)
+    is_stale = pod is not None and o.cluster is not None and pod.settings not in ("", o.cluster.settings)
+    if pod is not None and is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING):
+        return _stop(o, state)  # it cannot start: the cluster has other settings now, and the former were deleted
     if pod is None or pod.state is PodLife.UNPLACED:
         return _submitting(o, state)
-    problem, late_s = pod.problem, math.inf
+    problem, late_s = pod.problem or _SLOW, math.inf
     if pod.state is PodLife.STARTING and pod.deleting_since_s is None:
-        late_s = pod.placed_s + o.limits.timeout_s(problem.reason if problem else Reason.POD_START_TIMEOUT)
+        late_s = pod.placed_s + o.limits.timeout_s(problem.reason)
     if o.now_s >= late_s:
-        why = problem or Problem(reason=Reason.POD_START_TIMEOUT, message="see the events of its pod")
-        message = f"not started after {late_s - pod.placed_s:.0f} s: {why.message}"
-        ending = Ending(reason=why.reason, message=message, user_error=problem is not None, time_s=o.now_s)
+        message = f"not started after {late_s - pod.placed_s:.0f} s: {problem.message}"
+        user_error = pod.problem is not None
+        ending = Ending(reason=problem.reason, message=message, user_error=user_error, time_s=o.now_s)
         return _failed(o, state, ending)
-    where = Problem(reason=problem.reason, message=f"client on node {pod.node}: {problem.message}") if problem else None
-    return _running(o, state, where, until_s=late_s)
-
-
-def _has_former_settings(o: HadoopObservation, pod: ClientPod) -> bool:
-    """Return whether a client cannot start because the cluster has other settings now, and the former were deleted."""
-    is_stale = o.cluster is not None and pod.settings not in ("", o.cluster.settings)
-    return is_stale and pod.state in (PodLife.UNPLACED, PodLife.STARTING)
+    where = Problem(reason=problem.reason, message=f"client on node {pod.node}: {problem.message}")
+    return _running(o, state, where if pod.problem else None, until_s=late_s)
 
 
 def _running(
@@ -365,34 +342,28 @@ def _settle(o: HadoopObservation, state: JobState, application: ApplicationFigur
         return dataclasses.replace(_running(o, state), recheck_at_s=o.now_s + SOON_S)
     if application.final == "SUCCEEDED":
         return _succeed(o, state)
-    killed = "KILLED" in (application.final, application.state)
+    is_killed = "KILLED" in (application.final, application.state)
+    reason = Reason.APPLICATION_KILLED if is_killed else Reason.APPLICATION_FAILED
     said = application.diagnostics.strip() or f"see boathouse logs, or the log of {application.id}"
-    ending = Ending(
-        reason=Reason.APPLICATION_KILLED if killed else Reason.APPLICATION_FAILED,
-        message=f"{application.id} has ended as {application.final}: {said}",
-        user_error=True,
-    )
-    return _failed(o, state, ending)
+    message = f"{application.id} has ended as {application.final}: {said}"
+    return _failed(o, state, Ending(reason=reason, message=message, user_error=True))
 
 
 def _failed(o: HadoopObservation, state: JobState, ending: Ending) -> Desired:
     """Count the failure of the attempt. The user's fails the job; after another one the next attempt begins."""
     assert state.hadoop is not None
-    pod = _client(o, state)
-    number, node = state.hadoop.attempt, pod.node if pod is not None else None
-    failed = failure(TASK_TYPE, number, node, ending, ending.time_s if ending.time_s is not None else o.now_s)
-    user, infrastructure = state.past_failures
+    pod, number, (user, infrastructure) = _client(o, state), state.hadoop.attempt, state.past_failures
+    failed = failure(TASK_TYPE, number, pod.node if pod is not None else None, ending, o.now_s)
     counted = (user + 1, infrastructure) if ending.user_error else (user, infrastructure + 1)
     failures = (*state.last_failures, failed)[-MAX_LAST_FAILURES:]
     state = dataclasses.replace(state, past_failures=counted, last_failures=failures)
     if ending.user_error or counted[1] >= o.limits.max_infrastructure:
-        verdict = Verdict(reason=str(ending.reason), message=f"attempt {number}: {ending.message}")
-        return dataclasses.replace(_finish(o, state, verdict), failures=[failed])
+        return _finish(o, state, Problem(reason=ending.reason, message=f"attempt {number}: {ending.message}"))
     desired = _stopped(o, state)
     state, hadoop = desired.state, desired.state.hadoop
     if hadoop is not None and not hadoop.is_open:  # the backoff is for attempts that ended by themselves
-        state = dataclasses.replace(state, hadoop=dataclasses.replace(hadoop, is_stopping=False))
-    return dataclasses.replace(desired, state=_in_progress(o, state), recheck_at_s=o.now_s + SOON_S, failures=[failed])
+        state = _with_attempt(state, is_stopping=False)
+    return dataclasses.replace(desired, state=_in_progress(o, state), recheck_at_s=o.now_s + SOON_S)
 
 
 # The status

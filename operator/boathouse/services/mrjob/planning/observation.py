@@ -3,14 +3,15 @@
 import dataclasses
 from collections.abc import Mapping, Sequence
 
+from boathouse.resources import names
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.scheduling import reasons
+from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState
 from boathouse.services.mrjob.model import Job
-from boathouse.services.mrjob.settle import Attempt, Limits
+from boathouse.services.mrjob.settle import Attempt, Limits, Settlement
 from boathouse_policies import fspy
-from boathouse_task.contract import TaskResult, TaskType
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +31,35 @@ class SizeView:
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Observation:
+class JobObservation:
+    """What the planners of jobs with pods of their own and of jobs on Hadoop clusters get.
+
+    Attributes:
+        missing: messages about missing ConfigMaps of the job's files.
+        diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
+    """
+
+    job: Job
+    state: JobState
+    now_s: float
+    limits: Limits
+    missing: Sequence[str] = ()
+    diagnosis: reasons.JobDiagnosis | None = None
+
+    @property
+    def lacks_files(self) -> Problem:
+        """Return the problem of a job whose ConfigMaps are missing."""
+        message = f"{'; '.join(self.missing)}: create it in namespace {self.job.namespace}, or correct spec.files"
+        return Problem(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Observation(JobObservation):
     """Input of the planner.
 
     Attributes:
-        limits: limits of attempts; `max_attempts` depends on the stage.
         stored: the complete plan in ConfigMaps, with the digest of the status or of setup's result.
         posted: the plan that setup posted, if this process still has it.
-        diagnosis: why tasks are pending; None if the scheduler has no pending tasks of the job.
         failed_s: times of recent failures by task name, if this process still has them.
         seconds: requested second attempts of running tasks, without pods.
         namespace_terminating: whether the namespace of a deleted job is being deleted too.
@@ -46,15 +68,9 @@ class Observation:
         may_suspend: whether the chart lets reduces be suspended at all.
     """
 
-    job: Job
-    state: JobState
     pods: Sequence[AttemptPod]
-    now_s: float
-    limits: Limits
     stored: mrjob_status.PlanStatus | None = None
     posted: mrjob_status.PlanStatus | None = None
-    missing: Sequence[str] = ()
-    diagnosis: reasons.JobDiagnosis | None = None
     failed_s: Mapping[str, float] = dataclasses.field(default_factory=dict)
     seconds: Sequence[Attempt] = ()
     namespace_terminating: bool = False
@@ -70,7 +86,7 @@ class Desired:
     Attributes:
         write_plan: store the posted plan in ConfigMaps, then reconcile again.
         waiting: all pending attempts; replaces those submitted before.
-        used_byte_s: run times of newly settled maps and reduces, each times its memory request.
+        settlement: the newly settled attempts.
         cleaning: whether a clean-up is in progress, so that the job must not be deleted.
     """
 
@@ -80,6 +96,4 @@ class Desired:
     waiting: Sequence[Attempt] = ()
     recheck_at_s: float | None = None
     cleaning: bool = False
-    results: Sequence[tuple[TaskType, TaskResult]] = ()
-    failures: Sequence[mrjob_status.TaskFailure] = ()
-    used_byte_s: float = 0.0
+    settlement: Settlement = dataclasses.field(default_factory=Settlement)

@@ -19,13 +19,14 @@ from boathouse.resources import names, quantity
 from boathouse.resources.mrjob import spec
 from boathouse.resources.mrjob import status as mrjob_status
 from boathouse.services.frame.kind import Refusal
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob import conditions
+from boathouse.services.mrjob.attempt_pods import Ending
 from boathouse.services.mrjob.job_state import MAX_LAST_FAILURES, JobState, StageState
 from boathouse.services.mrjob.model import Resources
 from boathouse.services.mrjob.planning import cleanup, steps
 from boathouse.services.mrjob.planning.observation import Desired, Observation
-from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, StageControl, Verdict
+from boathouse.services.mrjob.settle import RUN, Attempt, Settlement, failure
 from boathouse_task.contract import TaskType
 
 _PHASES: Final[Mapping[TaskType, mrjob_status.Phase]] = {
@@ -40,9 +41,9 @@ def refuse(state: JobState, refusal: Refusal, generation: int, now_s: float) -> 
     """Return the state of a refused resource. It is pending, because the cause may be fixed without a change of it."""
     if state.finished:
         return state
-    state = dataclasses.replace(state, observed_generation=generation, reason=refusal.reason)
     refused = (names.ConditionType.ADMITTED, False, refusal.reason, refusal.message)
-    return conditions.with_conditions(state, now_s, refused)
+    state = dataclasses.replace(state, observed_generation=generation)
+    return conditions.with_conditions(state, now_s, refused, reason=refusal.reason)
 
 
 def plan(observation: Observation) -> Desired:
@@ -56,54 +57,39 @@ def plan(observation: Observation) -> Desired:
     if observation.missing and state.plan is None and not everything.pods and not suspend:
         return _held(observation, state)
     stage_type = steps.current(state, observation.job)
-    settlement = _settle(observation, state, stage_type, steps.HALT if suspend else RUN)
-    write_plan = (
-        stage_type is TaskType.SETUP
-        and settlement.stages[TaskType.SETUP].done
-        and _plan_at_hand(observation, settlement)
-    )
+    settlement = steps.settled(observation, state, stage_type, steps.HALT if suspend else RUN)
+    is_planned = stage_type is TaskType.SETUP and settlement.stages[TaskType.SETUP].done
+    write_plan = is_planned and _plan_at_hand(observation, settlement)
     if suspend:
         settlement.waiting.clear()
     if stage_type is TaskType.MAP:
         mapped = dataclasses.replace(state, stages={**state.stages, **settlement.stages})
         control = steps.early_reduces(observation, mapped, settlement.waiting)
-        _settle(observation, state, TaskType.REDUCE, control, settlement)
+        steps.settled(observation, state, TaskType.REDUCE, control, former=settlement)
     state = steps.follow(_advance(observation, state, settlement), observation.job)
     state = _describe(observation, state, stage_type, settlement)
+    state = conditions.with_suspensions(state, observation, everything.pods)
     if state.finished:
-        state = conditions.with_suspensions(state, observation, ())
         state = cleanup.begin(observation.job, state, observation.now_s)
         return Desired(
             state=state,
             delete=[pod for pod in everything.pods if pod.is_active],
             recheck_at_s=observation.now_s,
             cleaning=cleanup.is_in_progress(state),
-            results=settlement.results,
-            failures=settlement.failures,
-            used_byte_s=settlement.used_byte_s,
+            settlement=settlement,
         )
-    state = conditions.with_suspensions(state, observation, everything.pods)
-    moved = steps.current(state, observation.job) is not stage_type
-    order = list(TaskType)
-    ended_stages = order[: order.index(stage_type)]
+    moved, order = steps.current(state, observation.job) is not stage_type, list(TaskType)
+    over = [pod for pod in observation.pods if pod.task_type in order[: order.index(stage_type)]]
+    over += [pod for pod in everything.pods if pod.step != step]
     return Desired(
         state=state,
         write_plan=write_plan,
-        delete=[
-            *settlement.obsolete,
-            *(pod for pod in observation.pods if pod.task_type in ended_stages and pod.is_active),
-            *(pod for pod in everything.pods if pod.step != step and pod.is_active),
-        ],
-        waiting=[
-            dataclasses.replace(attempt, step=step) if step else attempt
-            for attempt in (*settlement.waiting, *settlement.seconds)
-        ],
+        delete=[*settlement.obsolete, *(pod for pod in over if pod.is_active)],
+        waiting=[*settlement.waiting, *settlement.seconds],
         recheck_at_s=observation.now_s
         if moved
         else steps.next_reconcile_s(observation, state, settlement.recheck_at_s),
-        results=settlement.results,
-        failures=settlement.failures,
-        used_byte_s=settlement.used_byte_s,
+        settlement=settlement,
     )
 
 
@@ -125,27 +111,9 @@ def _accept_plan(observation: Observation) -> JobState:
     setup = state.stages[TaskType.SETUP].copy()
     setup.last[0] = max([setup.last[0], *(pod.attempt for pod in observation.pods if pod.task_type is TaskType.SETUP)])
     setup.winner[0] = max(1, setup.last[0])
-    stages = {
-        **state.stages,
-        TaskType.SETUP: setup,
-        TaskType.MAP: StageState.empty(stored.splits),
-        TaskType.REDUCE: StageState.empty(observation.job.steps[state.step].reduces),
-    }
-    return dataclasses.replace(state, plan=stored, stages=stages)
-
-
-def _settle(
-    observation: Observation,
-    state: JobState,
-    stage_type: TaskType,
-    control: StageControl,
-    former: Settlement | None = None,
-) -> Settlement:
-    stage = observation.job.stage(stage_type, state.step)
-    limits = dataclasses.replace(
-        observation.limits, max_attempts=stage.max_attempts, failures_max_percent=stage.failures_max_percent
-    )
-    return steps.settled(observation, state, stage_type, limits, control, former)
+    maps, reduces = StageState.empty(stored.splits), StageState.empty(observation.job.steps[state.step].reduces)
+    stages = {TaskType.SETUP: setup, TaskType.MAP: maps, TaskType.REDUCE: reduces}
+    return dataclasses.replace(state, plan=stored, stages={**state.stages, **stages})
 
 
 def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
@@ -153,33 +121,28 @@ def _plan_at_hand(observation: Observation, settlement: Settlement) -> bool:
     posted = observation.posted
     if posted and posted.splits > spec.MAX_MAPS:
         message = f"the input makes {posted.splits} splits, more than {spec.MAX_MAPS}: raise spec.splitMaxSize"
-        settlement.verdict = Verdict(reason=names.Reason.TOO_MANY_SPLITS, message=message)
+        settlement.verdict = Problem(reason=names.Reason.TOO_MANY_SPLITS, message=message)
         return False
     if posted and settlement.results and posted.digest == settlement.results[-1][1].digest:
         return True
     stage = settlement.stages[TaskType.SETUP]
     stage.winner[0] = 0
     stage.infrastructure_failures[0] += stage.last[0] - stage.settled(0)
-    settlement.failures.append(
-        mrjob_status.TaskFailure(
-            task="setup", attempt=stage.last[0], reason=names.Reason.PLAN_LOST, message="the operator restarted"
-        )
-    )
-    settlement.waiting.append(Attempt(task_type=TaskType.SETUP, index=0, number=stage.last[0] + 1))
+    lost = Ending(reason=names.Reason.PLAN_LOST, message="the operator restarted", user_error=False)
+    settlement.failures.append(failure("setup", stage.last[0], None, lost))
+    again = Attempt(task_type=TaskType.SETUP, index=0, number=stage.last[0] + 1, step=observation.state.step)
+    settlement.waiting.append(again)
     return False
 
 
 def _held(observation: Observation, state: JobState) -> Desired:
     """Return the plan for a job whose ConfigMaps are missing: it is pending, and fails after the start timeout."""
-    job, now_s, missing = observation.job, observation.now_s, "; ".join(observation.missing)
-    message = f"{missing}: create it in namespace {job.namespace}, or correct spec.files"
+    job, now_s, why = observation.job, observation.now_s, observation.lacks_files
     deadline_s = job.created_s + observation.limits.start_timeout_s
     if now_s >= deadline_s:
-        verdict = Verdict(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-        return Desired(state=conditions.finished(_common(observation, state), verdict, now_s))
-    refusal = Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
-    held = dataclasses.replace(refuse(state, refusal, job.generation, now_s), queue=job.queue)
-    return Desired(state=held, recheck_at_s=min(deadline_s, now_s + 5))
+        return Desired(state=conditions.finished(_common(observation, state), why, now_s))
+    held = refuse(state, Refusal(reason=why.reason, message=why.message), job.generation, now_s)
+    return Desired(state=dataclasses.replace(held, queue=job.queue), recheck_at_s=min(deadline_s, now_s + 5))
 
 
 def _advance(observation: Observation, state: JobState, settlement: Settlement) -> JobState:
@@ -187,7 +150,7 @@ def _advance(observation: Observation, state: JobState, settlement: Settlement) 
     if TaskType.SETUP in settlement.stages:
         settlement.stages[TaskType.SETUP].winner[0] = 0
     step = state.step if len(observation.job.steps) > 1 else None
-    failures = (failure.model_copy(update={"step": step}) for failure in settlement.failures)
+    failures = (failed.model_copy(update={"step": step}) for failed in settlement.failures)
     return dataclasses.replace(
         _common(observation, state),
         stages={**state.stages, **settlement.stages},
@@ -228,26 +191,18 @@ def _describe(observation: Observation, state: JobState, stage_type: TaskType, s
         return conditions.finished(state, steps.with_leftovers(verdict, observation, state), observation.now_s)
     if observation.job.spec.suspend:
         return conditions.suspended(state, observation.now_s, live=sum(pod.state.is_live for pod in observation.pods))
-    state = dataclasses.replace(state, phase=_phase(observation, state))
-    moved, problem = steps.current(state, observation.job) is not stage_type, None
-    if settlement.problems:
-        pod, problem = settlement.problems[0], settlement.problems[0].problem
-        assert problem is not None
+    stage = steps.current(state, observation.job)
+    has_begun = state.step or state.stages[TaskType.SETUP].last[0]
+    has_begun = has_begun or any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
+    pod, problem = next(((pod, pod.problem) for pod in settlement.problems), (None, None))
+    if pod is not None and problem is not None:
         problem = dataclasses.replace(problem, message=f"{pod.task_name} on node {pod.node}: {problem.message}")
     return conditions.in_progress(
-        state,
+        dataclasses.replace(state, phase=_PHASES.get(stage, "Setup" if has_begun else "Pending")),
         now_s=observation.now_s,
         running=sum(running for _, running in settlement.active.values()),
         problem=problem,
-        waiting=bool(settlement.waiting) and not moved,
+        waiting=bool(settlement.waiting) and stage is stage_type,
         diagnosis=observation.diagnosis,
         less=sum(pod.state.is_live and pod.ideal_memory_bytes > 0 for pod in observation.pods),
     )
-
-
-def _phase(observation: Observation, state: JobState) -> mrjob_status.Phase:
-    stage = steps.current(state, observation.job)
-    if stage is not TaskType.SETUP:
-        return _PHASES[stage]
-    placed = any(pod.state is not PodLife.UNPLACED for pod in observation.pods)
-    return "Setup" if placed or state.step or state.stages[TaskType.SETUP].last[0] else "Pending"

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from boathouse.resources.names import ConditionType, Reason
-from boathouse.services.frame.pod_life import PodLife
+from boathouse.services.frame.pod_life import PodLife, Problem
 from boathouse.services.mrjob import settle
 from boathouse.services.mrjob.attempt_pods import AttemptPod
 from boathouse.services.mrjob.job_state import JobState, StageState
@@ -25,6 +25,8 @@ from boathouse_task.contract import TaskType
 
 HALT: Final = settle.StageControl()
 """All attempts end, and no attempt starts."""
+HOLD: Final = settle.StageControl(indices=frozenset())
+"""Running attempts continue, and no attempt starts."""
 PREEMPTION_DELAY_S: Final = 10.0
 """How long a map is pending before a reduce of its job is preempted."""
 PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0
@@ -43,44 +45,51 @@ def current(state: JobState, job: Job) -> TaskType:
     return TaskType.REDUCE if state.stages[TaskType.MAP].done else TaskType.MAP
 
 
-def stages(state: JobState, job: Job) -> tuple[TaskType, ...]:
+def stages(state: JobState, job: Job) -> list[TaskType]:
     """Return the known task types of the current step, in order."""
     if state.plan is None:
-        return (TaskType.SETUP,)
+        return [TaskType.SETUP]
+    work = [TaskType.MAP, TaskType.REDUCE] if job.steps[state.step].reduces else [TaskType.MAP]
     if job.is_uber(state.step, state.plan.splits, state.plan.bytes):
         work = [TaskType.UBER]
-    else:
-        work = [TaskType.MAP, TaskType.REDUCE] if job.steps[state.step].reduces else [TaskType.MAP]
-    return (*work, TaskType.COMMIT) if state.step == len(job.steps) - 1 else tuple(work)
+    return [*work, TaskType.COMMIT] if state.step == len(job.steps) - 1 else work
 
 
 def settled(
     observation: Observation,
     state: JobState,
     task_type: TaskType,
-    limits: settle.Limits,
     control: settle.StageControl,
+    *,
+    limits: settle.Limits | None = None,
     former: settle.Settlement | None = None,
 ) -> settle.Settlement:
-    """Settle the attempts of a stage, after those of another one that runs concurrently if there is one."""
+    """Settle the attempts of a stage. The result is added to `former`, of one that runs concurrently, if there is one.
+
+    `limits` are by default those of the stage.
+    """
+    spec, stage = observation.job.stage(task_type, state.step), state.stages[task_type].copy()
+    own_limits = {"max_attempts": spec.max_attempts, "failures_max_percent": spec.failures_max_percent}
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
-    lost = state.stages[task_type].settled(0) if task_type is TaskType.SETUP else 0
-    pods = [
+    lost = stage.settled(0) if task_type is TaskType.SETUP else 0
+    return settle.Settler(
+        type=task_type,
+        step=state.step,
+        outcome=former or settle.Settlement(counters={group: dict(sums) for group, sums in state.counters.items()}),
+        stage=stage,
+        limits=limits or dataclasses.replace(observation.limits, **own_limits),
+        now_s=observation.now_s,
+        stop=control,
+        failed_s=dict(observation.failed_s),
+        requested={
+            attempt.index: attempt
+            for attempt in observation.seconds
+            if attempt.step == state.step and attempt.task_type is task_type
+        },
+    ).settle(
         pod
         for pod in observation.pods
         if pod.task_type is task_type and not (pod.state is PodLife.SUCCEEDED and pod.attempt <= lost)
-    ]
-    return settle.settle(
-        task_type,
-        state.stages[task_type],
-        pods,
-        state.counters,
-        limits,
-        observation.now_s,
-        control,
-        observation.failed_s,
-        seconds=[attempt for attempt in observation.seconds if attempt.step == state.step],
-        former=former,
     )
 
 
@@ -90,10 +99,9 @@ def follow(state: JobState, job: Job) -> JobState:
         return state
     last = state.step == len(job.steps) - 1
     if state.stages[TaskType.UBER].done and not _done(state):
-        over = (TaskType.MAP, TaskType.REDUCE, TaskType.COMMIT) if last else (TaskType.MAP, TaskType.REDUCE)
         stages = {task_type: stage.copy() for task_type, stage in state.stages.items()}
-        for task_type in over:  # attempt 1 wins where no winner is set
-            stages[task_type].winner = [winner or 1 for winner in stages[task_type].winner]
+        for task_type in (TaskType.MAP, TaskType.REDUCE, *([TaskType.COMMIT] if last else ())):
+            stages[task_type].winner = [winner or 1 for winner in stages[task_type].winner]  # attempt 1 by default
         state = dataclasses.replace(state, stages=stages)
     if last or not _done(state):
         return state
@@ -118,14 +126,11 @@ def owned_digests(pods: Sequence[AttemptPod], step: int) -> set[str]:
     return {result.digest for result in setups if result is not None and result.digest}
 
 
-def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> tuple[AttemptPod, ...]:
+def existing(pods: Sequence[AttemptPod], state: JobState, job: Job) -> list[AttemptPod]:
     """Return the pods whose labels name an existing task of the job. Tenants can create pods with other labels."""
-    totals = {task_type: stage.total for task_type, stage in state.stages.items()}
-    return tuple(
-        pod
-        for pod in pods
-        if pod.step < len(job.steps) and (pod.step != state.step or pod.index < totals.get(pod.task_type, math.inf))
-    )
+    totals, steps = {task_type: stage.total for task_type, stage in state.stages.items()}, len(job.steps)
+    here = [pod for pod in pods if pod.step != state.step or pod.index < totals.get(pod.task_type, math.inf)]
+    return [pod for pod in here if pod.step < steps]
 
 
 def _done(state: JobState) -> bool:
@@ -138,32 +143,32 @@ def early_reduces(observation: Observation, state: JobState, waiting: Sequence[s
         return HALT
     maps = state.stages[TaskType.MAP]
     if maps.succeeded * 100 < maps.total * observation.job.spec.slow_start_completed_maps_percent and not maps.done:
-        return settle.StageControl(indices=frozenset())
+        return HOLD
     if not waiting or not _needs_preemption(observation, state):
         return settle.RUN
     running = [pod for pod in observation.pods if pod.task_type is TaskType.REDUCE and pod.state.is_live]
-    leaving = sum(pod.deleting_since_s is not None for pod in running)
     stay = sorted({pod.index for pod in running if pod.deleting_since_s is None and pod.node is not None})
-    want = max(0, len(waiting) - leaving)
-    return settle.StageControl(indices=frozenset(stay[len(stay) - min(want, len(stay)) :]))
+    leaving = sum(pod.deleting_since_s is not None for pod in running)
+    return settle.StageControl(indices=frozenset(stay[max(0, len(stay) - max(0, len(waiting) - leaving)) :]))
 
 
 def _needs_preemption(observation: Observation, state: JobState) -> bool:
     """Return whether tasks have been pending for long although they fit on some node."""
-    since_s = state.since_s(ConditionType.SCHEDULED)
-    if observation.diagnosis is None or since_s is None or state.holds(ConditionType.SCHEDULED):
+    since_s, why = state.since_s(ConditionType.SCHEDULED), observation.diagnosis
+    if why is None or since_s is None or state.holds(ConditionType.SCHEDULED):
         return False
-    may_borrow = observation.lends_cpu and observation.diagnosis.scarce == "cpu"
+    may_borrow = observation.lends_cpu and why.scarce == "cpu"
     delay_s = PREEMPTION_DELAY_WITH_LENDING_S if may_borrow else PREEMPTION_DELAY_S
-    return observation.diagnosis.reason != policy.Code.NEVER_FITS and observation.now_s >= since_s + delay_s
+    return why.reason != policy.Code.NEVER_FITS and observation.now_s >= since_s + delay_s
 
 
-def overdue(job: Job, state: JobState, now_s: float) -> settle.Verdict | None:
+def overdue(job: Job, state: JobState, now_s: float) -> Problem | None:
     """Return the verdict for a job that exceeds its deadline, else None."""
-    limit_s = job.spec.active_deadline_seconds
-    message = f"the job was active for longer than spec.activeDeadlineSeconds ({limit_s} s)"
-    is_over = now_s >= deadline_s(job, state)
-    return settle.Verdict(reason=Reason.DEADLINE_EXCEEDED, message=message) if is_over else None
+    if now_s < deadline_s(job, state):
+        return None
+    limit = f"spec.activeDeadlineSeconds ({job.spec.active_deadline_seconds} s)"
+    message = f"the job was active for longer than {limit}"
+    return Problem(reason=Reason.DEADLINE_EXCEEDED, message=message)
 
 
 def next_reconcile_s(observation: Observation, state: JobState, known_s: float) -> float | None:
@@ -180,7 +185,7 @@ def deadline_s(job: Job, state: JobState) -> float:
     return math.inf if limit_s is None or state.start_s is None or job.spec.suspend else state.start_s + limit_s
 
 
-def with_leftovers(verdict: settle.Verdict, observation: Observation, state: JobState) -> settle.Verdict:
+def with_leftovers(verdict: Problem, observation: Observation, state: JobState) -> Problem:
     """Return the verdict with the URL of the work folder in its message, if no task will remove the folder."""
     if state.plan is None or observation.job.spec.clean_up != "Never":
         return verdict
