@@ -78,8 +78,8 @@ def run_pod(order: str, surroundings: environment.Environment) -> int:
         worker.join()
     else:
         processes.stop_all(_GRACE_S)
-        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended")
-        results[:] = [runner.failure(ended)]
+        what = "the pod was stopped (SIGTERM) before the task ended"
+        results[:] = [runner.failure(TaskError(Reason.TERMINATED, what))]
     status = _finish(results[0], surroundings)
     if worker.is_alive():
         sys.stderr.flush()
@@ -91,12 +91,9 @@ def _run(order: str, surroundings: environment.Environment, processes: Processes
     try:
         spec = msgspec.json.decode(order, type=TaskSpec)
     except msgspec.DecodeError as error:
-        return runner.failure(
-            TaskError(
-                Reason.INTERNAL_ERROR,
-                f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version",
-            )
-        )
+        advice = "use an operator and a task image of the same version"
+        problem = f"{contract.TASK_ENV} cannot be read: {error}; {advice}"
+        return runner.failure(TaskError(Reason.INTERNAL_ERROR, problem))
     say(f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins")
     return runner.run(spec, surroundings, processes)
 
@@ -116,11 +113,8 @@ def keep_small() -> None:
 def _finish(result: TaskResult, surroundings: environment.Environment) -> int:
     with contextlib.suppress(OSError):
         surroundings.termination_log_path.write_bytes(runner.encode(result))
-    say(
-        f"succeeded, winner is attempt {result.winner_attempt}"
-        if result.succeeded
-        else f"{result.reason}: {result.message}"
-    )
+    won = f"succeeded, winner is attempt {result.winner_attempt}"
+    say(won if result.succeeded else f"{result.reason}: {result.message}")
     return runner.exit_status(result)
 
 

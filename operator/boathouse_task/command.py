@@ -8,6 +8,7 @@ failure's message. An invalid counter line is forwarded after a warning.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -63,9 +64,7 @@ class StderrPump:
         passed_on: int = 2,
     ) -> None:
         self._stream, self._count, self._status, self._passed_on = stream, count, status, passed_on
-        self._tail = b""
-        self._inside_a_line = False
-        self._warnings = 0
+        self._tail, self._inside_a_line, self._warnings = b"", False, 0
 
     @property
     def tail(self) -> str:
@@ -155,9 +154,7 @@ class CommandRunner:
         self._fed: set[subprocess.Popen[bytes]] = set()
         self._pump: StderrPump | None = None
         self._given_up: str | None = None
-        self.moved = 0
-        self.cpu_s = 0.0
-        self.peak_memory_bytes = 0
+        self.moved, self.cpu_s, self.peak_memory_bytes = 0, 0.0, 0
 
     @property
     def running(self) -> bool:
@@ -223,11 +220,9 @@ class CommandRunner:
         except InterruptedError:
             raise
         except OSError as error:
-            raise TaskError(
-                Reason.COMMAND_NOT_FOUND,
-                f"{argv[0]} cannot be run: {error.strerror}; "
-                "check that its first line (#!) names an interpreter of the image",
-            ) from None
+            advice = "check that its first line (#!) names an interpreter of the image"
+            problem = f"{argv[0]} cannot be run: {error.strerror}; {advice}"
+            raise TaskError(Reason.COMMAND_NOT_FOUND, problem) from None
 
     def _output(
         self,
@@ -281,16 +276,14 @@ def _explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: 
     return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
 
 
+_OOM_KILLS = re.compile(r"^oom_kill (\d+)", re.MULTILINE)
 _OOM_FILES = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 
 
 def oom_kills() -> int:
     """Return the number of out-of-memory kills in this container (cgroup v2, v1); 0 if unknown."""
     for path in _OOM_FILES:
-        try:
-            words = path.read_text().split()
-        except OSError:
-            continue
-        if "oom_kill" in words:
-            return int(words[words.index("oom_kill") + 1])
+        with contextlib.suppress(OSError):
+            if kills := _OOM_KILLS.search(path.read_text()):
+                return int(kills[1])
     return 0

@@ -117,10 +117,8 @@ def _declare(task: Task, promoted: Promoted) -> None:
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
-        raise TaskError(
-            Reason.OUTPUT_EXISTS,
-            f"something else writes to the output: {example} is not this job's; set another output",
-        )
+        problem = f"something else writes to the output: {example} is not this job's; set another output"
+        raise TaskError(Reason.OUTPUT_EXISTS, problem)
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
@@ -156,10 +154,8 @@ def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
     records = committed(task.storage, task.layout.step, kind)
     missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
-        raise TaskError(
-            Reason.COMMIT_MISSING,
-            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}",
-        )
+        what = f"{len(missing)} of {count} commits are missing"
+        raise TaskError(Reason.COMMIT_MISSING, f"{what} in {task.layout.commits.url}: {', '.join(missing[:5])}")
     return [records[index] for index in range(count)]
 
 
@@ -171,10 +167,8 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
         task.storage.move(source, part, record.size_bytes)
     except NotFound:
         if task.storage.size(part) != record.size_bytes:
-            raise TaskError(
-                Reason.COMMIT_MISSING,
-                f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes",
-            ) from None
+            problem = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
+            raise TaskError(Reason.COMMIT_MISSING, problem) from None
 
 
 def clean_up(task: Task) -> TaskResult:

@@ -38,13 +38,8 @@ _SMALL_BYTES = 1024 * 1024
 """Size of files that are kept in memory until they are written."""
 
 _JAVA_ERROR = re.compile(r'RPCError\("([\w.$]+)", "((?:[^"\\]|\\.)*)')
-_FINAL = (
-    "AccessControlException",
-    "ParentNotDirectoryException",
-    "PathIsNotEmptyDirectoryException",
-    "InvalidPathException",
-    "NSQuotaExceededException",
-    "DSQuotaExceededException",
+_FINAL = re.compile(
+    "(AccessControl|ParentNotDirectory|PathIsNotEmptyDirectory|InvalidPath|[ND]SQuotaExceeded)Exception"
 )
 """User errors, which a repeated request would get again."""
 _HINTS = {
@@ -217,7 +212,7 @@ class HdfsStore:
             except (FileNotFoundError, FileExistsError, PermissionError):
                 raise
             except OSError as error:
-                if self._monotonic() + delay_s > deadline_s or any(word in str(error) for word in _FINAL):
+                if self._monotonic() + delay_s > deadline_s or _FINAL.search(str(error)):
                     raise
             self._sleep(delay_s)
             delay_s = min(_LONGEST_DELAY_S, 2 * delay_s)
@@ -229,8 +224,7 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     hint = next((hint for word, hint in _HINTS.items() if word in text), "HDFS refuses it")
     other = Reason.OUT_OF_DISK if any(word in text for word in _FULL) else Reason.STORAGE_ERROR
     reason = Reason.ACCESS_DENIED if isinstance(error, PermissionError) else other
-    is_final = any(word in text for word in _FINAL)
-    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=is_final)
+    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=bool(_FINAL.search(text)))
 
 
 def user(variables: Mapping[str, str]) -> str:

@@ -193,7 +193,7 @@ def _string_hash(key: bytes) -> int:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KeySpec:
     """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]][n][r], counted from 1; 0 means the end."""
 
@@ -242,14 +242,7 @@ def _key_spec(text: str) -> KeySpec:
     if min(numbers[:2]) < 1:
         raise ValueError(f"the option -k{text} counts fields and characters from 1")
     begin_field, begin_char, end_field, end_char = numbers
-    return KeySpec(
-        begin_field=begin_field,
-        begin_char=begin_char,
-        end_field=end_field,
-        end_char=end_char,
-        numeric="n" in text,
-        reverse="r" in text,
-    )
+    return KeySpec(begin_field, begin_char, end_field, end_char, numeric="n" in text, reverse="r" in text)
 
 
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:

@@ -50,8 +50,7 @@ class Prefixer:
         self._is_bare = self._separator == b"\t" and self._fields > 1
         self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
         self._prefixes = [key_fields.prefix(number, key_fields.prefix_width(reduces)) for number in range(reduces)]
-        self._known: dict[bytes, bytes] = {}
-        self._unrepeated = 0
+        self._known, self._unrepeated = dict[bytes, bytes](), 0
 
     def __call__(self, block: bytes) -> bytes:
         """Return the block with prefixes and TABs, sortable."""

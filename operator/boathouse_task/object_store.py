@@ -71,20 +71,23 @@ _SMALLEST_PART_BYTES = 5 * 1024**2
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _SECRET = re.compile(r"(?i)\S*(secret|signature|credential|accesskey|token)\S*")
-_HINTS = {
+_USER_HINTS = {
     "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
     "InvalidAccessKeyId": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "SignatureDoesNotMatch": "the secret key is wrong: check the secret of spec.storage.s3.secretRef",
-    "ExpiredToken": "the session token has expired: renew the secret of spec.storage.s3.secretRef",
     "InvalidToken": "the session token is wrong: check the secret of spec.storage.s3.secretRef",
     "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
     "XAdminUserNotFound": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
-    "Permission denied": "access is denied: tasks run as user and group 10001, check the owner and mode of the path",
     "PermanentRedirect": "the region is wrong: check spec.storage.s3.region",
     "incorrectly configured region": "the region is wrong: check spec.storage.s3.region",
     "InvalidContentType": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
     "WRONG_VERSION_NUMBER": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
+}
+"""What to do about user errors, by a word in the error."""
+_HINTS = _USER_HINTS | {
+    "ExpiredToken": "the session token has expired: renew the secret of spec.storage.s3.secretRef",
+    "Permission denied": "access is denied: tasks run as user and group 10001, check the owner and mode of the path",
     "CERTIFICATE_VERIFY_FAILED": "the certificate of spec.storage.s3.endpointURL is not valid, or has an unknown "
     "authority: add it to the image",
     "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL has an unknown authority: add it to the image",
@@ -96,21 +99,6 @@ _HINTS = {
     "timed out": "no answer in time from spec.storage.s3.endpointURL",
     "error sending request": "no connection to spec.storage.s3.endpointURL",
 }
-_USER_ERRORS = (
-    "NoSuchBucket",
-    "InvalidAccessKeyId",
-    "XAdminUserNotFound",
-    "SignatureDoesNotMatch",
-    "InvalidToken",
-    "AccessDenied",
-    "AuthorizationHeaderMalformed",
-    "PermanentRedirect",
-    "incorrectly configured region",
-    "InvalidContentType",
-    "WRONG_VERSION_NUMBER",
-)
-
-
 _BAD_PATH = ("Could not parse path", "Filenames containing trailing")
 _NO_PERMISSION = "Permission denied (os error 13)"
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
@@ -119,8 +107,7 @@ _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, Pe
 class ObjectStore:
     """A bucket, or the local files, in obstore. `listing` lists it: obstore refuses some names.
 
-    Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts. An upload has a few parts in
-    memory.
+    Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts.
     """
 
     def __init__(self, store: "Obstore", listing: Lister, part_bytes: int) -> None:
@@ -223,10 +210,8 @@ def not_exclusive(url: str) -> TaskError:
 
 def unreadable(action: str, url: str, problem: str) -> TaskError:
     """Return the error for an object whose name the store's client cannot represent."""
-    return TaskError(
-        Reason.INVALID_URL,
-        f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it",
-    )
+    what = f"cannot {action} {locations.shown(url)}: its name {problem}"
+    return TaskError(Reason.INVALID_URL, f"{what}: rename it, or choose a URL without it")
 
 
 def explain(error: Exception, action: str, url: str) -> TaskError:
@@ -245,4 +230,4 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     hint = _HINTS.get(cause) or f"the store answered: {shown}"
     other = Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
     reason = Reason.ACCESS_DENIED if denied else other
-    return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_ERRORS)
+    return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_HINTS)

@@ -20,22 +20,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from boathouse_task.contract import (
-    ACKNOWLEDGES_WITHIN_S,
-    PLAN_MAX_BYTES,
-    PLAN_POST_MAX_BYTES,
-    REPORT_MAX_BYTES,
-    Acknowledgement,
-    Orders,
-    Owner,
-    OwnerState,
-    Plan,
-    Reason,
-    ReportTaken,
-    TaskReport,
-    TaskSpec,
-    decoded,
-)
+from boathouse_task import contract
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
 
@@ -69,7 +54,7 @@ class Endpoint:
     def __init__(self, url: str, namespace: str, uid: str, environment: Environment) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.hostname:
-            raise TaskError(Reason.INTERNAL_ERROR, f"the progress URL {url!r} is not https://HOST[:PORT]")
+            raise TaskError(contract.Reason.INTERNAL_ERROR, f"the progress URL {url!r} is not https://HOST[:PORT]")
         self._host, self._port = parts.hostname, parts.port or 443
         self._object = f"/v1/jobs/{quote(namespace)}/{quote(uid)}"
         self._token_path, self._ca_path = environment.token_path, environment.ca_path
@@ -146,7 +131,7 @@ class Client:
 
     def __init__(
         self,
-        spec: TaskSpec,
+        spec: contract.TaskSpec,
         environment: Environment,
         *,
         sleep: Callable[[float], None] = time.sleep,
@@ -157,19 +142,21 @@ class Client:
         self._sleep, self._monotonic = sleep, monotonic
         self._retried = partial(retried, sleep=sleep, monotonic=monotonic)
 
-    def report(self, report: TaskReport) -> float:
+    def report(self, report: contract.TaskReport) -> float:
         """Send a report; return the seconds until the next, 0: as the task likes. Raises Unavailable."""
         body = msgspec.json.encode(report)
-        if len(body) > REPORT_MAX_BYTES:
+        if len(body) > contract.REPORT_MAX_BYTES:
             body = msgspec.json.encode(msgspec.structs.replace(report, counters={}))
         answer = self._endpoint.request("POST", f"{self._pod}/report", body, _TIMEOUT_S)
-        return min(_LONGEST_RETRY_AFTER_S, (decoded(answer, ReportTaken) or ReportTaken()).next_s)
+        return min(
+            _LONGEST_RETRY_AFTER_S, (contract.decoded(answer, contract.ReportTaken) or contract.ReportTaken()).next_s
+        )
 
-    def post_plan(self, plan: Plan, digest: str) -> None:
+    def post_plan(self, plan: contract.Plan, digest: str) -> None:
         """Send the plan, for `PLAN_PATIENCE_S`. Raises TaskError: ProgressUnavailable or PlanTooLarge."""
         json = msgspec.json.encode(plan)
         body = gzip.compress(json, 6)
-        if len(json) > PLAN_MAX_BYTES or len(body) > PLAN_POST_MAX_BYTES:
+        if len(json) > contract.PLAN_MAX_BYTES or len(body) > contract.PLAN_POST_MAX_BYTES:
             raise _plan_too_large(plan)  # the endpoint would close the connection before its response is read
         post = partial(self._endpoint.ask, dict[str, Any], "POST", "plan", body, _TIMEOUT_S * 3, gzipped=True)
         try:
@@ -180,23 +167,23 @@ class Client:
             if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 raise _plan_too_large(plan) from None
             problem = f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}"
-            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
+            raise TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
         if accepted != digest:
             problem = f"the progress endpoint got another plan: digest {accepted}, expected {digest}"
-            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem)
+            raise TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem)
 
-    def orders(self, since: int, order: str = "") -> Orders:
+    def orders(self, since: int, order: str = "") -> contract.Orders:
         """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`).
 
         `order` is the id of the last order to pause, which the endpoint does not repeat; "" asks for the first.
         """
         path = f"{self._pod}/orders?{urlencode({'since': since, 'order': order, 'wait_s': POLL_S})}"
-        return self._retried(partial(self._endpoint.ask, Orders, "GET", path, timeout_s=POLL_S + _TIMEOUT_S))
+        return self._retried(partial(self._endpoint.ask, contract.Orders, "GET", path, timeout_s=POLL_S + _TIMEOUT_S))
 
-    def acknowledge(self, acknowledgement: Acknowledgement) -> None:
+    def acknowledge(self, acknowledgement: contract.Acknowledgement) -> None:
         """Send the acknowledgement of an order, with retries for `ACKNOWLEDGES_WITHIN_S`."""
         body = msgspec.json.encode(acknowledgement)
-        give_up = self._monotonic() + ACKNOWLEDGES_WITHIN_S
+        give_up = self._monotonic() + contract.ACKNOWLEDGES_WITHIN_S
         while (left_s := give_up - self._monotonic()) > 0:
             try:
                 self._endpoint.request("POST", f"{self._pod}/acknowledge", body, left_s)
@@ -205,13 +192,13 @@ class Client:
             else:
                 return
 
-    def owner(self, *, job_uid: str, namespace: str, cluster: str) -> OwnerState:
+    def owner(self, *, job_uid: str, namespace: str, cluster: str) -> contract.OwnerState:
         """Return the state of a mark's job as soon as it is known. Raises TaskError: ProgressUnavailable."""
         query = urlencode({"uid": job_uid, "namespace": namespace, "cluster": cluster})
 
-        def ask() -> OwnerState:
-            owner = self._endpoint.ask(Owner, "GET", f"{self._pod}/owner?{query}")
-            if owner.state is OwnerState.UNKNOWN:
+        def ask() -> contract.OwnerState:
+            owner = self._endpoint.ask(contract.Owner, "GET", f"{self._pod}/owner?{query}")
+            if owner.state is contract.OwnerState.UNKNOWN:
                 raise Unavailable(HTTPStatus.OK, owner.detail)
             return owner.state
 
@@ -219,11 +206,11 @@ class Client:
             return self._retried(ask, patience_s=OWNER_PATIENCE_S)
         except Unavailable as error:
             problem = f"the state of job {job_uid}, the output's owner, is unknown: {error}"
-            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
+            raise TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
 
 
-def _plan_too_large(plan: Plan) -> TaskError:
+def _plan_too_large(plan: contract.Plan) -> TaskError:
     return TaskError(
-        Reason.PLAN_TOO_LARGE,
+        contract.Reason.PLAN_TOO_LARGE,
         f"the plan of {len(plan.splits)} splits is too large: raise spec.splitMaxSize or join small input files",
     )

@@ -36,8 +36,7 @@ class Shuffle:
         self._task, self._lock, self._reserved = task, threading.Lock(), 0
         self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
         self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
-        self._memory: list[sorting.Run] = []
-        self._disk: list[sorting.Run] = []
+        self._memory, self._disk = list[sorting.Run](), list[sorting.Run]()
         self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
         self._fetches: list[futures.Future[None]] = []
         self._failed: BaseException | None = None

@@ -103,7 +103,7 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
     if task is None:
         return result
     measured = counters.total([result.counters, task.counters.values()])
-    return msgspec.structs.replace(result, counters=measured, timings=list(task.timings))
+    return msgspec.structs.replace(result, counters=measured, timings=task.timings)
 
 
 @contextlib.contextmanager
@@ -160,8 +160,7 @@ def encode(result: TaskResult) -> bytes:
     """Return the result as JSON within the limit: shorten the tail, then drop counters, the user's first."""
     limit_bytes = contract.TERMINATION_LOG_MAX_BYTES
     encoded = msgspec.json.encode(result)
-    while len(encoded) > limit_bytes and result.stderr_tail:
-        over = len(encoded) - limit_bytes
+    while (over := len(encoded) - limit_bytes) > 0 and result.stderr_tail:
         result = msgspec.structs.replace(result, stderr_tail=result.stderr_tail[max(1, over // 2) :])
         encoded = msgspec.json.encode(result)
     names = ((group, name) for group, values in result.counters.items() for name in values)

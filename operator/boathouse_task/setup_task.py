@@ -190,9 +190,8 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
 def _without_markers(files: Iterator[StoredObject]) -> Iterator[StoredObject]:
     """Return the files without the empty objects that some tools create for folders."""
     listed = list(files)
-    folders = {
-        folder for file in listed for folder in itertools.accumulate(file.location.path.split("/")[:-1], "{}/{}".format)
-    }
+    parts = (file.location.path.split("/")[:-1] for file in listed)
+    folders = {folder for names in parts for folder in itertools.accumulate(names, "{}/{}".format)}
     return (file for file in listed if file.size_bytes or file.location.path not in folders)
 
 

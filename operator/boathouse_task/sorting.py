@@ -64,8 +64,7 @@ class SortTool:
         self._key_options, self.by_key = key_options, False
         self.processes, self.counters, self.folder = processes, counters, folder
         self.running: set[SortProcess] = set()
-        self.spill_s = 0.0
-        self._number = 0
+        self.spill_s, self._number = 0.0, 0
         self._env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
 
     def start(self, arguments: Sequence[str], *, stdin: int, pass_fds: Sequence[int] = ()) -> "SortProcess":
@@ -245,8 +244,7 @@ class RunBuffer:
 
     def sorted(self) -> SortProcess | None:
         """Return the process that outputs the lines in order (None: no lines), and empty the buffer."""
-        finished, self._sort = self._sort, None
-        self._cost_bytes = self._records = 0
+        finished, self._sort, self._cost_bytes, self._records = self._sort, None, 0, 0
         if finished is not None:
             finished.close_input()
         return finished
