@@ -21,8 +21,7 @@ from boathouse_task.contract import ArchiveSource, FileSource, Reason
 from boathouse_task.environment import Environment
 from boathouse_task.storage import Storage
 
-MAX_ENTRIES = 100_000
-"""Maximum files, folders and links of an archive."""
+MAX_ENTRIES = 100_000  # maximum files, folders and links of an archive
 _COPY_BYTES = 1024 * 1024
 _LONGEST_LINK = 4096
 _TAR = (".tar", ".tar.gz", ".tgz")

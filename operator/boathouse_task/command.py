@@ -28,10 +28,8 @@ PREFIX = b"reporter:"
 _COUNTER = "reporter:counter:"
 _STATUS = "reporter:status:"
 TAIL_BYTES = 4096
-_LONGEST_REPORT_BYTES = 16 * 1024
-"""Maximum length of a reporter line."""
-MAX_WARNINGS = 20
-"""Maximum warnings about invalid counter lines; further ones are forwarded without a warning."""
+_LONGEST_REPORT_BYTES = 16 * 1024  # maximum length of a reporter line
+MAX_WARNINGS = 20  # maximum warnings about invalid counter lines; further ones are forwarded without a warning
 
 
 class Count(NamedTuple):
@@ -121,11 +119,9 @@ class StderrPump:
         return f"boathouse-task: the next line is not counted: {why}{last}\n".encode()
 
 
-_COMMAND_NOT_FOUND = 127
-"""Exit status of shells and env if they do not find a command."""
+_COMMAND_NOT_FOUND = 127  # exit status of shells and env if they do not find a command
 _COMMAND_NOT_EXECUTABLE = 126
-_PEAK_ERROR_BYTES = 1024 * 1024
-"""Error of the kernel's counters of memory."""
+_PEAK_ERROR_BYTES = 1024 * 1024  # error of the kernel's counters of memory
 
 
 class CommandRunner:

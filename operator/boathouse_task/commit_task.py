@@ -54,15 +54,12 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `promoted.json` and of `_SUCCESS`."""
 
     job_uid: str
-    digest: str
-    """sha256 over the sha256 digests in hex of the tasks' data, in order."""
-    parts: int
-    """Number of the tasks that may have a part."""
+    digest: str  # sha256 over the sha256 digests in hex of the tasks' data, in order
+    parts: int  # number of the tasks that may have a part
     size_bytes: int
     records: int
     counters: Counters
-    left_out: list[int] = []
-    """Those without one (LazyOutputFormat, tasks given up)."""
+    left_out: list[int] = []  # those without one (LazyOutputFormat, tasks given up)
 
 
 def run(task: Task) -> TaskResult:

@@ -28,8 +28,7 @@ WRITTEN = tuple(codec for codec in SUFFIXES if codec != "lz4")
 _IN_BLOCKS = frozenset({"snappy", "lz4"})
 _MAY_BE_EMPTY = _IN_BLOCKS | {"bzip2"}
 """Codecs by which Hadoop reads a file of no bytes. Files of the others have at least one member."""
-_OUTPUT_BYTES = 1024 * 1024
-"""Maximum output of one decompression step: a file of zeros expands by a factor of 1,000."""
+_OUTPUT_BYTES = 1024 * 1024  # maximum output of one decompression step: a file of zeros expands by a factor of 1,000
 
 
 def codec_of(path: str) -> str | None:

@@ -9,13 +9,10 @@ TASK = "org.apache.hadoop.mapreduce.TaskCounter"
 INPUT = "File Input Format Counters"
 OUTPUT = "File Output Format Counters"
 BOATHOUSE = "Boathouse"
-DROPPED = "Counters dropped"
-"""Counter in group Boathouse: number of the user's counters that were dropped."""
+DROPPED = "Counters dropped"  # counter in group Boathouse: number of the user's counters that were dropped
 
-MAX_COUNTERS = 120
-"""mapreduce.job.counters.max."""
-_MAX_NAME, _MAX_GROUP = 64, 128
-"""mapreduce.job.counters.counter.name.max and mapreduce.job.counters.group.name.max."""
+MAX_COUNTERS = 120  # mapreduce.job.counters.max
+_MAX_NAME, _MAX_GROUP = 64, 128  # mapreduce.job.counters.counter.name.max and mapreduce.job.counters.group.name.max
 
 MAP_INPUT_RECORDS = "Map input records"
 MAP_OUTPUT_RECORDS = "Map output records"

@@ -11,8 +11,7 @@ from boathouse_task.locations import Location
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
-OWNER = "owner-"
-"""Prefix of ownership marks, followed by the generation."""
+OWNER = "owner-"  # prefix of ownership marks, followed by the generation
 PART = "part-"
 
 
@@ -56,16 +55,13 @@ class Layout:
 
 
 _MIB = 1024 * 1024
-DEFAULT_MEMORY_BYTES = 512 * _MIB
-"""Memory limit if the environment has none."""
+DEFAULT_MEMORY_BYTES = 512 * _MIB  # memory limit if the environment has none
 RUNTIME_BYTES = 48 * _MIB
 """Measured memory of this process without sorting: Python and obstore 30 MiB, windows and parts 10 to 16 MiB.
 
 Python and hdfs-native need 19 MiB, and 35 MiB with a window of 8 MiB."""
-COMMAND_SHARE = 0.5
-"""Maximum share of sorting in the rest of the limit, which it shares with the user's command."""
-TEMPORARY_FOLDER = "tmp"
-"""Folder in `work_path` for the commands' TMPDIR."""
+COMMAND_SHARE = 0.5  # maximum share of sorting in the rest of the limit, which it shares with the user's command
+TEMPORARY_FOLDER = "tmp"  # folder in `work_path` for the commands' TMPDIR
 _OURS = ("BOATHOUSE_", "PYTHONUNBUFFERED")
 """Variables that commands do not get: Boathouse's settings, and PYTHONUNBUFFERED, which slows Python down."""
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9]")
@@ -76,23 +72,17 @@ _LEAST_BUFFER_BYTES = 4 * _MIB
 class Environment:
     """Paths, memory and identity of a task."""
 
-    work_path: Path = Path(contract.WORK_PATH)
-    """Writable folder for spills and the command's working folder."""
+    work_path: Path = Path(contract.WORK_PATH)  # writable folder for spills and the command's working folder
     token_path: Path = Path(contract.TOKEN_PATH)
     ca_path: Path = Path(contract.CA_PATH)
     termination_log_path: Path = Path(contract.TERMINATION_LOG_PATH)
-    cgroup_path: Path = Path("/sys/fs/cgroup")
-    """Folder of the container's cgroup."""
-    memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
-    """The container's limit."""
-    buffer_bytes: int | None = None
-    """Memory for sorting or merging; None: derived from the limit."""
+    cgroup_path: Path = Path("/sys/fs/cgroup")  # folder of the container's cgroup
+    memory_limit_bytes: int = DEFAULT_MEMORY_BYTES  # the container's limit
+    buffer_bytes: int | None = None  # memory for sorting or merging; None: derived from the limit
     pod_name: str = ""
-    pod_uid: str = ""
-    """Distinguishes attempts with the same number."""
+    pod_uid: str = ""  # distinguishes attempts with the same number
     node_name: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment of this process."""
+    variables: Mapping[str, str] = field(default_factory=dict)  # environment of this process
 
     @property
     def sort_bytes(self) -> int:

@@ -25,17 +25,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-USER = "hadoop"
-"""The user of a cluster's daemons and of its jobs."""
+USER = "hadoop"  # the user of a cluster's daemons and of its jobs
 _USER_VARIABLE = "HADOOP_USER_NAME"
-_STAGED = "._boathouse-"
-"""Prefix of the names of incomplete files, which Hadoop's input formats skip."""
+_STAGED = "._boathouse-"  # prefix of the names of incomplete files, which Hadoop's input formats skip
 _CONNECT_ATTEMPTS = 3
 """Attempts of hdfs-native to reach the NameNode, in about 5 s; this module repeats the request for `retry_s`."""
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 10.0
-_SMALL_BYTES = 1024 * 1024
-"""Size of files that are kept in memory until they are written."""
+_SMALL_BYTES = 1024 * 1024  # size of files that are kept in memory until they are written
 
 _JAVA_ERROR = re.compile(r'RPCError\("([\w.$]+)", "((?:[^"\\]|\\.)*)')
 _FINAL = re.compile(

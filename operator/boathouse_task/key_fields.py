@@ -78,17 +78,14 @@ HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
 _PARTITIONER = "spec.partitioner"
 
-ORDER_OPTIONS = ("-n", "-r", "-nr")
-"""Options without -k that Hadoop knows; it ignores others, such as -rn."""
+ORDER_OPTIONS = ("-n", "-r", "-nr")  # options without -k that Hadoop knows; it ignores others, such as -rn
 _MAX_VALUE = 0x7FFFFFFF
 _LANE_BYTES = 8
 _BATCH = 4096
-_LONG_KEY_BYTES = 256
-"""Longer keys are hashed individually, because one of them would widen all columns of its batch."""
+_LONG_KEY_BYTES = 256  # longer keys are hashed individually, because one of them would widen all columns of its batch
 _SIGN = bytes(1 if byte > 0x7F else 0 for byte in range(256))  # noqa: PLR2004 - the lowest negative byte
 _SIGN_CORRECTION = (1 << 32) - 256
-_DIGITS = bytes(range(0x21, 0x7F))
-"""Digits of the partition prefix: printable, and ascending as sort compares them."""
+_DIGITS = bytes(range(0x21, 0x7F))  # digits of the partition prefix: printable, and ascending as sort compares them
 
 
 def prefix_width(reduces: int) -> int:

@@ -55,8 +55,7 @@ def java_long(text: str) -> int | None:
     return number if contract.MIN_AMOUNT <= number <= contract.MAX_AMOUNT else None
 
 
-BLOCK_BYTES = 128 * 1024
-"""Minimum size of all blocks but the last, so that work per block is negligible."""
+BLOCK_BYTES = 128 * 1024  # minimum size of all blocks but the last, so that work per block is negligible
 
 
 def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:

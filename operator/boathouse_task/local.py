@@ -58,8 +58,7 @@ def job_spec(
     return msgspec.convert(fields, TaskSpec)
 
 
-Listener = Callable[[str, TaskResult], None]
-"""Gets the name and the result of each task."""
+Listener = Callable[[str, TaskResult], None]  # gets the name and the result of each task
 
 
 def run_job(spec: TaskSpec, environment: Environment, on_result: Listener = lambda _task, _result: None) -> TaskResult:

@@ -21,12 +21,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class Location:
     """Location in a store."""
 
-    scheme: str
-    """s3, hdfs or file."""
-    bucket: str
-    """S3's bucket, or HDFS's cluster; "" for files."""
-    path: str
-    """The key without slashes at its ends; "" is the root."""
+    scheme: str  # s3, hdfs or file
+    bucket: str  # S3's bucket, or HDFS's cluster; "" for files
+    path: str  # the key without slashes at its ends; "" is the root
 
     @property
     def url(self) -> str:
@@ -155,10 +152,8 @@ class StoredObject:
 
     location: Location
     size_bytes: int
-    block_bytes: int = 0
-    """Size of its blocks; 0 if the store has none."""
-    problem: str = ""
-    """What is wrong with its name, if it cannot be read under it; else ""."""
+    block_bytes: int = 0  # size of its blocks; 0 if the store has none
+    problem: str = ""  # what is wrong with its name, if it cannot be read under it; else ""
 
 
 class Source:

@@ -24,12 +24,9 @@ from boathouse_task.contract import Partitioner
 from boathouse_task.key_fields import Ordering, combined_key, key, keyed
 
 _TAB = 0x09
-_CACHE_KEYS = 50_000
-"""Size of the cache of keys' partitions, since keys usually repeat."""
-_UNREPEATED_BLOCKS = 15
-"""Blocks after a block of mostly new keys that do not use the cache."""
-_LARGE_LINE_BYTES = 1024 * 1024
-"""A line of this length is not split, because copies of it are expensive."""
+_CACHE_KEYS = 50_000  # size of the cache of keys' partitions, since keys usually repeat
+_UNREPEATED_BLOCKS = 15  # blocks after a block of mostly new keys that do not use the cache
+_LARGE_LINE_BYTES = 1024 * 1024  # a line of this length is not split, because copies of it are expensive
 
 
 class Prefixer:

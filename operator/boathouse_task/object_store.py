@@ -29,8 +29,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Config as ObstoreS3Config
 
 
-_STAGED = re.compile(r"[^#]*#[0-9]+")
-"""Names that obstore keeps for files that it writes."""
+_STAGED = re.compile(r"[^#]*#[0-9]+")  # names that obstore keeps for files that it writes
 
 
 def local_listing(folder: Location, is_recursive: bool) -> Iterator[StoredObject]:

@@ -30,8 +30,7 @@ from boathouse_task.task import Task
 
 _MAX_GENERATIONS = 1000
 """Maximum number of marks. Each is an unfinished takeover; more indicate a store that loses created objects."""
-_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
-"""No path out of the folder."""
+_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")  # no path out of the folder
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +39,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     job_uid: str
     namespace: str
     name: str
-    cluster: str = ""
-    """Identity of the cluster; empty for a job outside of a cluster."""
+    cluster: str = ""  # identity of the cluster; empty for a job outside of a cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,8 +48,7 @@ class Claim:
 
     generation: int
     location: locations.Location
-    mark: Mark | None
-    """None if the content is invalid."""
+    mark: Mark | None  # None if the content is invalid
 
     def is_of(self, job_uid: str) -> bool:
         """Return whether the mark is this job's."""

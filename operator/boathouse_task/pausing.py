@@ -16,8 +16,7 @@ from boathouse_task import contract
 from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 
 _LOOK_S = 0.1
-_LEAST_QUOTA_US = 1000
-"""The smallest quota that the kernel accepts."""
+_LEAST_QUOTA_US = 1000  # the smallest quota that the kernel accepts
 
 
 class CpuLimit:
@@ -62,8 +61,7 @@ def cpu_limit(cgroup: Path) -> Iterator[CpuLimit | None]:
 class Ended(enum.StrEnum):
     """Reason why a pause ended."""
 
-    NOT_SHRUNK = "NotShrunk"
-    """The CPU limit was not lowered within `contract.SHRINKS_WITHIN_S`."""
+    NOT_SHRUNK = "NotShrunk"  # the CPU limit was not lowered within `contract.SHRINKS_WITHIN_S`
     LIMIT_RAISED = "LimitRaised"
     DEADLINE = "Deadline"
 

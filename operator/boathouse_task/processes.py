@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import IO
 
 READ_BYTES = 256 * 1024
-_KIB = 1024
-"""Unit of `ru_maxrss`."""
+_KIB = 1024  # unit of `ru_maxrss`
 _PIPE_BYTES = 256 * 1024
 """Size of a pipe. All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share a user."""
 

@@ -24,15 +24,12 @@ from boathouse_task import contract
 from boathouse_task.environment import Environment
 from boathouse_task.errors import TaskError
 
-POLL_S = 30
-"""Maximum duration of a poll for orders."""
-PLAN_PATIENCE_S = 600
-"""How long the setup task retries to post its plan before it fails and another attempt starts."""
+POLL_S = 30  # maximum duration of a poll for orders
+PLAN_PATIENCE_S = 600  # how long the setup task retries to post its plan before it fails and another attempt starts
 OWNER_PATIENCE_S = 120
 """How long the setup task waits for the state of an output's owner before it fails and another attempt starts."""
 _TIMEOUT_S = 10
-_ACKNOWLEDGE_AGAIN_S = 1.0
-"""The endpoint accepts one acknowledgement of a pod in a second."""
+_ACKNOWLEDGE_AGAIN_S = 1.0  # the endpoint accepts one acknowledgement of a pod in a second
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
 _JITTER = random.SystemRandom()  # has no state: a thread that retries changes nothing for others

@@ -135,8 +135,7 @@ def mapped(chunks: Iterable[bytes], form: InputFormat) -> Iterator[bytes]:
     return key_fields.separated(chunks, key_end, 1, form.field_separator.encode())
 
 
-_TAIL_BYTES = 64 * 1024
-"""Bytes to read beyond the border with the last window, within which most lines end."""
+_TAIL_BYTES = 64 * 1024  # bytes to read beyond the border with the last window, within which most lines end
 
 
 def read_split(

@@ -18,14 +18,10 @@ from boathouse_task.contract import Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.task import Task
 
-_COPIERS = 4
-"""Concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5."""
-_MERGE_SHARE = 0.25
-"""Share of the memory that is reserved for merge buffers."""
-_SINGLE_SHARE = 0.25
-"""Maximum share of the budget for one section (mapreduce.reduce.shuffle.memory.limit.percent)."""
-_MOST_IN_MEMORY = 200
-"""Maximum sections in memory, each of which is an open file descriptor."""
+_COPIERS = 4  # concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5
+_MERGE_SHARE = 0.25  # share of the memory that is reserved for merge buffers
+_SINGLE_SHARE = 0.25  # maximum share of the budget for one section (mapreduce.reduce.shuffle.memory.limit.percent)
+_MOST_IN_MEMORY = 200  # maximum sections in memory, each of which is an open file descriptor
 _DESCRIPTORS = "/proc/self/fd"
 
 
@@ -132,8 +128,7 @@ class Shuffle:
             return True
 
 
-_LOOK_S = 1.0
-"""Interval of reading commits from the storage without a progress endpoint."""
+_LOOK_S = 1.0  # interval of reading commits from the storage without a progress endpoint
 
 
 def run(task: Task) -> TaskResult:

@@ -32,8 +32,7 @@ from boathouse_task.processes import Processes, background
 from boathouse_task.task import Task
 
 LOOK_S = 1.0
-REPORT_S = 5.0
-"""Minimum interval of reports."""
+REPORT_S = 5.0  # minimum interval of reports
 
 
 class Watch:

@@ -28,8 +28,7 @@ from boathouse_task.processes import Processes, chunks_of, write_all
 
 LINE_COST_BYTES = 48
 _SLACK_BYTES = 512 * 1024
-_MERGE_BUFFER_BYTES = 64 * 1024
-"""Minimum buffer of each run of a merge."""
+_MERGE_BUFFER_BYTES = 64 * 1024  # minimum buffer of each run of a merge
 _MAX_FAN_IN = 256
 
 

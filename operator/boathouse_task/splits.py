@@ -16,14 +16,12 @@ from boathouse_task import compression, errors, hdfs, locations, rest
 from boathouse_task.contract import InputFile, Plan, Split
 from boathouse_task.task import Task
 
-MOST_HOSTS = 3
-"""Hosts of a block that are kept, as many as replicas are usual."""
+MOST_HOSTS = 3  # hosts of a block that are kept, as many as replicas are usual
 _WINDOW_BYTES = 4 * 1024**3
 """Part of a file of one request: 4096 blocks of the least size, 1 MiB, need 3 MiB with three replicas."""
 _MOST_BYTES = 4 * 1024 * 1024
 _TIMEOUT_S = 10.0
-_MAX_NAME = 253
-"""Maximum length of a host name."""
+_MAX_NAME = 253  # maximum length of a host name
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,8 +29,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     offset: int
     length: int
-    hosts: list[str] = []
-    """Names of the DataNodes with a replica."""
+    hosts: list[str] = []  # names of the DataNodes with a replica
 
 
 def block_hosts(
@@ -51,10 +48,8 @@ def block_hosts(
     return [msgspec.structs.replace(block, hosts=kept) for block, kept in zip(blocks, hosts, strict=True)]
 
 
-SPLIT_SLOP = 1.1
-"""A file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)."""
-MAX_COMBINED = 5000
-"""Maximum files of one split, each of which is a request to the storage."""
+SPLIT_SLOP = 1.1  # a file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)
+MAX_COMBINED = 5000  # maximum files of one split, each of which is a request to the storage
 
 
 def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:

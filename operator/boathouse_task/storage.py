@@ -14,8 +14,7 @@ from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.locations import Location, Source, StoredObject
 
 Store = object_store.ObjectStore | hdfs.HdfsStore
-_S3_COPY_MAX_BYTES = 5 * 1024**3
-"""Maximum size of an object for CopyObject."""
+_S3_COPY_MAX_BYTES = 5 * 1024**3  # maximum size of an object for CopyObject
 
 
 class Storage:

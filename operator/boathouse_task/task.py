@@ -12,10 +12,8 @@ from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment, Layout, command_variables
 from boathouse_task.processes import Processes
 
-_RETRY_S = 150
-"""How long a storage request is retried: less than obstore's 5 minutes, after which signatures expire."""
-_SETUP_RETRY_S = 30
-"""How long setup retries a storage request; shorter, because setup detects a wrong endpoint."""
+_RETRY_S = 150  # how long a storage request is retried: less than obstore's 5 minutes, after which signatures expire
+_SETUP_RETRY_S = 30  # how long setup retries a storage request; shorter, because setup detects a wrong endpoint
 
 
 class Task:

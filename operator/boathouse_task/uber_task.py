@@ -75,8 +75,7 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
         shutil.rmtree(work, ignore_errors=True)
 
 
-FOLDER = "probe"
-"""Folder in the task's work folder for the probe's output."""
+FOLDER = "probe"  # folder in the task's work folder for the probe's output
 
 
 def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResult:

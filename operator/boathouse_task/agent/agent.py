@@ -69,8 +69,7 @@ FOLDERS: Mapping[str, str] = {
     "/user/hadoop": "755",
 }
 """Folders that YARN and MapReduce need in HDFS, with their permissions."""
-QUERY_BUDGET_S = 10.0
-"""Time in a round after which the agent asks for no further tag and no further details."""
+QUERY_BUDGET_S = 10.0  # time in a round after which the agent asks for no further tag and no further details
 _LEAST_DISTANCE_S = 2.0
 _LONGEST_DISTANCE_S = 60.0
 _ERROR_CHARS = 300
@@ -292,8 +291,7 @@ class Canary:
                 self._server.accept()[0].close()
 
 
-_SMALL_BYTES = 1024 * 1024
-"""Limit of responses about one job."""
+_SMALL_BYTES = 1024 * 1024  # limit of responses about one job
 
 
 def run_pod(order: str, environment: Environment) -> None:

@@ -34,8 +34,7 @@ from boathouse_task.contract import clamp
 from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
 USER = "hadoop"
-STALE_S = 30
-"""dfs.namenode.stale.datanode.interval."""
+STALE_S = 30  # dfs.namenode.stale.datanode.interval
 _SAFE_MODE_ON = "Safe mode is ON. "
 _JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 
@@ -45,10 +44,8 @@ class DataNode:
     """State of a DataNode."""
 
     state: DfsState
-    name: str = ""
-    """The name that it registered."""
-    blocks_left: int = 0
-    """Under-replicated blocks, if it is being decommissioned."""
+    name: str = ""  # the name that it registered
+    blocks_left: int = 0  # under-replicated blocks, if it is being decommissioned
     free_bytes: int = 0
     used_bytes: int = 0
 
@@ -161,8 +158,7 @@ def _listed(text: str) -> dict[str, _DataNode]:
         raise RestError(f"NameNode: unexpected list of nodes: {error}") from None
 
 
-MOST_KEPT = 512
-"""Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""
+MOST_KEPT = 512  # applications whose details are kept after their end, so that the JobHistoryServer is asked once
 PAUSE_S = 5.0
 """Time after a timeout of the JobHistoryServer in which it is not asked: one that hangs would delay each report."""
 _HISTORY = "/ws/v1/history/mapreduce/jobs"

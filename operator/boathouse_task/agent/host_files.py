@@ -181,10 +181,8 @@ class HostFiles:
             errors.say(message)
 
 
-DISTANCE_S = 5.0
-"""Minimum time between requests of one kind: each starts a JVM."""
-RETRY_S = 30.0
-"""Time after which a request that failed is sent again."""
+DISTANCE_S = 5.0  # minimum time between requests of one kind: each starts a JVM
+RETRY_S = 30.0  # time after which a request that failed is sent again
 PATIENCE_S = 180.0
 """Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
 
