@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from boathouse_task import compression, contract, errors, formats, key_fields, processes, runner, uber_task
+from boathouse_task import compression, contract, errors, key_fields, processes, runner, uber_task
 from boathouse_task.contract import Counters, FileSource, Partitioner, Plan, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment, Layout
 from boathouse_task.storage import Storage
@@ -157,9 +157,9 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
         conf=dict(options.conf),
         is_exit_checked=not options.ignore_exit_code,
         combine_files=combines,
-        keeps_returns=options.record_delimiter == formats.LF_ONLY,
-        input_format=formats.InputFormat(
-            type=formats.InputFormatType.TEXT if combines else formats.InputFormatType(options.input_format),
+        keeps_returns=options.record_delimiter == contract.LF_ONLY,
+        input_format=contract.InputFormat(
+            type=contract.InputFormatType.TEXT if combines else contract.InputFormatType(options.input_format),
             record_delimiter=options.record_delimiter,
             lines_per_map=options.lines_per_map,
             key_value_separator=options.key_value_separator,
@@ -174,12 +174,12 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
             field_separator=options.map_output_field_separator,
             comparator_options=options.comparator_options,
         ),
-        reduce_fields=formats.ReduceFields(
+        reduce_fields=contract.ReduceFields(
             input_separator=options.reduce_input_field_separator,
             output_separator=options.reduce_output_field_separator,
             num_output_key_fields=options.reduce_output_key_fields,
         ),
-        output_format=formats.OutputFormat(
+        output_format=contract.OutputFormat(
             separator=options.output_separator, key_only=options.key_only_output, lazy=options.lazy_output
         ),
         output_compression=options.output_compression,
@@ -276,8 +276,8 @@ _OPTIONS: Mapping[str, Sequence[_Option]] = {
         _option(
             "--input-format",
             "default: TextInputFormat",
-            choices=[*formats.InputFormatType, _COMBINE],
-            default=formats.InputFormatType.TEXT.value,
+            choices=[*contract.InputFormatType, _COMBINE],
+            default=contract.InputFormatType.TEXT.value,
         ),
         _option(
             "--record-delimiter",

@@ -4,7 +4,7 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
 
-from boathouse_task import compression, contract, counters, errors, formats, key_fields, lines, mapoutput, reader
+from boathouse_task import compression, contract, counters, errors, key_fields, lines, mapoutput, reader
 from boathouse_task.contract import Reason, Split, TaskResult, TaskType
 from boathouse_task.mapoutput import Prefixer, SectionWriter
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
@@ -19,7 +19,7 @@ def run(task: Task) -> TaskResult:
     if task.spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return commit_nothing(task)
-    if task.spec.input_format.type is formats.InputFormatType.N_LINE and not split.size_bytes:
+    if task.spec.input_format.type is contract.InputFormatType.N_LINE and not split.size_bytes:
         return commit_nothing(task)  # Hadoop has no map for an empty file
     task.place_files()
     if task.spec.reduces == 0:

@@ -18,8 +18,7 @@ from functools import partial
 import msgspec
 
 from boathouse_task import compression, key_fields, lines, locations
-from boathouse_task.contract import InputFile, Split
-from boathouse_task.formats import LF_ONLY, InputFormat, InputFormatType
+from boathouse_task.contract import LF_ONLY, InputFile, InputFormat, InputFormatType, Split
 from boathouse_task.storage import Storage
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"

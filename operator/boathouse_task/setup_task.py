@@ -16,7 +16,6 @@ from boathouse_task import (
     commit_task,
     compression,
     contract,
-    formats,
     locations,
     mapoutput,
     object_store,
@@ -81,7 +80,7 @@ def make_plan(task: Task) -> Plan:
     """List the input and split it. Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or of storage."""
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
-    if spec.input_format.type is formats.InputFormatType.N_LINE:
+    if spec.input_format.type is contract.InputFormatType.N_LINE:
         return splits.planned(_by_records(task, inputs))
     if not (spec.combine_files or spec.step):
         return splits.plan(inputs, split_max_bytes=spec.split_max_bytes)

@@ -15,9 +15,8 @@ import msgspec
 import pytest
 
 from boathouse_task import contract, key_fields, local, runner, uber_task
-from boathouse_task.contract import Partitioner, Plan, Split, TaskResult, TaskSpec, TaskType
+from boathouse_task.contract import BETWEEN_STEPS, Partitioner, Plan, Split, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment, Layout
-from boathouse_task.formats import BETWEEN_STEPS
 from boathouse_task.processes import Processes
 from boathouse_task.task import Task
 

@@ -6,8 +6,7 @@ import msgspec
 import pytest
 
 from boathouse_task import commit_task, contract, runner, uber_task
-from boathouse_task.contract import CommitRecord, Plan, Reason, TaskType
-from boathouse_task.formats import OutputFormat
+from boathouse_task.contract import CommitRecord, OutputFormat, Plan, Reason, TaskType
 from boathouse_task.processes import Processes
 from tests.builders.tasks import SUM, WORDS, plan_of
 

@@ -4,9 +4,8 @@ import msgspec
 import pytest
 
 from boathouse_task import uber_task
-from boathouse_task.contract import Partitioner, Reason, TaskType
+from boathouse_task.contract import OutputFormat, Partitioner, Reason, ReduceFields, TaskType
 from boathouse_task.environment import command_variables
-from boathouse_task.formats import OutputFormat, ReduceFields
 from tests.builders.tasks import plan_of
 
 TABS = ["sed", "s/\t/<TAB>/g"]
