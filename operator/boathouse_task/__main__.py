@@ -14,9 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from boathouse_task import cluster_contract, contract, environment, local, runner
-from boathouse_task.contract import Reason, TaskResult, TaskSpec
-from boathouse_task.errors import TaskError, say
+from boathouse_task import cluster_contract, contract, environment, errors, local, runner
 from boathouse_task.processes import Processes, background
 
 _GRACE_S = 3.0
@@ -57,7 +55,7 @@ def run_pod(order: str, surroundings: environment.Environment) -> int:
     """Run a pod's task in a thread, so that SIGTERM is handled at once in every state of the task."""
     keep_small()
     processes = Processes()
-    results: list[TaskResult] = []
+    results: list[contract.TaskResult] = []
     # The end of the task and a signal both write a byte to a pipe. An exception of a signal handler would be raised
     # only when the main thread runs next, and a signal does not always wake it from a lock.
     wait, wake = os.pipe()
@@ -79,7 +77,7 @@ def run_pod(order: str, surroundings: environment.Environment) -> int:
     else:
         processes.stop_all(_GRACE_S)
         what = "the pod was stopped (SIGTERM) before the task ended"
-        results[:] = [runner.failure(TaskError(Reason.TERMINATED, what))]
+        results[:] = [runner.failure(errors.TaskError(contract.Reason.TERMINATED, what))]
     status = _finish(results[0], surroundings)
     if worker.is_alive():
         sys.stderr.flush()
@@ -87,14 +85,16 @@ def run_pod(order: str, surroundings: environment.Environment) -> int:
     return status
 
 
-def _run(order: str, surroundings: environment.Environment, processes: Processes) -> TaskResult:
+def _run(order: str, surroundings: environment.Environment, processes: Processes) -> contract.TaskResult:
     try:
-        spec = msgspec.json.decode(order, type=TaskSpec)
+        spec = msgspec.json.decode(order, type=contract.TaskSpec)
     except msgspec.DecodeError as error:
         advice = "use an operator and a task image of the same version"
         problem = f"{contract.TASK_ENV} cannot be read: {error}; {advice}"
-        return runner.failure(TaskError(Reason.INTERNAL_ERROR, problem))
-    say(f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins")
+        return runner.failure(errors.TaskError(contract.Reason.INTERNAL_ERROR, problem))
+    errors.say(
+        f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins"
+    )
     return runner.run(spec, surroundings, processes)
 
 
@@ -110,11 +110,11 @@ def keep_small() -> None:
         libc.mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
-def _finish(result: TaskResult, surroundings: environment.Environment) -> int:
+def _finish(result: contract.TaskResult, surroundings: environment.Environment) -> int:
     with contextlib.suppress(OSError):
         surroundings.termination_log_path.write_bytes(runner.encode(result))
     won = f"succeeded, winner is attempt {result.winner_attempt}"
-    say(won if result.succeeded else f"{result.reason}: {result.message}")
+    errors.say(won if result.succeeded else f"{result.reason}: {result.message}")
     return runner.exit_status(result)
 
 

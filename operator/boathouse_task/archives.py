@@ -16,8 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from boathouse_task import errors, files, sorting
-from boathouse_task.contract import ArchiveSource, FileSource, Reason
+from boathouse_task import contract, errors, files, sorting
 from boathouse_task.environment import Environment
 from boathouse_task.storage import Storage
 
@@ -30,12 +29,16 @@ _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeEr
 """RuntimeError: an encrypted zip, or a method that Python does not have."""
 
 
-def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
+def place(archives: Iterable[contract.ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
     """Unpack archives to folders of their names. Raises TaskError: InvalidArchive, or as `files.place`."""
     for archive in archives:
         packed = environment.work_path / "archive"
-        source = FileSource(name=packed.name, url=archive.url)
-        files.place([source], environment.work_path, storage, environment.window_bytes)
+        files.place(
+            [contract.FileSource(name=packed.name, url=archive.url)],
+            environment.work_path,
+            storage,
+            environment.window_bytes,
+        )
         try:
             with sorting.out_of_disk(packed):
                 _Unpacking(archive, folder / archive.name).unpack(packed)
@@ -44,7 +47,7 @@ def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, env
 
 
 class _Unpacking:
-    def __init__(self, archive: ArchiveSource, target: Path) -> None:
+    def __init__(self, archive: contract.ArchiveSource, target: Path) -> None:
         self._archive, self._target, self._root = archive, target, ""
         self._bytes = self._entries = 0
         self._links: list[Path] = []
@@ -144,5 +147,5 @@ class _Unpacking:
 
     def _refused(self, problem: str) -> errors.TaskError:
         return errors.TaskError(
-            Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}"
+            contract.Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}"
         )

@@ -18,8 +18,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from boathouse_task import lines
-from boathouse_task.contract import Reason
+from boathouse_task import contract, lines
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group, write_all
@@ -178,12 +177,12 @@ class CommandRunner:
     def find(self, argv: Sequence[str]) -> str:
         """Return the path of the program of `argv`. Raises TaskError: CommandNotFound."""
         if not argv or not argv[0]:
-            raise TaskError(Reason.COMMAND_NOT_FOUND, "the command is empty")
+            raise TaskError(contract.Reason.COMMAND_NOT_FOUND, "the command is empty")
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
         program = shutil.which(str(self._folder / argv[0]) if "/" in argv[0] else argv[0], path=path)
         if program is None:
             where = "is neither in the working folder (spec.files) nor on the image's PATH"
-            raise TaskError(Reason.COMMAND_NOT_FOUND, f"{argv[0]} {where}")
+            raise TaskError(contract.Reason.COMMAND_NOT_FOUND, f"{argv[0]} {where}")
         return program
 
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
@@ -218,7 +217,7 @@ class CommandRunner:
         except OSError as error:
             advice = "check that its first line (#!) names an interpreter of the image"
             problem = f"{argv[0]} cannot be run: {error.strerror}; {advice}"
-            raise TaskError(Reason.COMMAND_NOT_FOUND, problem) from None
+            raise TaskError(contract.Reason.COMMAND_NOT_FOUND, problem) from None
 
     def _output(
         self,
@@ -248,10 +247,10 @@ class CommandRunner:
             self._processes.kill(process)
         if status and self._given_up is not None:
             message = f"{' '.join(argv)[:200]!r} {self._given_up}"
-            raise TaskError(Reason.TASK_TIMEOUT, message, stderr_tail=pump.tail, exit_code=status)
+            raise TaskError(contract.Reason.TASK_TIMEOUT, message, stderr_tail=pump.tail, exit_code=status)
         if status:
             failure = _explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
-            if self._is_exit_checked or failure.reason is Reason.OUT_OF_MEMORY:
+            if self._is_exit_checked or failure.reason is contract.Reason.OUT_OF_MEMORY:
                 raise failure
 
 
@@ -259,15 +258,18 @@ def _explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: 
     """Return why a command ended with a non-zero status (negative: a signal)."""
     command = " ".join(argv)[:200]
     if status == -signal.SIGKILL and killed_for_memory:
-        reason, what = Reason.OUT_OF_MEMORY, "ran out of memory and was killed: raise resources.requests.memory"
+        reason, what = (
+            contract.Reason.OUT_OF_MEMORY,
+            "ran out of memory and was killed: raise resources.requests.memory",
+        )
     elif status < 0:
         names = {number.value: number.name for number in signal.Signals}
-        reason, what = Reason.USER_COMMAND_FAILED, f"was killed by {names.get(-status, f'signal {-status}')}"
+        reason, what = contract.Reason.USER_COMMAND_FAILED, f"was killed by {names.get(-status, f'signal {-status}')}"
     elif status in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
         what = f"exited with status {status}: a command in it was not found or is not executable"
-        reason = Reason.COMMAND_NOT_FOUND
+        reason = contract.Reason.COMMAND_NOT_FOUND
     else:
-        reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
+        reason, what = contract.Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     last = tail.rsplit("\n", 1)[-1][:300]
     return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
 

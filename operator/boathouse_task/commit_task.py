@@ -27,9 +27,8 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, counters, environment, locations, ownership
+from boathouse_task import contract, counters, environment, errors, locations, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
-from boathouse_task.errors import NotFound, TaskError
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
@@ -78,12 +77,10 @@ def run(task: Task) -> TaskResult:
 def _declared(task: Task) -> Promoted | None:
     """Return the content of `_SUCCESS`, if any. Raises TaskError: OutputExists if it is another job's."""
     content = task.storage.read_if_exists(task.layout.success)
-    if content is None:
-        return None
-    promoted = contract.decoded(content, Promoted)
-    if promoted is not None and promoted.job_uid == task.spec.job_uid:
+    promoted = contract.decoded(content or b"", Promoted)
+    if content is None or (promoted is not None and promoted.job_uid == task.spec.job_uid):
         return promoted
-    raise TaskError(
+    raise errors.TaskError(
         Reason.OUTPUT_EXISTS,
         f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output",
     )
@@ -98,7 +95,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
             files = list(task.storage.files(task.layout.work))
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
         _declare(task, promoted)
-    except TaskError:
+    except errors.TaskError:
         declared = _declared(task)  # moved by a concurrent attempt, which has deleted the work folder since
         if declared is None:
             raise
@@ -115,7 +112,7 @@ def _declare(task: Task, promoted: Promoted) -> None:
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
         problem = f"something else writes to the output: {example} is not this job's; set another output"
-        raise TaskError(Reason.OUTPUT_EXISTS, problem)
+        raise errors.TaskError(Reason.OUTPUT_EXISTS, problem)
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
@@ -152,7 +149,7 @@ def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
     missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
         what = f"{len(missing)} of {count} commits are missing"
-        raise TaskError(Reason.COMMIT_MISSING, f"{what} in {task.layout.commits.url}: {', '.join(missing[:5])}")
+        raise errors.TaskError(Reason.COMMIT_MISSING, f"{what} in {task.layout.commits.url}: {', '.join(missing[:5])}")
     return [records[index] for index in range(count)]
 
 
@@ -162,10 +159,10 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
     source, part = task.layout.data(kind, index, record.attempt), task.layout.part(index)
     try:
         task.storage.move(source, part, record.size_bytes)
-    except NotFound:
+    except errors.NotFound:
         if task.storage.size(part) != record.size_bytes:
             problem = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
-            raise TaskError(Reason.COMMIT_MISSING, problem) from None
+            raise errors.TaskError(Reason.COMMIT_MISSING, problem) from None
 
 
 def clean_up(task: Task) -> TaskResult:

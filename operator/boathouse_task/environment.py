@@ -7,7 +7,6 @@ from pathlib import Path
 
 from boathouse_task import compression, contract, locations
 from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
-from boathouse_task.locations import Location
 
 SUCCESS = "_SUCCESS"
 TEMPORARY = "_temporary"
@@ -25,31 +24,33 @@ class Layout:
         self.commits, self.plan = self.step.child("_commit"), self.step.child("plan.json")
         self._part_suffix = compression.SUFFIXES[spec.output_compression] if spec.output_compression else ""
 
-    def at_step(self, step: int) -> Location:
+    def at_step(self, step: int) -> locations.Location:
         """Return a step's folder."""
         return self.work.child(f"s{step}")
 
-    def data(self, task_type: TaskType, index: int, attempt: int, step: Location | None = None) -> Location:
+    def data(
+        self, task_type: TaskType, index: int, attempt: int, step: locations.Location | None = None
+    ) -> locations.Location:
         """Return the path of an attempt's data, in this step's folder or another."""
         return (step or self.step).child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
 
-    def index(self, index: int, attempt: int) -> Location:
+    def index(self, index: int, attempt: int) -> locations.Location:
         """Return the path of the index of a map attempt's data."""
         return self.step.child(f"attempts/{attempt_name(TaskType.MAP, index, attempt)}.index")
 
-    def commit(self, task_type: TaskType, index: int) -> Location:
+    def commit(self, task_type: TaskType, index: int) -> locations.Location:
         """Return the path of a task's commit."""
         return self.commits.child(task_name(task_type, index))
 
-    def owner(self, generation: int) -> Location:
+    def owner(self, generation: int) -> locations.Location:
         """Return the path of an ownership mark."""
         return self.temporary.child(f"{OWNER}{generation:05d}")
 
-    def work_of(self, job_uid: str) -> Location:
+    def work_of(self, job_uid: str) -> locations.Location:
         """Return the work folder of a job with this output."""
         return self.temporary.child(f"boathouse-{job_uid}")
 
-    def part(self, index: int) -> Location:
+    def part(self, index: int) -> locations.Location:
         """Return the path of an output file."""
         return self.output.child(f"{PART}{index:05d}{self._part_suffix}")
 
@@ -171,6 +172,5 @@ def _task_variables(spec: TaskSpec) -> dict[str, str]:
 
 def _job_id(spec: TaskSpec) -> str:
     """Return the job's ID in Hadoop's form job_NUMBER_NUMBER, which scripts parse."""
-    digits = spec.job_uid.replace("-", "")[:8]
-    number = int(digits, 16) if digits and all(char in "0123456789abcdef" for char in digits) else 0
-    return f"job_{number}_{spec.step + 1:04d}"
+    digits = re.fullmatch("[0-9a-f]+", spec.job_uid.replace("-", "")[:8])
+    return f"job_{int(digits[0], 16) if digits else 0}_{spec.step + 1:04d}"

@@ -17,8 +17,7 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from boathouse_task import cluster_contract, errors, files, progress, runner
-from boathouse_task.contract import Reason
+from boathouse_task import cluster_contract, contract, errors, files, progress, runner
 from boathouse_task.environment import Environment
 from boathouse_task.storage import Storage
 
@@ -81,14 +80,14 @@ class Client:
             )
         except progress.Unavailable as error:
             problem = f"the operator gives this client no leave to submit: {error}"
-            raise errors.TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
         if leave.attempt != self._spec.attempt:
             problem = f"leave is for attempt {leave.attempt}, not {self._spec.attempt}"
-            raise errors.TaskError(Reason.PROGRESS_UNAVAILABLE, problem)
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem)
 
     def _wait(self, delay_s: float) -> None:
         if self._sleep(delay_s):
-            raise errors.TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before it had leave")
+            raise errors.TaskError(contract.Reason.TERMINATED, "the pod was stopped (SIGTERM) before it had leave")
 
 
 def script(argv: list[str], variables: Mapping[str, str]) -> str:
@@ -126,7 +125,9 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
             (target / name).touch(0o600)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
-        raise errors.TaskError(Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}") from None
+        raise errors.TaskError(
+            contract.Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}"
+        ) from None
 
 
 def _site(path: Path) -> ET.Element:

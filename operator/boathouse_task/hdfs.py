@@ -171,8 +171,7 @@ class HdfsStore:
 
     def _put(self, path: str, chunks: Iterable[bytes]) -> str:
         """Write a file with a new name in the folder of `path`; return its path."""
-        folder = path.rpartition("/")[0]
-        staged = f"{folder}/{_STAGED}{secrets.token_hex(8)}".lstrip("/")
+        staged = f"{path.rpartition('/')[0]}/{_STAGED}{secrets.token_hex(8)}".lstrip("/")
         writer = self._client.create(f"/{staged}")
         try:
             for chunk in chunks:

@@ -31,8 +31,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
 
-from boathouse_task import errors, lines
-from boathouse_task.contract import Partitioner, Reason
+from boathouse_task import contract, errors, lines
 
 TAB = b"\t"
 
@@ -105,7 +104,7 @@ def prefix(partition: int, width: int) -> bytes:
     return bytes(reversed(digits))
 
 
-def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
+def chooser(partitioner: contract.Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
     """Return a function that assigns keys to reduces. Raises TaskError: InvalidSpec for invalid options."""
     hashes = _hash_function(partitioner)
 
@@ -119,7 +118,7 @@ def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]
 _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
 
 
-def _hash_function(partitioner: Partitioner) -> _HashFunction:
+def _hash_function(partitioner: contract.Partitioner) -> _HashFunction:
     if partitioner.num_key_fields < 1:
         raise _invalid(_PARTITIONER, f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
     match partitioner.type:
@@ -137,7 +136,7 @@ def _hash_function(partitioner: Partitioner) -> _HashFunction:
 
 
 def _invalid(field: str, problem: str) -> errors.TaskError:
-    return errors.TaskError(Reason.INVALID_SPEC, f"{field}: {problem}")
+    return errors.TaskError(contract.Reason.INVALID_SPEC, f"{field}: {problem}")
 
 
 def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
@@ -296,7 +295,7 @@ _COUNT_DIGITS = 10
 class Ordering:
     """Computes sort keys by the partitioner's comparator options. Raises TaskError: InvalidSpec if they are invalid."""
 
-    def __init__(self, partitioner: Partitioner) -> None:
+    def __init__(self, partitioner: contract.Partitioner) -> None:
         self._fields = parse(partitioner.comparator_options or "", "spec.comparator")
         self._separator = partitioner.key_field_separator.encode()
         self._known: dict[bytes, bytes] = {}

@@ -25,9 +25,7 @@ def java_decoded(data: bytes) -> str:
 
     Java replaces a surrogate as a whole, Python each of its bytes.
     """
-    if data.isascii():
-        return data.decode("ascii")
-    return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
+    return (data if data.isascii() else _SURROGATE.sub(b"\xff", data)).decode("utf-8", "replace")
 
 
 def java_trimmed(text: str) -> str:
@@ -88,10 +86,8 @@ def ended_by_newlines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines with LF as their end, where CR, LF and CRLF end a line."""
     after_return = False
     for chunk in chunks:
-        rest = chunk[1:] if after_return and chunk.startswith(b"\n") else chunk
-        if not chunk:
-            continue
-        after_return = chunk.endswith(b"\r")
+        rest = chunk.removeprefix(b"\n") if after_return else chunk
+        after_return = chunk.endswith(b"\r") if chunk else after_return
         if b"\r" in rest:
             rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if rest:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from boathouse_task import compression, contract, counters, errors, key_fields, lines, mapoutput, reader
 from boathouse_task.contract import Reason, Split, TaskResult, TaskType
-from boathouse_task.mapoutput import Prefixer, SectionWriter
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
 from boathouse_task.task import Task
 
@@ -24,7 +23,7 @@ def run(task: Task) -> TaskResult:
     task.place_files()
     if task.spec.reduces == 0:
         return write(task, "read", _mapped(task, mapper, split))
-    prepare = task.prepared(Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
+    prepare = task.prepared(mapoutput.Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
     sorter = _sorter(task)
     with task.phase("read"):
         mapped = lines.limited(_mapped(task, mapper, split), task.spec.max_record_bytes, "the mapper's output")
@@ -68,7 +67,9 @@ def _sorter(task: Task) -> Sorter | CombiningSorter:
             combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
         return lines.limited(combined, spec.max_record_bytes, "the combiner's output")
 
-    partitioned = task.prepared(Prefixer(mapoutput.shuffled(spec.partitioner), spec.reduces, is_combined=True))
+    partitioned = task.prepared(
+        mapoutput.Prefixer(mapoutput.shuffled(spec.partitioner), spec.reduces, is_combined=True)
+    )
     return CombiningSorter(task.sort, budget_bytes, combine=combine, prepare=partitioned)
 
 
@@ -99,7 +100,7 @@ def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:
     with task.phase("sort"):
         in_order = sorter.finish()
         first = next(in_order, b"")
-    sections = SectionWriter(spec.reduces)
+    sections = mapoutput.SectionWriter(spec.reduces)
     with task.phase("upload"):
         data = task.layout.data(TaskType.MAP, spec.index, spec.attempt)
         size = task.storage.upload(data, _counted_output(task, sections.strip(itertools.chain([first], in_order))))
@@ -120,7 +121,7 @@ def commit_nothing(task: Task) -> TaskResult:
     task.storage.upload(task.layout.data(spec.task_type, spec.index, spec.attempt), ())
     if spec.task_type is TaskType.REDUCE or not spec.reduces:
         return finish(task, hashlib.sha256().hexdigest(), 0, 0, has_file=False)
-    index = SectionWriter(spec.reduces).index
+    index = mapoutput.SectionWriter(spec.reduces).index
     task.storage.write(task.layout.index(spec.index, spec.attempt), index)
     return finish(task, hashlib.sha256(index).hexdigest(), 0, 0)
 
@@ -164,8 +165,7 @@ def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
     if not is_reduce:
         task.counters.add(counters.MAP_OUTPUT_BYTES, size)
     records = task.counters.get(counter)
-    has_file = records > 0 or not spec.output_format.lazy
-    return finish(task, digest.hexdigest(), size, records, has_file=has_file)
+    return finish(task, digest.hexdigest(), size, records, has_file=records > 0 or not spec.output_format.lazy)
 
 
 def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> TaskResult:

@@ -19,8 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from boathouse_task import key_fields, lines
-from boathouse_task.contract import Partitioner
+from boathouse_task import contract, key_fields, lines
 from boathouse_task.key_fields import Ordering, combined_key, key, keyed
 
 _TAB = 0x09
@@ -39,7 +38,7 @@ class Prefixer:
     Raises TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
     """
 
-    def __init__(self, partitioner: Partitioner, reduces: int, *, is_combined: bool = False) -> None:
+    def __init__(self, partitioner: contract.Partitioner, reduces: int, *, is_combined: bool = False) -> None:
         self._fields, self._separator = partitioner.num_key_fields, partitioner.field_separator.encode()
         self._is_combined, self._reduces = is_combined, reduces
         self._choose = key_fields.chooser(partitioner, reduces)
@@ -121,7 +120,7 @@ def _key_end(line: bytes, separator: bytes, fields: int) -> int:
     return end
 
 
-def shuffled(partitioner: Partitioner) -> Partitioner:
+def shuffled(partitioner: contract.Partitioner) -> contract.Partitioner:
     """Return the partitioner for lines whose key ends with a TAB: those of a combiner and of a reduce's input."""
     if partitioner.field_separator == "\t":
         return partitioner
@@ -136,7 +135,7 @@ def has_low_bytes(block: bytes) -> bool:
     return any(map(contains, repeat(block), _LOW_BYTES))  # nine times memchr: far faster than a class of bytes
 
 
-def sort_options(partitioner: Partitioner) -> list[str]:
+def sort_options(partitioner: contract.Partitioner) -> list[str]:
     """Return options for `sort` that compare the keys of prefixed lines first, as bytes, then the lines."""
     fields = shuffled(partitioner).num_key_fields + (partitioner.comparator_options is not None)
     return ["-t", "\t", f"-k1,{fields}"]

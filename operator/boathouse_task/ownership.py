@@ -23,9 +23,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from boathouse_task import environment, locations
-from boathouse_task.contract import OwnerState, Reason, TaskSpec, decoded
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, environment, errors, locations
 from boathouse_task.task import Task
 
 _MAX_GENERATIONS = 1000
@@ -65,7 +63,7 @@ def claims(task: Task) -> list[Claim]:
             continue
         content = task.storage.read_if_exists(file.location)
         if content is not None:  # not removed since the listing
-            mark = decoded(content, Mark)
+            mark = contract.decoded(content, Mark)
             valid = mark if mark is not None and _UID.fullmatch(mark.job_uid) else None
             existing_claims.append(Claim(generation=int(number), location=file.location, mark=valid))
     return sorted(existing_claims, key=lambda claim: claim.generation)
@@ -86,8 +84,10 @@ def acquire(task: Task) -> None:
                 raise _refusal(task, existing_claims[-1], f"there are {len(existing_claims)} marks")
             if task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec))):
                 created.append(task.layout.owner(generation))
-    except TaskError as error:
-        if error.reason is Reason.OUTPUT_EXISTS:  # not those of another attempt, which may have become the owner
+    except errors.TaskError as error:
+        if (
+            error.reason is contract.Reason.OUTPUT_EXISTS
+        ):  # not those of another attempt, which may have become the owner
             task.storage.delete(created)
         raise
     for former in sorted(confirmed):
@@ -106,7 +106,7 @@ def require(task: Task) -> None:
     existing_claims = claims(task)
     if not existing_claims:
         problem = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
-        raise TaskError(Reason.OUTPUT_EXISTS, problem)
+        raise errors.TaskError(contract.Reason.OUTPUT_EXISTS, problem)
     if not existing_claims[-1].is_of(task.spec.job_uid):
         raise _refusal(task, existing_claims[-1], "")
 
@@ -137,15 +137,15 @@ def _confirm(task: Task, claim: Claim) -> str:
     if task.client is None:
         raise _refusal(task, claim, "a run outside of a cluster cannot determine whether that job has ended")
     match task.client.owner(job_uid=mark.job_uid, namespace=mark.namespace, cluster=mark.cluster):
-        case OwnerState.ENDED:
+        case contract.OwnerState.ENDED:
             return mark.job_uid
-        case OwnerState.OUTSIDE:
+        case contract.OwnerState.OUTSIDE:
             raise _refusal(task, claim, "it is of another cluster or of a namespace that this operator does not watch")
         case _:
             raise _refusal(task, claim, "")
 
 
-def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
+def _refusal(task: Task, claim: Claim, doubt: str) -> errors.TaskError:
     """Return the error that names the output's owner, whose name is shown only in its own namespace."""
     mark = claim.mark
     here = mark is not None and (mark.namespace, mark.cluster) == (task.spec.namespace, task.spec.cluster)
@@ -153,8 +153,8 @@ def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
     what = f"the output {task.layout.output.url} belongs to {owner} (mark {claim.location.url})"
     reason, way = (f"{doubt}; ", "delete the mark when") if doubt else ("", "wait until")
     advice = f"{reason}set another output, or {way} that job has ended"
-    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}")
+    return errors.TaskError(contract.Reason.OUTPUT_EXISTS, f"{what}: {advice}")
 
 
-def _own(spec: TaskSpec) -> Mark:
+def _own(spec: contract.TaskSpec) -> Mark:
     return Mark(job_uid=spec.job_uid, namespace=spec.namespace, name=spec.job_name, cluster=spec.cluster)

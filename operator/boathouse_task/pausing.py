@@ -146,10 +146,8 @@ class Pause:
 
     def _refusal(self, *, lacks_maps: bool, can_see_limit: bool) -> SuspendRefusal | None:
         """Close the gate and return None, or return why the task does not pause."""
-        if not lacks_maps:
-            return SuspendRefusal.PHASE_PASSED
-        if not can_see_limit:
-            return SuspendRefusal.NO_CGROUP
+        if not (lacks_maps and can_see_limit):
+            return SuspendRefusal.NO_CGROUP if lacks_maps else SuspendRefusal.PHASE_PASSED
         with self._changed:
             self._is_closed = True
             if self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S):

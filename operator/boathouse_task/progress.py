@@ -20,9 +20,8 @@ from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
-from boathouse_task import contract
+from boathouse_task import contract, errors
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
 
 POLL_S = 30  # maximum duration of a poll for orders
 PLAN_PATIENCE_S = 600  # how long the setup task retries to post its plan before it fails and another attempt starts
@@ -51,7 +50,9 @@ class Endpoint:
     def __init__(self, url: str, namespace: str, uid: str, environment: Environment) -> None:
         parts = urlsplit(url)
         if parts.scheme != "https" or not parts.hostname:
-            raise TaskError(contract.Reason.INTERNAL_ERROR, f"the progress URL {url!r} is not https://HOST[:PORT]")
+            raise errors.TaskError(
+                contract.Reason.INTERNAL_ERROR, f"the progress URL {url!r} is not https://HOST[:PORT]"
+            )
         self._host, self._port = parts.hostname, parts.port or 443
         self._object = f"/v1/jobs/{quote(namespace)}/{quote(uid)}"
         self._token_path, self._ca_path = environment.token_path, environment.ca_path
@@ -164,10 +165,10 @@ class Client:
             if error.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 raise _plan_too_large(plan) from None
             problem = f"the progress endpoint did not accept the plan within {PLAN_PATIENCE_S} s: {error}"
-            raise TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
         if accepted != digest:
             problem = f"the progress endpoint got another plan: digest {accepted}, expected {digest}"
-            raise TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem)
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem)
 
     def orders(self, since: int, order: str = "") -> contract.Orders:
         """Return the orders after version `since`, with retries until the endpoint responds (within `POLL_S`).
@@ -203,11 +204,11 @@ class Client:
             return self._retried(ask, patience_s=OWNER_PATIENCE_S)
         except Unavailable as error:
             problem = f"the state of job {job_uid}, the output's owner, is unknown: {error}"
-            raise TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
 
 
-def _plan_too_large(plan: contract.Plan) -> TaskError:
-    return TaskError(
+def _plan_too_large(plan: contract.Plan) -> errors.TaskError:
+    return errors.TaskError(
         contract.Reason.PLAN_TOO_LARGE,
         f"the plan of {len(plan.splits)} splits is too large: raise spec.splitMaxSize or join small input files",
     )

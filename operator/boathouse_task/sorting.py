@@ -21,9 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boathouse_task import counters, lines
-from boathouse_task.contract import Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, counters, errors, lines
 from boathouse_task.processes import Processes, chunks_of, write_all
 
 LINE_COST_BYTES = 48
@@ -187,12 +185,12 @@ class SortProcess:
         self._tool.running.discard(self)
 
 
-def _sort_failed(status: int, stderr: str) -> TaskError:
+def _sort_failed(status: int, stderr: str) -> errors.TaskError:
     if os.strerror(errno.ENOSPC) in stderr:
-        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {stderr}")
+        return errors.TaskError(contract.Reason.OUT_OF_DISK, f"no space left for spills: {stderr}")
     if status == -signal.SIGKILL or "memory exhausted" in stderr:
-        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}")
-    return TaskError(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}")
+        return errors.TaskError(contract.Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}")
+    return errors.TaskError(contract.Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}")
 
 
 @contextlib.contextmanager
@@ -206,7 +204,7 @@ def out_of_disk(path: Path) -> Iterator[None]:
         usage = shutil.disk_usage(path.parent)
         left = f"no space left in {path.parent} ({usage.free} of {usage.total} bytes are free)"
         advice = "raise resources.requests.ephemeral-storage, or free disk space on the node"
-        raise TaskError(Reason.OUT_OF_DISK, f"{left}: {advice}") from None
+        raise errors.TaskError(contract.Reason.OUT_OF_DISK, f"{left}: {advice}") from None
 
 
 class RunBuffer:

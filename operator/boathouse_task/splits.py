@@ -107,10 +107,9 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
 
 
 def _file_splits(file: InputFile, split_max_bytes: int) -> Iterator[Split]:
-    if compression.codec_of(file.url):
-        yield _split(file, 0, file.size_bytes)
-        return
     most = min(split_max_bytes, file.block_bytes or split_max_bytes)
+    if compression.codec_of(file.url):
+        most = max(1, file.size_bytes)
     offset, remaining = 0, file.size_bytes
     while remaining / most > SPLIT_SLOP:
         yield _split(file, offset, most)

@@ -201,9 +201,9 @@ class MapReduce:
     def _details(self, application: ApplicationFigures) -> ApplicationFigures:
         """Return an ended application with progress and counters. Raises RestError if these are unknown."""
         path = f"{_HISTORY}/{application.id.replace('application', 'job')}"
-        job = self._history.get(path, _Job, "job")
+        application = _with_progress(application, self._history.get(path, _Job, "job"))
         groups = self._history.get(f"{path}/counters", list[_Group], "jobCounters", "counterGroup")
-        return replace(_with_progress(application, job), counters=_counters(groups))
+        return replace(application, counters=_counters(groups))
 
 
 def _with_progress(application: ApplicationFigures, job: "_Job") -> ApplicationFigures:
