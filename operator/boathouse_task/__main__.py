@@ -98,8 +98,7 @@ def _run(order: str, surroundings: environment.Environment, processes: Processes
     return runner.run(spec, surroundings, processes)
 
 
-_M_ARENA_MAX = -8
-_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # as malloc.h has them
 
 
 def keep_small() -> None:

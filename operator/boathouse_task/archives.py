@@ -23,8 +23,7 @@ from boathouse_task.storage import Storage
 MAX_ENTRIES = 100_000  # maximum files, folders and links of an archive
 _COPY_BYTES = 1024 * 1024
 _LONGEST_LINK = 4096
-_TAR = (".tar", ".tar.gz", ".tgz")
-_ZIP = (".zip", ".jar")
+_TAR, _ZIP = (".tar", ".tar.gz", ".tgz"), (".zip", ".jar")
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError)
 """RuntimeError: an encrypted zip, or a method that Python does not have."""
 

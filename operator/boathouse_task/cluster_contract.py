@@ -35,10 +35,8 @@ LEAST_TAGS = 4  # tags that a report keeps if it would be too large
 DEFAULT_DISTANCE_S = 5.0  # time between two reports
 NO_TIMEOUT = -1
 
-HDFS_EXCLUDE = "dfs.exclude"
-"""File in `AgentSpec.files_path`: the nodes that leave HDFS, a host name a line (dfs.hosts.exclude)."""
-YARN_EXCLUDE = "yarn.exclude.xml"
-"""File in `AgentSpec.files_path`: the nodes that leave YARN, with timeouts (YARN's nodes.exclude-path)."""
+HDFS_EXCLUDE = "dfs.exclude"  # in `AgentSpec.files_path`: nodes that leave HDFS, a host name a line (dfs.hosts.exclude)
+YARN_EXCLUDE = "yarn.exclude.xml"  # there: nodes that leave YARN, with timeouts (YARN's nodes.exclude-path)
 TRANSIENT_LABEL = "transient"
 """YARN's node label of transient nodes, not exclusive. YARN does not start unlabelled ApplicationMasters on them."""
 
@@ -132,13 +130,11 @@ class HdfsFigures(msgspec.Struct, frozen=True, kw_only=True):
     used_bytes: Figure = 0
     free_bytes: Figure = 0
     files: Figure = 0
-    missing: Figure = 0
-    """Blocks without a replica; the next ones have corrupt replicas only, too few replicas, or are being copied."""
+    missing: Figure = 0  # blocks without a replica; then those with corrupt ones only, with too few, being copied
     corrupt: Figure = 0
     under_replicated: Figure = 0
     pending_replication: Figure = 0
-    version: Annotated[str, msgspec.Meta(max_length=MOST_VERSION_CHARS)] = ""
-    """Version of Hadoop of the NameNode; empty if it is unknown."""
+    version: Annotated[str, msgspec.Meta(max_length=MOST_VERSION_CHARS)] = ""  # of Hadoop; empty if it is unknown
     safe_mode_text: Annotated[str, msgspec.Meta(max_length=MOST_SAFE_MODE_CHARS)] = ""
     """Why it is in safe mode, in its own words; empty if it is not, or if the agent is an older one."""
 
@@ -231,11 +227,9 @@ class AgentOrders(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Response to a report."""
 
     next_s: float = DEFAULT_DISTANCE_S
-    version: Version | None = None
-    """Of `leaving`. None: the leader does not know the cluster yet, and the agent keeps its orders."""
+    version: Version | None = None  # of `leaving`; None: the leader does not know the cluster yet, so keep the orders
     leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []  # all nodes that are drained
-    tags: Annotated[list[Tag], msgspec.Meta(max_length=MOST_TAGS)] = []
-    """Tags of applications that the next report should have."""
+    tags: Annotated[list[Tag], msgspec.Meta(max_length=MOST_TAGS)] = []  # tags of applications for the next report
     kill: Annotated[list[ApplicationId], msgspec.Meta(max_length=MOST_KILLS)] = []  # IDs of applications to kill
     number: Figure = 0  # of this response, which the next report has as `follows`
 
@@ -287,8 +281,7 @@ class ClientSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     attempt: int
     progress_url: str
     settings: dict[str, str] = {}  # settings of the job, which win over the cluster's
-    secret_settings: dict[str, str] = {}
-    """Variables of this container by the settings that get their values. `settings` win."""
+    secret_settings: dict[str, str] = {}  # variables by the settings that get their values; `settings` win
     scripts: dict[str, list[str]] = {}  # commands by the name of the script that runs them, in `FILES_FOLDER`
     exported: list[str] = []  # variables of this container that the scripts set
     files: list[FileSource] = []  # files for `FILES_FOLDER`

@@ -24,8 +24,7 @@ from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group, write_all
 
 PREFIX = b"reporter:"
-_COUNTER = "reporter:counter:"
-_STATUS = "reporter:status:"
+_COUNTER, _STATUS = "reporter:counter:", "reporter:status:"
 TAIL_BYTES = 4096
 _LONGEST_REPORT_BYTES = 16 * 1024  # maximum length of a reporter line
 MAX_WARNINGS = 20  # maximum warnings about invalid counter lines; further ones are forwarded without a warning
@@ -118,8 +117,7 @@ class StderrPump:
         return f"boathouse-task: the next line is not counted: {why}{last}\n".encode()
 
 
-_COMMAND_NOT_FOUND = 127  # exit status of shells and env if they do not find a command
-_COMMAND_NOT_EXECUTABLE = 126
+_NOT_RUN = (126, 127)  # exit statuses of shells and env if a command is not executable, or not found
 _PEAK_ERROR_BYTES = 1024 * 1024  # error of the kernel's counters of memory
 
 
@@ -265,7 +263,7 @@ def _explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: 
     elif status < 0:
         names = {number.value: number.name for number in signal.Signals}
         reason, what = contract.Reason.USER_COMMAND_FAILED, f"was killed by {names.get(-status, f'signal {-status}')}"
-    elif status in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
+    elif status in _NOT_RUN:
         what = f"exited with status {status}: a command in it was not found or is not executable"
         reason = contract.Reason.COMMAND_NOT_FOUND
     else:

@@ -26,8 +26,7 @@ SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate
 WRITTEN = tuple(codec for codec in SUFFIXES if codec != "lz4")
 """Codecs of output files. The library that Hadoop needs for Lz4Codec is not in its own distribution."""
 _IN_BLOCKS = frozenset({"snappy", "lz4"})
-_MAY_BE_EMPTY = _IN_BLOCKS | {"bzip2"}
-"""Codecs by which Hadoop reads a file of no bytes. Files of the others have at least one member."""
+_MAY_BE_EMPTY = _IN_BLOCKS | {"bzip2"}  # those by which Hadoop reads a file of no bytes; others have a member
 _OUTPUT_BYTES = 1024 * 1024  # maximum output of one decompression step: a file of zeros expands by a factor of 1,000
 
 

@@ -27,12 +27,10 @@ TOKEN_PATH = "/var/run/boathouse/token/token"  # noqa: S105 - a path, not a secr
 CA_PATH = "/var/run/boathouse/ca/ca.crt"
 TERMINATION_LOG_PATH = "/dev/termination-log"
 TERMINATION_LOG_MAX_BYTES = 4096  # the kubelet's limit of a container's termination message
-REPORT_MAX_BYTES = 8192
+REPORT_MAX_BYTES = 8192  # a limit of the progress endpoint, as the next three
 ACKNOWLEDGEMENT_MAX_BYTES = 256
-PLAN_POST_MAX_BYTES = 8 * 1024 * 1024
-"""The progress endpoint's limits. 40,000 splits with random URLs need 1 to 2 MiB as a compressed plan."""
-PLAN_MAX_BYTES = 24 * 1024 * 1024
-"""Limit of the plan's JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL."""
+PLAN_POST_MAX_BYTES = 8 * 1024 * 1024  # as a compressed plan, 40,000 splits with random URLs need 1 to 2 MiB
+PLAN_MAX_BYTES = 24 * 1024 * 1024  # of JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL
 TOKEN_AUDIENCE = "boathouse.dev"  # noqa: S105 - the audience's name, not a secret
 
 EXIT_SUCCEEDED = 0
@@ -91,8 +89,7 @@ class OwnerState(enum.StrEnum):
     ACTIVE = "active"  # the job may still write to its output
     ENDED = "ended"  # the job has ended or was deleted, and none of its pods runs
     UNKNOWN = "unknown"  # the leader cannot determine it yet: retry
-    OUTSIDE = "outside"
-    """The leader cannot determine it: the job is of another cluster, or of a namespace without operator."""
+    OUTSIDE = "outside"  # the leader cannot determine it: the job is of another cluster, or of an unwatched namespace
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -168,14 +165,12 @@ class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
     type: str = "HashPartitioner"
     options: str = ""  # mapreduce.partition.keypartitioner.options, such as `-k1,2`
-    key_field_separator: str = "\t"
-    """mapreduce.map.output.key.field.separator, of the key fields in the options of partitioner and comparator."""
+    key_field_separator: str = "\t"  # mapreduce.map.output.key.field.separator, for the options of both classes
     num_key_fields: int = 1  # stream.num.map.output.key.fields: number of a line's fields that form its key
     field_separator: str = "\t"
     """stream.map.output.field.separator: separator of the fields of the mapper's lines, and of key and value. If it is
     not a TAB, the one after the key becomes a TAB for combiner and reducer."""
-    comparator_options: str | None = None
-    """mapreduce.partition.keycomparator.options, such as `-k2,2nr`: the order of the keys. None: by their bytes."""
+    comparator_options: str | None = None  # mapreduce.partition.keycomparator.options, as `-k2,2nr`; None: by bytes
 
 
 LF_ONLY = "LF"  # `InputFormat.record_delimiter` of lines that end at LF only, and keep a byte order mark
@@ -207,8 +202,7 @@ class ReduceFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     """Keys and values of what reducers and combiners read and write."""
 
     input_separator: str = "\t"  # stream.reduce.input.field.separator, between key and value as they read them
-    output_separator: str = "\t"
-    """stream.reduce.output.field.separator: separator of the fields of the lines that they write."""
+    output_separator: str = "\t"  # stream.reduce.output.field.separator, of the fields of the lines that they write
     num_output_key_fields: int = 1  # stream.num.reduce.output.key.fields
 
 
@@ -241,8 +235,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     input_urls: list[str] = []  # files, folders and globs, only for the first setup task
     previous_reduces: int = 0  # number of reduces of the previous step; 0 if it was map-only
     input_format: InputFormat = InputFormat()
-    combine_files: bool = False
-    """Whether small files share a split (like CombineTextInputFormat); between steps they always do."""
+    combine_files: bool = False  # whether small files share a split, as by CombineTextInputFormat and between steps
     split: Split | None = None  # of a map
     splits: list[Split] = []  # all splits of the step for an uber task, the sampled ones for a probe
     sample_bytes: list[int] = []  # number of bytes that a probe reads of each of `splits`
@@ -257,8 +250,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     output_format: OutputFormat = OutputFormat()
     keeps_returns: bool = False  # whether only LF ends the lines that commands write
     is_exit_checked: bool = True  # whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure)
-    is_given_up: bool = False
-    """Whether the task has failed too often and commits an empty result (mapreduce.map.failures.maxpercent)."""
+    is_given_up: bool = False  # whether it failed too often and commits nothing (mapreduce.map.failures.maxpercent)
     conf: dict[str, str] = {}  # Hadoop's -D: properties for the environment of the commands
     queue: str = ""
     split_max_bytes: int = 64 * 1024 * 1024
@@ -282,8 +274,7 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 Counters = dict[str, dict[str, int]]  # group -> name -> value, with Hadoop's names
-MIN_AMOUNT, MAX_AMOUNT = -(2**63), 2**63 - 1
-"""Counters are 64-bit integers, like Hadoop's; sums saturate at these limits."""
+MIN_AMOUNT, MAX_AMOUNT = -(2**63), 2**63 - 1  # counters are 64-bit integers, like Hadoop's; sums saturate here
 
 
 def clamp(amount: int) -> int:
@@ -372,13 +363,11 @@ class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 MOST_SUSPENDED_S = 3600.0  # the longest that an order suspends a task
-SUSPENDED_REQUEST_MILLI = 1
-"""CPU request of a suspended task: the least that the API server stores; a request of 0 would be no request."""
+SUSPENDED_REQUEST_MILLI = 1  # CPU request of a suspended task: the least that is stored; 0 would be no request
 SUSPENDED_LIMIT_MILLI = 10  # CPU limit of a suspended task: the kubelet enforces no smaller one
 STOPS_WITHIN_S = 2.0  # how long the threads of a task may take to stop
 ACKNOWLEDGES_WITHIN_S = 5.0  # how long a task tries to send the acknowledgement of an order
-SHRINKS_WITHIN_S = 10.0
-"""How long a pause lasts if the CPU limit is not lowered: longer than the operator takes to write it."""
+SHRINKS_WITHIN_S = 10.0  # how long a pause lasts if the CPU limit is not lowered: longer than that write takes
 
 
 class SuspendOrder(msgspec.Struct, frozen=True, kw_only=True):

@@ -8,8 +8,7 @@ from pathlib import Path
 from boathouse_task import compression, contract, locations
 from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
 
-SUCCESS = "_SUCCESS"
-TEMPORARY = "_temporary"
+SUCCESS, TEMPORARY = "_SUCCESS", "_temporary"
 OWNER = "owner-"  # prefix of ownership marks, followed by the generation
 PART = "part-"
 

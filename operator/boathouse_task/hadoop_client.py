@@ -24,8 +24,7 @@ from boathouse_task.storage import Storage
 LEAVE_PATIENCE_S = 600.0  # how long the client asks for leave before it gives up and another attempt starts
 _TIMEOUT_S = 10.0
 _FINAL = frozenset({200, 403, 409})  # statuses of refusals, and of an unexpected response
-_REDACTED = "mapreduce.job.redacted-properties"
-"""Setting with the names of those that the pages and the history of a job do not show."""
+_REDACTED = "mapreduce.job.redacted-properties"  # names of settings that a job's pages and history do not show
 
 
 class Client:

@@ -14,22 +14,19 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from boathouse_task.contract import HdfsAddress, Reason
+from boathouse_task.contract import HdfsAddress, Reason, T
 from boathouse_task.errors import TaskError
 from boathouse_task.locations import Location, Source, StoredObject
 
 if TYPE_CHECKING:
     import hdfs_native
 
-T = TypeVar("T")
-
 USER = "hadoop"  # the user of a cluster's daemons and of its jobs
 _USER_VARIABLE = "HADOOP_USER_NAME"
 _STAGED = "._boathouse-"  # prefix of the names of incomplete files, which Hadoop's input formats skip
-_CONNECT_ATTEMPTS = 3
-"""Attempts of hdfs-native to reach the NameNode, in about 5 s; this module repeats the request for `retry_s`."""
+_CONNECT_ATTEMPTS = 3  # of hdfs-native to reach the NameNode, in about 5 s; this module repeats them for `retry_s`
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 10.0
 _SMALL_BYTES = 1024 * 1024  # size of files that are kept in memory until they are written

@@ -97,11 +97,8 @@ def prefix_width(reduces: int) -> int:
 
 def prefix(partition: int, width: int) -> bytes:
     """Return the partition as digits of fixed width, which sort numerically."""
-    digits = bytearray()
-    for _ in range(width):
-        partition, digit = divmod(partition, len(_DIGITS))
-        digits.append(_DIGITS[digit])
-    return bytes(reversed(digits))
+    base = len(_DIGITS)
+    return bytes(_DIGITS[partition // base**place % base] for place in reversed(range(width)))
 
 
 def chooser(partitioner: contract.Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:

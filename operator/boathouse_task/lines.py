@@ -12,8 +12,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator
 
 from boathouse_task import contract, errors
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""Half of a surrogate pair in three bytes, or the first two of them."""
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")  # half of a pair in three bytes, or the first two of them
 _BLANKS = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"([+-]?)(\d+)")
 _MOST_DIGITS = 19

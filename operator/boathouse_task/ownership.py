@@ -26,8 +26,7 @@ import msgspec
 from boathouse_task import contract, environment, errors, locations
 from boathouse_task.task import Task
 
-_MAX_GENERATIONS = 1000
-"""Maximum number of marks. Each is an unfinished takeover; more indicate a store that loses created objects."""
+_MAX_GENERATIONS = 1000  # each is an unfinished takeover; more indicate a store that loses created objects
 _UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")  # no path out of the folder
 
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
@@ -25,15 +25,13 @@ from boathouse_task.environment import Environment
 
 POLL_S = 30  # maximum duration of a poll for orders
 PLAN_PATIENCE_S = 600  # how long the setup task retries to post its plan before it fails and another attempt starts
-OWNER_PATIENCE_S = 120
-"""How long the setup task waits for the state of an output's owner before it fails and another attempt starts."""
+OWNER_PATIENCE_S = 120  # how long setup waits for the state of an output's owner, before another attempt starts
 _TIMEOUT_S = 10
 _ACKNOWLEDGE_AGAIN_S = 1.0  # the endpoint accepts one acknowledgement of a pod in a second
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 15.0
 _JITTER = random.SystemRandom()  # has no state: a thread that retries changes nothing for others
 _LONGEST_RETRY_AFTER_S = 60.0
-T = TypeVar("T")
 
 
 class Unavailable(Exception):  # noqa: N818 - a state, not an error of ours
@@ -81,14 +79,14 @@ class Endpoint:
 
     def ask(
         self,
-        expected: type[T],
+        expected: type[contract.T],
         method: str,
         path: str,
         body: bytes | None = None,
         timeout_s: float = _TIMEOUT_S,
         *,
         gzipped: bool = False,
-    ) -> T:
+    ) -> contract.T:
         """Return the JSON of the response to a `request`. Raises Unavailable if it failed or is another one."""
         content = self.request(method, path, body, timeout_s, gzipped=gzipped)
         try:
@@ -106,13 +104,13 @@ def delays() -> Iterator[float]:
 
 
 def retried(
-    request: Callable[[], T],
+    request: Callable[[], contract.T],
     *,
     sleep: Callable[[float], object],
     monotonic: Callable[[], float],
     patience_s: float = math.inf,
     final: Collection[int] = (),
-) -> T:
+) -> contract.T:
     """Return the result of a request, repeated for `patience_s` while it is `Unavailable` and not `final`."""
     give_up_s, backoff = monotonic() + patience_s, delays()
     while True:

@@ -218,23 +218,19 @@ def _own_records(
 
 
 def _read_ahead(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:
-    """Yield the file's windows from the split's start on, and fetch the next window meanwhile."""
-    location = locations.parse(split.url)
+    """Yield the file's windows from the split's start on, and fetch the next window meanwhile.
+
+    The first windows have the split and a little more, the others the rest of the file, which is rarely needed.
+    """
+    location, offset = locations.parse(split.url), split.offset_bytes
+    likely_end = min(offset + split.length_bytes + _TAIL_BYTES, split.size_bytes)
     with futures.ThreadPoolExecutor(1, "read-ahead") as fetcher:
         pending: futures.Future[bytes] | None = None
-        for start, end in _windows(split, window_bytes):
-            ready, pending = pending, fetcher.submit(storage.read_range, location, start, end - start)
+        while offset < split.size_bytes:
+            end = min(offset + window_bytes, likely_end if offset < likely_end else split.size_bytes)
+            ready, pending = pending, fetcher.submit(storage.read_range, location, offset, end - offset)
+            offset = end
             if ready is not None:
                 yield ready.result()
         if pending is not None:
             yield pending.result()
-
-
-def _windows(split: Split, window_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the split and a little more in windows, then the rest of the file, which is rarely needed."""
-    offset = split.offset_bytes
-    likely_end = min(offset + split.length_bytes + _TAIL_BYTES, split.size_bytes)
-    while offset < split.size_bytes:
-        end = min(offset + window_bytes, likely_end if offset < likely_end else split.size_bytes)
-        yield offset, end
-        offset = end

@@ -16,6 +16,7 @@ from concurrent import futures
 from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput, processes, sorting
 from boathouse_task.contract import Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
+from boathouse_task.progress import Client
 from boathouse_task.task import Task
 
 _COPIERS = 4  # concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5
@@ -165,7 +166,7 @@ def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterato
 def finished_maps(task: Task) -> Iterator[tuple[int, int]]:
     """Yield each finished map with its winning attempt, until all have finished."""
     finished: set[int] = set()
-    source = _by_orders(task) if task.client else _by_commits(task)
+    source = _by_orders(task, task.client) if task.client else _by_commits(task)
     while len(finished) < task.spec.maps:
         for index, attempt in next(source):
             if index not in finished:
@@ -173,12 +174,11 @@ def finished_maps(task: Task) -> Iterator[tuple[int, int]]:
                 yield index, attempt
 
 
-def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
+def _by_orders(task: Task, client: Client) -> Iterator[list[tuple[int, int]]]:
     """Yield finished maps from the operator's orders, by long poll."""
-    assert task.client is not None
     version = 0
     while True:
-        orders = task.client.orders(version, task.pause.order)
+        orders = client.orders(version, task.pause.order)
         if orders.cancel:
             raise TaskError(Reason.CANCELLED, "the operator has cancelled this task")
         if orders.version == version and orders.suspend is None:
@@ -190,7 +190,7 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
                 orders.suspend,
                 cgroup=task.environment.cgroup_path,
                 lacks_maps=len(done) < task.spec.maps,
-                acknowledge=task.client.acknowledge,
+                acknowledge=client.acknowledge,
             )
         yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
 

@@ -101,25 +101,19 @@ class Rest:
                 source = _Source(connection.sock, ends_s, self._most_bytes, self._monotonic)
                 with http.client.HTTPResponse(source, method=method) as response:  # type: ignore[arg-type] # makefile
                     response.begin()
-                    content = _read(response)
+                    content = bytearray()  # grows by pieces: a declared length is no reason to allocate memory
+                    while piece := response.read1(_PIECE_BYTES):
+                        content += piece
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = f"{self._name}: {method} {path}: {type(error).__name__}: {error}"
             raise RestError(reason, is_timeout=isinstance(error, TimeoutError)) from None
+        if response.length:
+            raise RestError(f"{self._name}: {method} {path}: the response ends {response.length} bytes early")
         if response.status not in _OK:
             raise RestError(f"{self._name}: {method} {path}: status {response.status}", response.status)
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RestError(f"{self._name}: {method} {path}: compressed response")
-        return content
-
-
-def _read(response: http.client.HTTPResponse) -> bytes:
-    """Return the body, read in pieces: a declared length is no reason to allocate memory."""
-    content = bytearray()
-    while piece := response.read1(_PIECE_BYTES):
-        content += piece
-    if response.length:
-        raise OSError(f"the response ends {response.length} bytes early")
-    return bytes(content)
+        return bytes(content)
 
 
 class _Source(io.RawIOBase):

@@ -66,8 +66,7 @@ class Watch:
             path.write_bytes(encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
 
 
-_MESSAGE_CHARS = 800
-_TAIL_CHARS = 1500
+_MESSAGE_CHARS, _TAIL_CHARS = 800, 1500
 _STOP_GRACE_S = 2.0
 RUNS: Mapping[TaskType, Callable[[Task], TaskResult]] = {
     TaskType.SETUP: setup_task.run,
@@ -148,10 +147,8 @@ def failure(error: errors.TaskError, hidden: Sequence[str] = ()) -> TaskResult:
 
 def exit_status(result: TaskResult) -> int:
     """Return the process's exit status for a result."""
-    if result.succeeded:
-        return contract.EXIT_SUCCEEDED
-    if result.reason == Reason.TERMINATED:
-        return contract.EXIT_TERMINATED
+    if result.succeeded or result.reason == Reason.TERMINATED:
+        return contract.EXIT_SUCCEEDED if result.succeeded else contract.EXIT_TERMINATED
     return contract.EXIT_USER_ERROR if result.user_error else contract.EXIT_INFRASTRUCTURE
 
 

@@ -20,8 +20,7 @@ from xml.etree import ElementTree as ET
 from boathouse_task import locations
 
 _TIMEOUT_S = 120.0
-_MOST_BYTES = 32 * 1024 * 1024
-"""Maximum of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners."""
+_MOST_BYTES = 32 * 1024 * 1024  # of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners
 _MOST_ERROR_BYTES = 64 * 1024
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0
 _NO_CONTENT = hashlib.sha256(b"").hexdigest()

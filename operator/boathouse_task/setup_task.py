@@ -28,10 +28,8 @@ from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, 
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
-_RACERS = 8
-_RACES = 5
-MOST_SPLITS = 50_000
-"""Splits of NLineInputFormat, after which setup gives up to read the input. The operator accepts 40,000."""
+_RACERS, _RACES = 8, 5
+MOST_SPLITS = 50_000  # of NLineInputFormat, after which setup gives up to read input. The operator accepts 40,000.
 
 
 def run(task: Task) -> TaskResult:

@@ -17,8 +17,7 @@ from boathouse_task.contract import InputFile, Plan, Split
 from boathouse_task.task import Task
 
 MOST_HOSTS = 3  # hosts of a block that are kept, as many as replicas are usual
-_WINDOW_BYTES = 4 * 1024**3
-"""Part of a file of one request: 4096 blocks of the least size, 1 MiB, need 3 MiB with three replicas."""
+_WINDOW_BYTES = 4 * 1024**3  # of a file in a request: 4096 blocks of 1 MiB, the least, with 3 replicas need 3 MiB
 _MOST_BYTES = 4 * 1024 * 1024
 _TIMEOUT_S = 10.0
 _MAX_NAME = 253  # maximum length of a host name

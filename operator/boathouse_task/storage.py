@@ -126,7 +126,8 @@ class Storage:
 
     def delete(self, locations: Iterable[Location]) -> None:
         """Delete objects of one store; missing ones are ignored."""
-        for batch in _batches(locations, object_store.LIST_CHUNK):
+        source = iter(locations)
+        while batch := list(itertools.islice(source, object_store.LIST_CHUNK)):
             try:
                 with self._store("delete", batch[0]) as store:
                     store.delete([location.path for location in batch])
@@ -166,9 +167,3 @@ class Storage:
                 return hdfs.HdfsStore(bucket, self._hdfs_addresses.get(bucket), self._credentials, self._retry_s)
             case _:
                 return object_store.bucket(bucket, self._s3, self._credentials, self._part_bytes, self._retry_s)
-
-
-def _batches(locations: Iterable[Location], size: int) -> Iterator[list[Location]]:
-    source = iter(locations)
-    while batch := list(itertools.islice(source, size)):
-        yield batch

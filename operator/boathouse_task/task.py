@@ -62,11 +62,10 @@ class Task:
     def place_files(self) -> None:
         """Copy the job's files to the command's folder, and unpack its archives there."""
         files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
-        if not self.spec.archives:
-            return
-        from boathouse_task import archives  # few tasks need it
+        if self.spec.archives:
+            from boathouse_task import archives  # few tasks need it
 
-        archives.place(self.spec.archives, self.folder, self.storage, self.environment)
+            archives.place(self.spec.archives, self.folder, self.storage, self.environment)
 
     def run_command(
         self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True

@@ -159,8 +159,7 @@ def _listed(text: str) -> dict[str, _DataNode]:
 
 
 MOST_KEPT = 512  # applications whose details are kept after their end, so that the JobHistoryServer is asked once
-PAUSE_S = 5.0
-"""Time after a timeout of the JobHistoryServer in which it is not asked: one that hangs would delay each report."""
+PAUSE_S = 5.0  # in which the JobHistoryServer is not asked after a timeout: one that hangs would delay each report
 _HISTORY = "/ws/v1/history/mapreduce/jobs"
 _NAME_CHARS = 128
 
@@ -245,8 +244,7 @@ class _Group(msgspec.Struct, rename="camel"):
 
 
 _CLUSTER = "/ws/v1/cluster"
-_ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
-"""Other states are asked for by name: YARN may list every node that ever left."""
+_ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"  # others by name: YARN may list every node that ever left
 _LEFT_OUT = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
 
 

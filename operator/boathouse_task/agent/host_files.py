@@ -29,8 +29,7 @@ from boathouse_task import cluster_contract, errors, failpoints, rest
 AGENT = failpoints.Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
-"""What opening a symbolic link, a socket or a folder fails with."""
+_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})  # of opening a symbolic link, a socket or a folder
 
 
 class UnusableError(Exception):
@@ -183,8 +182,7 @@ class HostFiles:
 
 DISTANCE_S = 5.0  # minimum time between requests of one kind: each starts a JVM
 RETRY_S = 30.0  # time after which a request that failed is sent again
-PATIENCE_S = 180.0
-"""Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
+PATIENCE_S = 180.0  # after which a request that is not carried out is an error. The commands have a limit of 60 s each.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
