@@ -205,10 +205,9 @@ class CommandRunner:
         return self._output(argv, process, pump, threads, errors, kills_before, inherited_bytes)
 
     def _start(self, argv: Sequence[str], stdin: int) -> "subprocess.Popen[bytes]":
-        program = self.find(argv)
         try:
             return self._processes.start(
-                [program, *argv[1:]], stdin=stdin, stderr=subprocess.PIPE, env=self._variables, cwd=self._folder
+                [self.find(argv), *argv[1:]], stdin=stdin, stderr=subprocess.PIPE, env=self._variables, cwd=self._folder
             )
         except InterruptedError:
             raise

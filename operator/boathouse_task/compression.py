@@ -37,8 +37,7 @@ def codec_of(path: str) -> str | None:
 
 def is_content(path: str, size_bytes: int) -> bool:
     """Return whether a file of this name has content to read, or lacks content that it should have."""
-    codec = codec_of(path)
-    return size_bytes > 0 or (codec is not None and codec not in _MAY_BE_EMPTY)
+    return size_bytes > 0 or codec_of(path) not in {None, *_MAY_BE_EMPTY}
 
 
 _GZIP_BITS, _ZLIB_BITS = 31, 15

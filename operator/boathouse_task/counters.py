@@ -44,10 +44,8 @@ class CounterSet:
     """A task's counters and its status."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._users, self.status = threading.Lock(), 0, ""
         self._values: Counters = {}
-        self._users = 0
-        self.status = ""
 
     def add(self, name: str, amount: int, group: str = TASK) -> None:
         """Add to one of Hadoop's or Boathouse's counters."""

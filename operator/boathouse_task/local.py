@@ -190,8 +190,7 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
 
 def _print_result(task: str, result: TaskResult) -> None:
     seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
-    tail = f"\n{result.stderr_tail}" if result.stderr_tail else ""
-    failed = f"{task} failed: {result.reason}: {result.message}{tail}"
+    failed = f"{task} failed: {result.reason}: {result.message}\n{result.stderr_tail}".rstrip("\n")
     errors.say(f"{task} done in {seconds:.1f} s" if result.succeeded else failed)
 
 

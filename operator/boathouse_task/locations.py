@@ -160,8 +160,7 @@ class Source:
     """Iterator of chunks that stores its size and its own error."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._head: deque[bytes] = deque()
+        self._chunks, self._head = iter(chunks), deque[bytes]()
         self.size_bytes = 0
         self.error: Exception | None = None
 

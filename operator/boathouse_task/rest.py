@@ -11,9 +11,10 @@ import re
 import socket
 import time
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
+
+from boathouse_task.contract import T
 
 MOST = 2**62
 _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
@@ -44,7 +45,6 @@ MOST_BYTES = 4 * 1024 * 1024
 TIMEOUT_S = 3.0
 _PIECE_BYTES = 65_536
 _OK = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
-T = TypeVar("T")
 
 
 class RestError(Exception):

@@ -216,8 +216,7 @@ class RunBuffer:
     def __init__(self, tool: SortTool, budget_bytes: int, drain: "Callable[[SortProcess, int], None]") -> None:
         self._tool, self._budget_bytes, self._drain = tool, budget_bytes, drain
         self._sort: SortProcess | None = None
-        self._by_key = False
-        self._cost_bytes = self._records = 0
+        self._by_key, self._cost_bytes, self._records = False, 0, 0
 
     def write(self, block: bytes) -> None:
         """Add a block of whole lines. Everything fits into an empty buffer."""
@@ -268,8 +267,7 @@ class Sorter:
 
     def __init__(self, tool: SortTool, budget_bytes: int) -> None:
         self._tool, self._budget_bytes = tool, budget_bytes
-        self._buffer = RunBuffer(tool, budget_bytes, self._spill)
-        self._runs: list[Run] = []
+        self._runs, self._buffer = list[Run](), RunBuffer(tool, budget_bytes, self._spill)
         self.write = self._buffer.write
 
     def finish(self) -> Iterator[bytes]:

@@ -35,8 +35,9 @@ def block_hosts(
     address: str, path: str, size_bytes: int, *, user: str, monotonic: Callable[[], float] = time.monotonic
 ) -> Sequence[Block]:
     """Return the blocks of a file, from WebHDFS at HOST:PORT. Raises RestError if there is no such answer."""
-    name = f"WebHDFS of {address}"
-    name_node = rest.Rest(name, None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic)
+    name_node = rest.Rest(
+        f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic
+    )
     blocks: list[Block] = []
     for offset in range(0, size_bytes, _WINDOW_BYTES):
         length = min(_WINDOW_BYTES, size_bytes - offset)
@@ -92,8 +93,7 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
     out, but for those that their codec cannot read; if all are left out, the first is kept, so that there is a split.
     """
     every = list(files)
-    group: list[InputFile] = []
-    size = 0
+    group, size = list[InputFile](), 0
     contents = [input_file for input_file in every if compression.is_content(input_file.url, input_file.size_bytes)]
     for file in contents or every[:1]:
         if group and (size + file.size_bytes > split_max_bytes or len(group) >= MAX_COMBINED):

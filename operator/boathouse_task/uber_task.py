@@ -30,8 +30,7 @@ def run(task: Task) -> TaskResult:
             task.fraction = number / (len(todo) + 1)
     done = commit_task.committed(task.storage, task.layout.step).values()
     sums = counters.total(record.counters for record in done)
-    size = sum(record.size_bytes for record in done)
-    digest = ""
+    size, digest = sum(record.size_bytes for record in done), ""
     if task.spec.is_last:
         with task.phase("commit"):
             result = run_inner(task, commit)

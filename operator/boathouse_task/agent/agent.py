@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -39,6 +38,7 @@ from boathouse_task.cluster_contract import (
     YarnState,
     encode_report,
 )
+from boathouse_task.contract import T
 from boathouse_task.environment import Environment
 from boathouse_task.processes import background
 from boathouse_task.progress import Endpoint, Unavailable, delays
@@ -73,7 +73,6 @@ QUERY_BUDGET_S = 10.0  # time in a round after which the agent asks for no furth
 _LEAST_DISTANCE_S = 2.0
 _LONGEST_DISTANCE_S = 60.0
 _ERROR_CHARS = 300
-T = TypeVar("T")
 
 
 class Agent:

@@ -169,8 +169,7 @@ class MapReduce:
 
     def __init__(self, proxy: Rest, history: Rest, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._proxy, self._history, self._monotonic = proxy, history, monotonic
-        self._paused_until_s = 0.0
-        self._ended: dict[str, ApplicationFigures] = {}
+        self._paused_until_s, self._ended = 0.0, dict[str, ApplicationFigures]()
 
     def add_details(self, application: ApplicationFigures) -> ApplicationFigures:
         """Return an application with the details that are known now."""
