@@ -32,12 +32,8 @@ def place(archives: Iterable[contract.ArchiveSource], folder: Path, storage: Sto
     """Unpack archives to folders of their names. Raises TaskError: InvalidArchive, or as `files.place`."""
     for archive in archives:
         packed = environment.work_path / "archive"
-        files.place(
-            [contract.FileSource(name=packed.name, url=archive.url)],
-            environment.work_path,
-            storage,
-            environment.window_bytes,
-        )
+        source = contract.FileSource(name=packed.name, url=archive.url)
+        files.place([source], environment.work_path, storage, environment.window_bytes)
         try:
             with sorting.out_of_disk(packed):
                 _Unpacking(archive, folder / archive.name).unpack(packed)

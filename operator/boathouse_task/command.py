@@ -254,19 +254,15 @@ class CommandRunner:
 def _explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
     """Return why a command ended with a non-zero status (negative: a signal)."""
     command = " ".join(argv)[:200]
+    reason, what = contract.Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     if status == -signal.SIGKILL and killed_for_memory:
-        reason, what = (
-            contract.Reason.OUT_OF_MEMORY,
-            "ran out of memory and was killed: raise resources.requests.memory",
-        )
+        reason = contract.Reason.OUT_OF_MEMORY
+        what = "ran out of memory and was killed: raise resources.requests.memory"
     elif status < 0:
         names = {number.value: number.name for number in signal.Signals}
-        reason, what = contract.Reason.USER_COMMAND_FAILED, f"was killed by {names.get(-status, f'signal {-status}')}"
+        what = f"was killed by {names.get(-status, f'signal {-status}')}"
     elif status in _NOT_RUN:
-        what = f"exited with status {status}: a command in it was not found or is not executable"
-        reason = contract.Reason.COMMAND_NOT_FOUND
-    else:
-        reason, what = contract.Reason.USER_COMMAND_FAILED, f"exited with status {status}"
+        reason, what = contract.Reason.COMMAND_NOT_FOUND, f"{what}: a command in it was not found or is not executable"
     last = tail.rsplit("\n", 1)[-1][:300]
     return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
 

@@ -62,7 +62,7 @@ Listener = Callable[[str, TaskResult], None]  # gets the name and the result of 
 
 
 def run_job(spec: TaskSpec, environment: Environment, on_result: Listener = lambda _task, _result: None) -> TaskResult:
-    """Run all tasks after the setup task of `spec`, one after another; return the commit's result.
+    """Run the setup task of `spec` and the tasks that follow, one after another; return the commit's result.
 
     Raises JobFailed if a task failed. A job that fails leaves no files.
     """

@@ -143,13 +143,16 @@ def _formed(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
 
 def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
     """Write what the reducer, or the mapper of a map-only job, writes as a file of the output; commit it."""
-    spec, digest = task.spec, hashlib.sha256()
+    spec, digest, records = task.spec, hashlib.sha256(), 0
     is_reduce = spec.task_type is TaskType.REDUCE
     counter = counters.REDUCE_OUTPUT_RECORDS if is_reduce else counters.MAP_OUTPUT_RECORDS
 
     def counted() -> Iterator[bytes]:
+        nonlocal records  # the command may add to the counter
         for chunk in _formed(task, chunks):
-            task.counters.add(counter, lines.count(chunk))
+            number = lines.count(chunk)
+            records += number
+            task.counters.add(counter, number)
             yield chunk
 
     def packed() -> Iterator[bytes]:
@@ -164,7 +167,6 @@ def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
         size = task.storage.upload(task.layout.data(spec.task_type, spec.index, spec.attempt), packed())
     if not is_reduce:
         task.counters.add(counters.MAP_OUTPUT_BYTES, size)
-    records = task.counters.get(counter)
     return finish(task, digest.hexdigest(), size, records, has_file=records > 0 or not spec.output_format.lazy)
 
 

@@ -94,7 +94,7 @@ def acquire(task: Task) -> None:
 
 
 def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
-    """As `require`, but create a mark if none exists, as after the setup of an older runtime."""
+    """Create a mark if there is none, as after the setup of an older runtime; then `require`. Raises as that."""
     if not existing_claims:
         task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
     require(task)

@@ -61,8 +61,7 @@ class Endpoint:
             context = ssl.create_default_context(cafile=str(self._ca_path))
             token = self._token_path.read_text().strip()
             headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-            if gzipped:
-                headers["Content-Encoding"] = "gzip"
+            headers |= {"Content-Encoding": "gzip"} if gzipped else {}
             connection = http.client.HTTPSConnection(self._host, self._port, timeout=timeout_s, context=context)
             with contextlib.closing(connection):
                 connection.request(method, f"{self._object}/{path}", body, headers)

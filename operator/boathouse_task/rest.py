@@ -92,8 +92,7 @@ class Rest:
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+        headers |= {} if body is None else {"Content-Type": "application/json"}
         ends_s = self._monotonic() + self._timeout_s
         try:
             with contextlib.closing(connection):

@@ -61,10 +61,9 @@ class NameNode:
         info = next(iter(self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")), _Info())
         if not info.cluster_id:
             raise RestError("NameNode: it has not loaded its namespace yet")
-        systems = self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")
-        if not systems:
+        system = next(iter(self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")), None)
+        if system is None:
             raise RestError("NameNode: it has no figures yet")
-        system = systems[0]
         return HdfsFigures(
             cluster_id=clip(info.cluster_id, 100),
             started_s=figure(info.started_ms // 1000),
