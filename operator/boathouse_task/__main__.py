@@ -14,10 +14,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from boathouse_task import cluster_contract, contract, environment, local, runner
-from boathouse_task.contract import Reason, TaskResult, TaskSpec
-from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError, say
+from boathouse_task import cluster_contract, contract, environment, errors, local, runner
 from boathouse_task.processes import Processes, background
 
 _GRACE_S = 3.0
@@ -54,11 +51,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return contract.EXIT_SUCCEEDED
 
 
-def run_pod(order: str, surroundings: Environment) -> int:
+def run_pod(order: str, surroundings: environment.Environment) -> int:
     """Run a pod's task in a thread, so that SIGTERM is handled at once in every state of the task."""
     keep_small()
     processes = Processes()
-    results: list[TaskResult] = []
+    results: list[contract.TaskResult] = []
     # The end of the task and a signal both write a byte to a pipe. An exception of a signal handler would be raised
     # only when the main thread runs next, and a signal does not always wake it from a lock.
     wait, wake = os.pipe()
@@ -79,8 +76,8 @@ def run_pod(order: str, surroundings: Environment) -> int:
         worker.join()
     else:
         processes.stop_all(_GRACE_S)
-        ended = TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before the task ended")
-        results[:] = [runner.failure(ended)]
+        what = "the pod was stopped (SIGTERM) before the task ended"
+        results[:] = [runner.failure(errors.TaskError(contract.Reason.TERMINATED, what))]
     status = _finish(results[0], surroundings)
     if worker.is_alive():
         sys.stderr.flush()
@@ -88,22 +85,20 @@ def run_pod(order: str, surroundings: Environment) -> int:
     return status
 
 
-def _run(order: str, surroundings: Environment, processes: Processes) -> TaskResult:
+def _run(order: str, surroundings: environment.Environment, processes: Processes) -> contract.TaskResult:
     try:
-        spec = msgspec.json.decode(order, type=TaskSpec)
+        spec = msgspec.json.decode(order, type=contract.TaskSpec)
     except msgspec.DecodeError as error:
-        return runner.failure(
-            TaskError(
-                Reason.INTERNAL_ERROR,
-                f"{contract.TASK_ENV} cannot be read: {error}; use an operator and a task image of the same version",
-            )
-        )
-    say(f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins")
+        advice = "use an operator and a task image of the same version"
+        problem = f"{contract.TASK_ENV} cannot be read: {error}; {advice}"
+        return runner.failure(errors.TaskError(contract.Reason.INTERNAL_ERROR, problem))
+    errors.say(
+        f"{contract.attempt_name(spec.task_type, spec.index, spec.attempt)} of {spec.namespace}/{spec.job_name} begins"
+    )
     return runner.run(spec, surroundings, processes)
 
 
-_M_ARENA_MAX = -8
-_M_MMAP_THRESHOLD = -3
+_M_ARENA_MAX, _M_MMAP_THRESHOLD = -8, -3  # as malloc.h has them
 
 
 def keep_small() -> None:
@@ -114,14 +109,11 @@ def keep_small() -> None:
         libc.mallopt(_M_MMAP_THRESHOLD, 128 * 1024)
 
 
-def _finish(result: TaskResult, surroundings: Environment) -> int:
+def _finish(result: contract.TaskResult, surroundings: environment.Environment) -> int:
     with contextlib.suppress(OSError):
         surroundings.termination_log_path.write_bytes(runner.encode(result))
-    say(
-        f"succeeded, winner is attempt {result.winner_attempt}"
-        if result.succeeded
-        else f"{result.reason}: {result.message}"
-    )
+    won = f"succeeded, winner is attempt {result.winner_attempt}"
+    errors.say(won if result.succeeded else f"{result.reason}: {result.message}")
     return runner.exit_status(result)
 
 

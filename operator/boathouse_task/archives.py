@@ -16,38 +16,33 @@ from functools import partial
 from pathlib import Path
 from typing import IO
 
-from boathouse_task import files
-from boathouse_task.contract import ArchiveSource, FileSource, Reason
+from boathouse_task import contract, errors, files, sorting
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
-from boathouse_task.sorting import out_of_disk
 from boathouse_task.storage import Storage
 
-MAX_ENTRIES = 100_000
-"""Maximum files, folders and links of an archive."""
+MAX_ENTRIES = 100_000  # maximum files, folders and links of an archive
 _COPY_BYTES = 1024 * 1024
 _LONGEST_LINK = 4096
-_TAR = (".tar", ".tar.gz", ".tgz")
-_ZIP = (".zip", ".jar")
+_TAR, _ZIP = (".tar", ".tar.gz", ".tgz"), (".zip", ".jar")
 _BROKEN = (tarfile.TarError, zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError, ValueError)
 """RuntimeError: an encrypted zip, or a method that Python does not have."""
 
 
-def place(archives: Iterable[ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
+def place(archives: Iterable[contract.ArchiveSource], folder: Path, storage: Storage, environment: Environment) -> None:
     """Unpack archives to folders of their names. Raises TaskError: InvalidArchive, or as `files.place`."""
     for archive in archives:
         packed = environment.work_path / "archive"
-        source = FileSource(name=packed.name, url=archive.url)
+        source = contract.FileSource(name=packed.name, url=archive.url)
         files.place([source], environment.work_path, storage, environment.window_bytes)
         try:
-            with out_of_disk(packed):
+            with sorting.out_of_disk(packed):
                 _Unpacking(archive, folder / archive.name).unpack(packed)
         finally:
             packed.unlink(missing_ok=True)
 
 
 class _Unpacking:
-    def __init__(self, archive: ArchiveSource, target: Path) -> None:
+    def __init__(self, archive: contract.ArchiveSource, target: Path) -> None:
         self._archive, self._target, self._root = archive, target, ""
         self._bytes = self._entries = 0
         self._links: list[Path] = []
@@ -145,5 +140,7 @@ class _Unpacking:
         if self._bytes > self._archive.max_bytes:
             raise self._refused(f"unpacks to more than its maxSize of {self._archive.max_bytes} bytes")
 
-    def _refused(self, problem: str) -> TaskError:
-        return TaskError(Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}")
+    def _refused(self, problem: str) -> errors.TaskError:
+        return errors.TaskError(
+            contract.Reason.INVALID_ARCHIVE, f"spec.archives: {self._archive.name} ({self._archive.url}) {problem}"
+        )

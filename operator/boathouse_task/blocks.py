@@ -10,12 +10,9 @@ import sys
 import cramjam
 
 _LENGTH = struct.Struct(">I")
-_CHUNK_BYTES = 256 * 1024
-"""Content of a chunk that is written: Hadoop's buffer (`io.compression.codec.snappy.buffersize`)."""
-_MOST_CHUNK_BYTES = 64 * 1024 * 1024
-"""Maximum of a chunk that is read, packed or not: damaged lengths must not take the memory of the task."""
-_LZ4_EXPANSION = 256
-"""More than LZ4 makes of a byte: 255."""
+_CHUNK_BYTES = 256 * 1024  # content of a chunk that is written: Hadoop's io.compression.codec.snappy.buffersize
+_MOST_CHUNK_BYTES = 64 * 1024 * 1024  # that is read: damaged lengths must not take the memory of the task
+_LZ4_EXPANSION = 256  # more than LZ4 makes of a byte: 255
 
 
 def _unpack_snappy(chunk: bytes, most_bytes: int) -> bytes:

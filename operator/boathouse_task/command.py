@@ -8,6 +8,7 @@ failure's message. An invalid counter line is forwarded after a warning.
 
 import contextlib
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -17,20 +18,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
 
-from boathouse_task import lines
-from boathouse_task.contract import Reason
+from boathouse_task import contract, lines
 from boathouse_task.counters import CounterSet
 from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background, chunks_of, feed, peak_memory_bytes, signal_group, write_all
 
 PREFIX = b"reporter:"
-_COUNTER = "reporter:counter:"
-_STATUS = "reporter:status:"
+_COUNTER, _STATUS = "reporter:counter:", "reporter:status:"
 TAIL_BYTES = 4096
-_LONGEST_REPORT_BYTES = 16 * 1024
-"""Maximum length of a reporter line."""
-MAX_WARNINGS = 20
-"""Maximum warnings about invalid counter lines; further ones are forwarded without a warning."""
+_LONGEST_REPORT_BYTES = 16 * 1024  # maximum length of a reporter line
+MAX_WARNINGS = 20  # maximum warnings about invalid counter lines; further ones are forwarded without a warning
 
 
 class Count(NamedTuple):
@@ -63,9 +60,7 @@ class StderrPump:
         passed_on: int = 2,
     ) -> None:
         self._stream, self._count, self._status, self._passed_on = stream, count, status, passed_on
-        self._tail = b""
-        self._inside_a_line = False
-        self._warnings = 0
+        self._tail, self._inside_a_line, self._warnings = b"", False, 0
 
     @property
     def tail(self) -> str:
@@ -122,11 +117,8 @@ class StderrPump:
         return f"boathouse-task: the next line is not counted: {why}{last}\n".encode()
 
 
-_COMMAND_NOT_FOUND = 127
-"""Exit status of shells and env if they do not find a command."""
-_COMMAND_NOT_EXECUTABLE = 126
-_PEAK_ERROR_BYTES = 1024 * 1024
-"""Error of the kernel's counters of memory."""
+_NOT_RUN = (126, 127)  # exit statuses of shells and env if a command is not executable, or not found
+_PEAK_ERROR_BYTES = 1024 * 1024  # error of the kernel's counters of memory
 
 
 class CommandRunner:
@@ -155,9 +147,7 @@ class CommandRunner:
         self._fed: set[subprocess.Popen[bytes]] = set()
         self._pump: StderrPump | None = None
         self._given_up: str | None = None
-        self.moved = 0
-        self.cpu_s = 0.0
-        self.peak_memory_bytes = 0
+        self.moved, self.cpu_s, self.peak_memory_bytes = 0, 0.0, 0
 
     @property
     def running(self) -> bool:
@@ -185,12 +175,12 @@ class CommandRunner:
     def find(self, argv: Sequence[str]) -> str:
         """Return the path of the program of `argv`. Raises TaskError: CommandNotFound."""
         if not argv or not argv[0]:
-            raise TaskError(Reason.COMMAND_NOT_FOUND, "the command is empty")
+            raise TaskError(contract.Reason.COMMAND_NOT_FOUND, "the command is empty")
         path = f"{self._folder}{os.pathsep}{self._variables.get('PATH', os.defpath)}"
         program = shutil.which(str(self._folder / argv[0]) if "/" in argv[0] else argv[0], path=path)
         if program is None:
             where = "is neither in the working folder (spec.files) nor on the image's PATH"
-            raise TaskError(Reason.COMMAND_NOT_FOUND, f"{argv[0]} {where}")
+            raise TaskError(contract.Reason.COMMAND_NOT_FOUND, f"{argv[0]} {where}")
         return program
 
     def run(self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True) -> Iterator[bytes]:
@@ -215,19 +205,16 @@ class CommandRunner:
         return self._output(argv, process, pump, threads, errors, kills_before, inherited_bytes)
 
     def _start(self, argv: Sequence[str], stdin: int) -> "subprocess.Popen[bytes]":
-        program = self.find(argv)
         try:
             return self._processes.start(
-                [program, *argv[1:]], stdin=stdin, stderr=subprocess.PIPE, env=self._variables, cwd=self._folder
+                [self.find(argv), *argv[1:]], stdin=stdin, stderr=subprocess.PIPE, env=self._variables, cwd=self._folder
             )
         except InterruptedError:
             raise
         except OSError as error:
-            raise TaskError(
-                Reason.COMMAND_NOT_FOUND,
-                f"{argv[0]} cannot be run: {error.strerror}; "
-                "check that its first line (#!) names an interpreter of the image",
-            ) from None
+            advice = "check that its first line (#!) names an interpreter of the image"
+            problem = f"{argv[0]} cannot be run: {error.strerror}; {advice}"
+            raise TaskError(contract.Reason.COMMAND_NOT_FOUND, problem) from None
 
     def _output(
         self,
@@ -257,40 +244,37 @@ class CommandRunner:
             self._processes.kill(process)
         if status and self._given_up is not None:
             message = f"{' '.join(argv)[:200]!r} {self._given_up}"
-            raise TaskError(Reason.TASK_TIMEOUT, message, stderr_tail=pump.tail, exit_code=status)
+            raise TaskError(contract.Reason.TASK_TIMEOUT, message, stderr_tail=pump.tail, exit_code=status)
         if status:
             failure = _explain(argv, status, pump.tail, killed_for_memory=oom_kills() > kills_before)
-            if self._is_exit_checked or failure.reason is Reason.OUT_OF_MEMORY:
+            if self._is_exit_checked or failure.reason is contract.Reason.OUT_OF_MEMORY:
                 raise failure
 
 
 def _explain(argv: Sequence[str], status: int, tail: str, *, killed_for_memory: bool) -> TaskError:
     """Return why a command ended with a non-zero status (negative: a signal)."""
     command = " ".join(argv)[:200]
+    reason, what = contract.Reason.USER_COMMAND_FAILED, f"exited with status {status}"
     if status == -signal.SIGKILL and killed_for_memory:
-        reason, what = Reason.OUT_OF_MEMORY, "ran out of memory and was killed: raise resources.requests.memory"
+        reason = contract.Reason.OUT_OF_MEMORY
+        what = "ran out of memory and was killed: raise resources.requests.memory"
     elif status < 0:
         names = {number.value: number.name for number in signal.Signals}
-        reason, what = Reason.USER_COMMAND_FAILED, f"was killed by {names.get(-status, f'signal {-status}')}"
-    elif status in (_COMMAND_NOT_FOUND, _COMMAND_NOT_EXECUTABLE):
-        what = f"exited with status {status}: a command in it was not found or is not executable"
-        reason = Reason.COMMAND_NOT_FOUND
-    else:
-        reason, what = Reason.USER_COMMAND_FAILED, f"exited with status {status}"
+        what = f"was killed by {names.get(-status, f'signal {-status}')}"
+    elif status in _NOT_RUN:
+        reason, what = contract.Reason.COMMAND_NOT_FOUND, f"{what}: a command in it was not found or is not executable"
     last = tail.rsplit("\n", 1)[-1][:300]
     return TaskError(reason, f"{command!r} {what}" + (f": {last}" if last else ""), stderr_tail=tail, exit_code=status)
 
 
+_OOM_KILLS = re.compile(r"^oom_kill (\d+)", re.MULTILINE)
 _OOM_FILES = (Path("/sys/fs/cgroup/memory.events"), Path("/sys/fs/cgroup/memory/memory.oom_control"))
 
 
 def oom_kills() -> int:
     """Return the number of out-of-memory kills in this container (cgroup v2, v1); 0 if unknown."""
     for path in _OOM_FILES:
-        try:
-            words = path.read_text().split()
-        except OSError:
-            continue
-        if "oom_kill" in words:
-            return int(words[words.index("oom_kill") + 1])
+        with contextlib.suppress(OSError):
+            if kills := _OOM_KILLS.search(path.read_text()):
+                return int(kills[1])
     return 0

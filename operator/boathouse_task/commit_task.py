@@ -27,21 +27,18 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import contract, counters, ownership
+from boathouse_task import contract, counters, environment, errors, locations, ownership
 from boathouse_task.contract import CommitRecord, Counters, Reason, TaskResult, TaskType
-from boathouse_task.environment import PART
-from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.locations import Location
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
 _WORKERS = 8
 
 
-def committed(storage: Storage, step: Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
+def committed(storage: Storage, step: locations.Location, kind: TaskType | None = None) -> dict[int, CommitRecord]:
     """Return the commits in a step's folder by task index: of maps, reduces, or (None) both, indexed consecutively."""
     letters = contract.LETTERS.values() if kind is None else [contract.LETTERS[kind]]
-    commits: dict[int, Location] = {}
+    commits: dict[int, locations.Location] = {}
     for file in storage.files(step.child("_commit")):
         letter, _, number = file.location.path.rpartition("/")[2].partition("-")
         if letter in letters and number.isdecimal():
@@ -56,15 +53,12 @@ class Promoted(msgspec.Struct, frozen=True, kw_only=True):
     """Content of `promoted.json` and of `_SUCCESS`."""
 
     job_uid: str
-    digest: str
-    """sha256 over the sha256 digests in hex of the tasks' data, in order."""
-    parts: int
-    """Number of the tasks that may have a part."""
+    digest: str  # sha256 over the sha256 digests in hex of the tasks' data, in order
+    parts: int  # number of the tasks that may have a part
     size_bytes: int
     records: int
     counters: Counters
-    left_out: list[int] = []
-    """Those without one (LazyOutputFormat, tasks given up)."""
+    left_out: list[int] = []  # those without one (LazyOutputFormat, tasks given up)
 
 
 def run(task: Task) -> TaskResult:
@@ -83,12 +77,10 @@ def run(task: Task) -> TaskResult:
 def _declared(task: Task) -> Promoted | None:
     """Return the content of `_SUCCESS`, if any. Raises TaskError: OutputExists if it is another job's."""
     content = task.storage.read_if_exists(task.layout.success)
-    if content is None:
-        return None
-    promoted = contract.decoded(content, Promoted)
-    if promoted is not None and promoted.job_uid == task.spec.job_uid:
+    promoted = contract.decoded(content or b"", Promoted)
+    if content is None or (promoted is not None and promoted.job_uid == task.spec.job_uid):
         return promoted
-    raise TaskError(
+    raise errors.TaskError(
         Reason.OUTPUT_EXISTS,
         f"{task.layout.success.url} belongs to another job, which has written the output meanwhile: set another output",
     )
@@ -103,7 +95,7 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
             files = list(task.storage.files(task.layout.work))
             task.storage.delete(file.location for file in files if file.location != task.layout.promoted)
         _declare(task, promoted)
-    except TaskError:
+    except errors.TaskError:
         declared = _declared(task)  # moved by a concurrent attempt, which has deleted the work folder since
         if declared is None:
             raise
@@ -114,15 +106,13 @@ def _commit(task: Task, existing_claims: Sequence[ownership.Claim]) -> Promoted:
 def _declare(task: Task, promoted: Promoted) -> None:
     """Create `_SUCCESS` after a last check of the output. Raises TaskError: OutputExists."""
     children = task.storage.children(task.layout.output)
-    parts = [file for file in children if file.location.path.rpartition("/")[2].startswith(PART)]
+    parts = [file for file in children if file.location.path.rpartition("/")[2].startswith(environment.PART)]
     expected = map(task.layout.part, set(range(promoted.parts)).difference(promoted.left_out))
     strangers = {file.location for file in parts}.symmetric_difference(expected)
     if strangers or sum(file.size_bytes for file in parts) != promoted.size_bytes:
         example = min((location.url for location in strangers), default=task.layout.output.url)
-        raise TaskError(
-            Reason.OUTPUT_EXISTS,
-            f"something else writes to the output: {example} is not this job's; set another output",
-        )
+        problem = f"something else writes to the output: {example} is not this job's; set another output"
+        raise errors.TaskError(Reason.OUTPUT_EXISTS, problem)
     ownership.require(task)
     if not task.storage.create(task.layout.success, msgspec.json.encode(promoted)):
         _declared(task)
@@ -158,10 +148,8 @@ def _commits(task: Task, kind: TaskType, count: int) -> list[CommitRecord]:
     records = committed(task.storage, task.layout.step, kind)
     missing = [contract.task_name(kind, index) for index in range(count) if index not in records]
     if missing:
-        raise TaskError(
-            Reason.COMMIT_MISSING,
-            f"{len(missing)} of {count} commits are missing in {task.layout.commits.url}: {', '.join(missing[:5])}",
-        )
+        what = f"{len(missing)} of {count} commits are missing"
+        raise errors.TaskError(Reason.COMMIT_MISSING, f"{what} in {task.layout.commits.url}: {', '.join(missing[:5])}")
     return [records[index] for index in range(count)]
 
 
@@ -171,12 +159,10 @@ def _move(task: Task, kind: TaskType, index: int, record: CommitRecord) -> None:
     source, part = task.layout.data(kind, index, record.attempt), task.layout.part(index)
     try:
         task.storage.move(source, part, record.size_bytes)
-    except NotFound:
+    except errors.NotFound:
         if task.storage.size(part) != record.size_bytes:
-            raise TaskError(
-                Reason.COMMIT_MISSING,
-                f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes",
-            ) from None
+            problem = f"{source.url} was deleted and {part.url} does not have its {record.size_bytes} bytes"
+            raise errors.TaskError(Reason.COMMIT_MISSING, problem) from None
 
 
 def clean_up(task: Task) -> TaskResult:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from boathouse_task.contract import Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -27,10 +26,8 @@ SUFFIXES = {"gzip": ".gz", "bzip2": ".bz2", "zstd": ".zst", "deflate": ".deflate
 WRITTEN = tuple(codec for codec in SUFFIXES if codec != "lz4")
 """Codecs of output files. The library that Hadoop needs for Lz4Codec is not in its own distribution."""
 _IN_BLOCKS = frozenset({"snappy", "lz4"})
-_MAY_BE_EMPTY = _IN_BLOCKS | {"bzip2"}
-"""Codecs by which Hadoop reads a file of no bytes. Files of the others have at least one member."""
-_OUTPUT_BYTES = 1024 * 1024
-"""Maximum output of one decompression step: a file of zeros expands by a factor of 1,000."""
+_MAY_BE_EMPTY = _IN_BLOCKS | {"bzip2"}  # those by which Hadoop reads a file of no bytes; others have a member
+_OUTPUT_BYTES = 1024 * 1024  # maximum output of one decompression step: a file of zeros expands by a factor of 1,000
 
 
 def codec_of(path: str) -> str | None:
@@ -40,8 +37,7 @@ def codec_of(path: str) -> str | None:
 
 def is_content(path: str, size_bytes: int) -> bool:
     """Return whether a file of this name has content to read, or lacks content that it should have."""
-    codec = codec_of(path)
-    return size_bytes > 0 or (codec is not None and codec not in _MAY_BE_EMPTY)
+    return size_bytes > 0 or codec_of(path) not in {None, *_MAY_BE_EMPTY}
 
 
 _GZIP_BITS, _ZLIB_BITS = 31, 15
@@ -131,15 +127,17 @@ def decompressed(chunks: Iterable[bytes], codec: str, url: str, *, is_start_of_f
         raise _corrupt(url, f"{what} {read} bytes")
 
 
-def _corrupt(url: str, what: str) -> TaskError:
-    return TaskError(Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed")
+def _corrupt(url: str, what: str) -> errors.TaskError:
+    return errors.TaskError(
+        contract.Reason.CORRUPT_INPUT, f"{url} {what}: write it again, or rename it if it is not compressed"
+    )
 
 
 def compressed(chunks: Iterable[bytes], codec: str) -> Iterator[bytes]:
     """Yield the compressed chunks, deterministically; levels are Hadoop's defaults (zstd: 3)."""
     if codec not in _WRITERS:
         what = f"spec.outputCompression {codec!r} is not gzip, bzip2, zstd, deflate or snappy"
-        raise TaskError(Reason.INVALID_SPEC, what)
+        raise errors.TaskError(contract.Reason.INVALID_SPEC, what)
     writer = _WRITERS[codec]()
     for chunk in chunks:
         piece = writer.compress(chunk)

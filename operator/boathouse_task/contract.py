@@ -12,42 +12,31 @@ from typing import TypeVar
 
 import msgspec
 
-from boathouse_task.formats import InputFormat, OutputFormat, ReduceFields
-
 T = TypeVar("T")
 
-TASK_ENV = "BOATHOUSE_TASK"
-"""Variable with the JSON of `TaskSpec`."""
+TASK_ENV = "BOATHOUSE_TASK"  # variable with the JSON of `TaskSpec`
 MEMORY_LIMIT_ENV = "BOATHOUSE_MEMORY_LIMIT_BYTES"
 """Variable with the container's memory limit (resourceFieldRef limits.memory), which sizes the sort buffer."""
 POD_NAME_ENV = "BOATHOUSE_POD_NAME"
 POD_UID_ENV = "BOATHOUSE_POD_UID"
 NODE_NAME_ENV = "BOATHOUSE_NODE_NAME"
 
-WORK_PATH = "/work"
-"""The task's writable folder (emptyDir) with the command's working folder and the spills."""
-FILES_PATH = "/files"
-"""Mount path of the job's ConfigMap files."""
+WORK_PATH = "/work"  # the task's writable folder (emptyDir) with the command's working folder and the spills
+FILES_PATH = "/files"  # mount path of the job's ConfigMap files
 TOKEN_PATH = "/var/run/boathouse/token/token"  # noqa: S105 - a path, not a secret
 CA_PATH = "/var/run/boathouse/ca/ca.crt"
 TERMINATION_LOG_PATH = "/dev/termination-log"
-TERMINATION_LOG_MAX_BYTES = 4096
-"""The kubelet's limit of a container's termination message."""
-REPORT_MAX_BYTES = 8192
+TERMINATION_LOG_MAX_BYTES = 4096  # the kubelet's limit of a container's termination message
+REPORT_MAX_BYTES = 8192  # a limit of the progress endpoint, as the next three
 ACKNOWLEDGEMENT_MAX_BYTES = 256
-PLAN_POST_MAX_BYTES = 8 * 1024 * 1024
-"""The progress endpoint's limits. 40,000 splits with random URLs need 1 to 2 MiB as a compressed plan."""
-PLAN_MAX_BYTES = 24 * 1024 * 1024
-"""Limit of the plan's JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL."""
+PLAN_POST_MAX_BYTES = 8 * 1024 * 1024  # as a compressed plan, 40,000 splits with random URLs need 1 to 2 MiB
+PLAN_MAX_BYTES = 24 * 1024 * 1024  # of JSON: 40,000 splits of 629 bytes each, of which at most 130 are not the URL
 TOKEN_AUDIENCE = "boathouse.dev"  # noqa: S105 - the audience's name, not a secret
 
 EXIT_SUCCEEDED = 0
-EXIT_USER_ERROR = 10
-"""An error in the job's input, output or command."""
-EXIT_INFRASTRUCTURE = 20
-"""An error of the storage, the disk or the cluster; another attempt may succeed."""
-EXIT_TERMINATED = 143
-"""Stopped by SIGTERM, as in shells."""
+EXIT_USER_ERROR = 10  # an error in the job's input, output or command
+EXIT_INFRASTRUCTURE = 20  # an error of the storage, the disk or the cluster; another attempt may succeed
+EXIT_TERMINATED = 143  # stopped by SIGTERM, as in shells
 
 
 class TaskType(enum.StrEnum):
@@ -97,14 +86,10 @@ class Reason(enum.StrEnum):
 class OwnerState(enum.StrEnum):
     """State of the job that an ownership mark names, as known to the leader."""
 
-    ACTIVE = "active"
-    """The job may still write to its output."""
-    ENDED = "ended"
-    """The job has ended or was deleted, and none of its pods runs."""
-    UNKNOWN = "unknown"
-    """The leader cannot determine it yet: retry."""
-    OUTSIDE = "outside"
-    """The leader cannot determine it: the job is of another cluster, or of a namespace without operator."""
+    ACTIVE = "active"  # the job may still write to its output
+    ENDED = "ended"  # the job has ended or was deleted, and none of its pods runs
+    UNKNOWN = "unknown"  # the leader cannot determine it yet: retry
+    OUTSIDE = "outside"  # the leader cannot determine it: the job is of another cluster, or of an unwatched namespace
 
 
 class Owner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -119,14 +104,10 @@ class Split(msgspec.Struct, frozen=True, kw_only=True):
 
     url: str
     offset_bytes: int
-    length_bytes: int
-    """0 only for an empty file."""
-    size_bytes: int
-    """Size of the whole file."""
-    locations: int = -1
-    """Index into `Plan.location_sets`, -1 for none (object stores have none)."""
-    combined: int = 0
-    """0, or the number of small files in the split, whose `InputFile`s are a list in JSON at `url`."""
+    length_bytes: int  # 0 only for an empty file
+    size_bytes: int  # size of the whole file
+    locations: int = -1  # index into `Plan.location_sets`, -1 for none (object stores have none)
+    combined: int = 0  # 0, or the number of small files in the split, whose `InputFile`s are a list in JSON at `url`
 
 
 class InputFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -134,16 +115,14 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     url: str
     size_bytes: int
-    block_bytes: int = 0
-    """Size of its blocks; 0 if its store has none."""
+    block_bytes: int = 0  # size of its blocks; 0 if its store has none
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """All splits of a step's input. The index of a split in the list is that of its map."""
 
     splits: list[Split]
-    location_sets: list[list[str]] = []
-    """Names of the hosts that store a split, as the store says them."""
+    location_sets: list[list[str]] = []  # names of the hosts that store a split, as the store says them
     bytes_total: int = 0
 
 
@@ -160,8 +139,7 @@ class ArchiveSource(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
 
     name: str
     url: str
-    max_bytes: int
-    """Maximum size of its files."""
+    max_bytes: int  # maximum size of its files
 
 
 class S3Config(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -179,25 +157,63 @@ class HdfsAddress(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     """Addresses of a cluster's NameNode, HOST:PORT: for clients, and for WebHDFS, which tells where blocks are."""
 
     name_node: str
-    web_hdfs: str = ""
-    """Empty: unknown."""
+    web_hdfs: str = ""  # empty: unknown
 
 
 class Partitioner(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Assignment of keys to reduces, with Hadoop's names and results."""
 
     type: str = "HashPartitioner"
-    options: str = ""
-    """mapreduce.partition.keypartitioner.options, such as `-k1,2`."""
-    key_field_separator: str = "\t"
-    """mapreduce.map.output.key.field.separator, of the key fields in the options of partitioner and comparator."""
-    num_key_fields: int = 1
-    """stream.num.map.output.key.fields: number of a line's fields that form its key."""
+    options: str = ""  # mapreduce.partition.keypartitioner.options, such as `-k1,2`
+    key_field_separator: str = "\t"  # mapreduce.map.output.key.field.separator, for the options of both classes
+    num_key_fields: int = 1  # stream.num.map.output.key.fields: number of a line's fields that form its key
     field_separator: str = "\t"
     """stream.map.output.field.separator: separator of the fields of the mapper's lines, and of key and value. If it is
     not a TAB, the one after the key becomes a TAB for combiner and reducer."""
-    comparator_options: str | None = None
-    """mapreduce.partition.keycomparator.options, such as `-k2,2nr`: the order of the keys. None: by their bytes."""
+    comparator_options: str | None = None  # mapreduce.partition.keycomparator.options, as `-k2,2nr`; None: by bytes
+
+
+LF_ONLY = "LF"  # `InputFormat.record_delimiter` of lines that end at LF only, and keep a byte order mark
+
+
+class InputFormatType(enum.StrEnum):
+    """Hadoop's input formats. CombineTextInputFormat is TextInputFormat with splits of several files."""
+
+    TEXT = "TextInputFormat"
+    N_LINE = "NLineInputFormat"
+    KEY_VALUE = "KeyValueTextInputFormat"
+
+
+class InputFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How input is cut into records, and what the mapper reads of them."""
+
+    type: InputFormatType = InputFormatType.TEXT
+    record_delimiter: str = ""  # textinputformat.record.delimiter; "": CR, LF and CRLF; `LF_ONLY`: LF
+    lines_per_map: int = 1  # mapreduce.input.lineinputformat.linespermap, with NLineInputFormat
+    key_value_separator: str = "\t"  # mapreduce.input.keyvaluelinerecordreader.key.value.separator
+    ignore_key: bool | None = None  # stream.map.input.ignoreKey; None: Hadoop's default, True with TextInputFormat only
+    field_separator: str = "\t"  # stream.map.input.field.separator, between key and value as the mapper reads them
+
+
+BETWEEN_STEPS = InputFormat(record_delimiter=LF_ONLY)  # input of the steps after the first: lines of the runtime
+
+
+class ReduceFields(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Keys and values of what reducers and combiners read and write."""
+
+    input_separator: str = "\t"  # stream.reduce.input.field.separator, between key and value as they read them
+    output_separator: str = "\t"  # stream.reduce.output.field.separator, of the fields of the lines that they write
+    num_output_key_fields: int = 1  # stream.num.reduce.output.key.fields
+
+
+class OutputFormat(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How the lines of reducers, and of mappers without reduces, are written to files."""
+
+    separator: str = "\t"
+    """mapreduce.output.textoutputformat.separator, between key and value; a line without a value has it too. Between
+    steps it is a TAB."""
+    key_only: bool = False  # lines are written as the command wrote them, like stream.reduce.output=keyonlytext
+    lazy: bool = False  # no file without a line (LazyOutputFormat)
 
 
 PROBE_S = 600.0
@@ -210,66 +226,43 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     job_name: str
     namespace: str
     task_type: TaskType
-    work_url: str
-    """OUTPUT/_temporary/boathouse-UID, without a slash at its end."""
+    work_url: str  # OUTPUT/_temporary/boathouse-UID, without a slash at its end
     output_url: str
-    step: int = 0
-    """From 0; a later step's setup reads the output of the previous step, and the last writes the job's."""
+    step: int = 0  # from 0; a later step's setup reads the output of the previous step, and the last writes the job's
     steps: int = 1
     index: int = 0
     attempt: int = 1
-    input_urls: list[str] = []
-    """Files, folders and globs, only for the first setup task."""
-    previous_reduces: int = 0
-    """Number of reduces of the previous step; 0 if it was map-only."""
+    input_urls: list[str] = []  # files, folders and globs, only for the first setup task
+    previous_reduces: int = 0  # number of reduces of the previous step; 0 if it was map-only
     input_format: InputFormat = InputFormat()
-    combine_files: bool = False
-    """Whether small files share a split (like CombineTextInputFormat); between steps they always do."""
-    split: Split | None = None
-    """Of a map."""
-    splits: list[Split] = []
-    """All splits of the step for an uber task, the sampled ones for a probe."""
-    sample_bytes: list[int] = []
-    """Number of bytes that a probe reads of each of `splits`."""
-    probe_s: float = PROBE_S
-    """Time after which a probe reads no further split and reduces what it has."""
-    maps: int = 0
-    """0 in a setup task."""
-    reduces: int = 0
-    """0: a map-only job."""
-    mapper: list[str] | None = None
-    """None passes lines unchanged."""
+    combine_files: bool = False  # whether small files share a split, as by CombineTextInputFormat and between steps
+    split: Split | None = None  # of a map
+    splits: list[Split] = []  # all splits of the step for an uber task, the sampled ones for a probe
+    sample_bytes: list[int] = []  # number of bytes that a probe reads of each of `splits`
+    probe_s: float = PROBE_S  # time after which a probe reads no further split and reduces what it has
+    maps: int = 0  # 0 in a setup task
+    reduces: int = 0  # 0: a map-only job
+    mapper: list[str] | None = None  # None passes lines unchanged
     combiner: list[str] | None = None
     reducer: list[str] | None = None
     partitioner: Partitioner = Partitioner()
     reduce_fields: ReduceFields = ReduceFields()
     output_format: OutputFormat = OutputFormat()
-    keeps_returns: bool = False
-    """Whether only LF ends the lines that commands write."""
-    is_exit_checked: bool = True
-    """Whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure)."""
-    is_given_up: bool = False
-    """Whether the task has failed too often and commits an empty result (mapreduce.map.failures.maxpercent)."""
-    conf: dict[str, str] = {}
-    """Hadoop's -D: properties for the environment of the commands."""
+    keeps_returns: bool = False  # whether only LF ends the lines that commands write
+    is_exit_checked: bool = True  # whether an exit status other than 0 is a failure (stream.non.zero.exit.is.failure)
+    is_given_up: bool = False  # whether it failed too often and commits nothing (mapreduce.map.failures.maxpercent)
+    conf: dict[str, str] = {}  # Hadoop's -D: properties for the environment of the commands
     queue: str = ""
     split_max_bytes: int = 64 * 1024 * 1024
-    output_compression: str = ""
-    """gzip, bzip2, zstd, deflate or snappy; "": none."""
-    max_record_bytes: int = 16 * 1024 * 1024
-    """Maximum length of a line of input, map output or combiner output."""
-    task_timeout_s: int = 0
-    """Time after which a command that neither reads, writes nor reports is stopped; 0: never."""
-    secret_variables: list[str] = []
-    """Environment variables whose values must be masked."""
-    files: list[FileSource] = []
-    """For the working folder of every task (setup checks commands in it), as the archives."""
+    output_compression: str = ""  # gzip, bzip2, zstd, deflate or snappy; "": none
+    max_record_bytes: int = 16 * 1024 * 1024  # maximum length of a line of input, map output or combiner output
+    task_timeout_s: int = 0  # time after which a command that neither reads, writes nor reports is stopped; 0: never
+    secret_variables: list[str] = []  # environment variables whose values must be masked
+    files: list[FileSource] = []  # for the working folder of every task (setup checks commands in it), as the archives
     archives: list[ArchiveSource] = []
     s3: S3Config | None = None
-    hdfs: dict[str, HdfsAddress] = {}
-    """Addresses of the clusters that hdfs:// URLs name."""
-    cluster: str = ""
-    """Identity of the cluster, for the ownership mark; empty outside of a cluster."""
+    hdfs: dict[str, HdfsAddress] = {}  # addresses of the clusters that hdfs:// URLs name
+    cluster: str = ""  # identity of the cluster, for the ownership mark; empty outside of a cluster
     progress_url: str | None = None
     """https://HOST[:PORT] of the progress endpoint. Without it the setup task writes the plan to the work folder
     (`sN/plan.json`), and reduces read the maps' commits from the storage."""
@@ -280,10 +273,8 @@ class TaskSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.step == self.steps - 1
 
 
-Counters = dict[str, dict[str, int]]
-"""Group -> name -> value, with Hadoop's names."""
-MIN_AMOUNT, MAX_AMOUNT = -(2**63), 2**63 - 1
-"""Counters are 64-bit integers, like Hadoop's; sums saturate at these limits."""
+Counters = dict[str, dict[str, int]]  # group -> name -> value, with Hadoop's names
+MIN_AMOUNT, MAX_AMOUNT = -(2**63), 2**63 - 1  # counters are 64-bit integers, like Hadoop's; sums saturate here
 
 
 def clamp(amount: int) -> int:
@@ -316,32 +307,22 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     An attempt that finds the commit of another attempt has succeeded.
     """
 
-    outcome: str
-    """`SUCCEEDED`, `FAILED`, or `UNFINISHED` if the task was killed."""
-    reason: str = ""
-    """A `Reason` if it failed, else ""."""
-    message: str = ""
-    """One line: what is wrong, where, what to do."""
-    user_error: bool = False
-    """Whether it is a user error (counted against maxAttempts) or an infrastructure error."""
-    winner_attempt: int = 0
-    """The attempt whose commit won; 0 if nothing is committed (setup, commit, failures)."""
-    digest: str = ""
-    """Setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output."""
-    splits: int = 0
-    """Of a setup."""
-    bytes_total: int = 0
-    """Setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output."""
+    outcome: str  # `SUCCEEDED`, `FAILED`, or `UNFINISHED` if the task was killed
+    reason: str = ""  # a `Reason` if it failed, else ""
+    message: str = ""  # one line: what is wrong, where, what to do
+    user_error: bool = False  # whether it is a user error (counted against maxAttempts) or an infrastructure error
+    winner_attempt: int = 0  # the attempt whose commit won; 0 if nothing is committed (setup, commit, failures)
+    digest: str = ""  # setup: the plan's digest (`plan_digest`); map, reduce: of its data; commit: of the whole output
+    splits: int = 0  # of a setup
+    bytes_total: int = 0  # setup: input bytes; map, reduce: bytes of the data written; commit: bytes of the output
     counters: Counters = {}
     """Hadoop's and the user's counters that fit; group "Boathouse" has the number of "Counters dropped"."""
     timings: list[Timing] = []
     """Epoch milliseconds, phases in order: setup: list, race, post; map: read, sort, upload, commit (map-only: read,
     commit); reduce: wait, shuffle, reduce, commit; uber: tasks, commit; probe: tasks; commit: verify, promote,
     clean; cleanup: clean."""
-    stderr_tail: str = ""
-    """End of the command's standard error, on failure."""
-    exit_code: int | None = None
-    """Exit status of the user's command, on failure; negative: a signal."""
+    stderr_tail: str = ""  # end of the command's standard error, on failure
+    exit_code: int | None = None  # exit status of the user's command, on failure; negative: a signal
 
     @property
     def succeeded(self) -> bool:
@@ -351,8 +332,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 SUCCEEDED = "succeeded"
 FAILED = "failed"
-UNFINISHED = "unfinished"
-"""Outcome that is written repeatedly while the task runs, and remains if the task is killed."""
+UNFINISHED = "unfinished"  # outcome that is written repeatedly while the task runs, and remains if the task is killed
 
 
 class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -369,74 +349,56 @@ class TaskReport(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     cpu_s: float = 0.0
     counters: Counters = {}
     status: str = ""
-    maps_done: int = 0
-    """Of a reduce, the maps whose output it knows, of all of its step."""
+    maps_done: int = 0  # of a reduce, the maps whose output it knows, of all of its step
     maps_total: int = 0
     suspended_s: float = 0.0
     peak_memory_bytes: int = 0
-    spill_s: float = 0.0
-    """Time that it took to write spills and to read them."""
+    spill_s: float = 0.0  # time that it took to write spills and to read them
 
 
 class ReportTaken(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Response of the endpoint to a report."""
 
-    next_s: float = 0.0
-    """Seconds until the next report, more if many tasks report; 0: the task's default."""
+    next_s: float = 0.0  # seconds until the next report, more if many tasks report; 0: the task's default
 
 
-MOST_SUSPENDED_S = 3600.0
-"""The longest that an order suspends a task."""
-SUSPENDED_REQUEST_MILLI = 1
-"""CPU request of a suspended task: the least that the API server stores; a request of 0 would be no request."""
-SUSPENDED_LIMIT_MILLI = 10
-"""CPU limit of a suspended task: the kubelet enforces no smaller one."""
-STOPS_WITHIN_S = 2.0
-"""How long the threads of a task may take to stop."""
-ACKNOWLEDGES_WITHIN_S = 5.0
-"""How long a task tries to send the acknowledgement of an order."""
-SHRINKS_WITHIN_S = 10.0
-"""How long a pause lasts if the CPU limit is not lowered: longer than the operator takes to write it."""
+MOST_SUSPENDED_S = 3600.0  # the longest that an order suspends a task
+SUSPENDED_REQUEST_MILLI = 1  # CPU request of a suspended task: the least that is stored; 0 would be no request
+SUSPENDED_LIMIT_MILLI = 10  # CPU limit of a suspended task: the kubelet enforces no smaller one
+STOPS_WITHIN_S = 2.0  # how long the threads of a task may take to stop
+ACKNOWLEDGES_WITHIN_S = 5.0  # how long a task tries to send the acknowledgement of an order
+SHRINKS_WITHIN_S = 10.0  # how long a pause lasts if the CPU limit is not lowered: longer than that write takes
 
 
 class SuspendOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Order to one task to pause, until its CPU limit is raised again or its time is over."""
 
-    id: str
-    """At most 40 characters: a task carries out each order once."""
-    for_s: float
-    """How long it may pause, at most `MOST_SUSPENDED_S`."""
+    id: str  # at most 40 characters: a task carries out each order once
+    for_s: float  # how long it may pause, at most `MOST_SUSPENDED_S`
 
 
 class SuspendRefusal(enum.StrEnum):
     """Reason why a task does not pause."""
 
-    PHASE_PASSED = "PhasePassed"
-    """It lacks no map output, or is no reduce."""
-    BUSY = "Busy"
-    """A fetch or a merge did not stop in time."""
-    NO_CGROUP = "NoCgroup"
-    """It cannot read its own CPU limit, whose rise tells it to continue."""
+    PHASE_PASSED = "PhasePassed"  # it lacks no map output, or is no reduce
+    BUSY = "Busy"  # a fetch or a merge did not stop in time
+    NO_CGROUP = "NoCgroup"  # it cannot read its own CPU limit, whose rise tells it to continue
 
 
 class Acknowledgement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Response of a task to an order to pause, sent before its pod is resized."""
 
     id: str
-    refused: str = ""
-    """A `SuspendRefusal`, or "" if the task has paused."""
+    refused: str = ""  # a `SuspendRefusal`, or "" if the task has paused
 
 
 class Orders(msgspec.Struct, frozen=True, kw_only=True):
     """Orders of the leader for a task, by long poll."""
 
-    version: int
-    """`since` of the next poll."""
+    version: int  # `since` of the next poll
     maps_total: int
-    maps_done: str = ""
-    """base64 bitmap (`encode_bitmap`) of the committed maps."""
-    winners: dict[int, int] = {}
-    """Map index -> attempt, only if the winner is not attempt 1."""
+    maps_done: str = ""  # base64 bitmap (`encode_bitmap`) of the committed maps
+    winners: dict[int, int] = {}  # map index -> attempt, only if the winner is not attempt 1
     cancel: bool = False
     suspend: SuspendOrder | None = None
 
@@ -446,15 +408,12 @@ class CommitRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     attempt: int
-    pod_uid: str
-    """Lets an attempt that created the file, but lost the response, detect that it is the winner."""
-    digest: str
-    """Digest of the data (of a reduce or a map-only map: sha256 of the file; of a map: sha256 of its index)."""
+    pod_uid: str  # lets an attempt that created the file, but lost the response, detect that it is the winner
+    digest: str  # digest of the data (of a reduce or a map-only map: sha256 of the file; of a map: sha256 of its index)
     size_bytes: int
     records: int
     counters: Counters = {}
-    has_file: bool = True
-    """Whether its data is a file of the output; not with LazyOutputFormat and without a line."""
+    has_file: bool = True  # whether its data is a file of the output; not with LazyOutputFormat and without a line
 
 
 def decoded(content: bytes, expected: type[T]) -> T | None:

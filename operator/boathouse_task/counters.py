@@ -9,13 +9,10 @@ TASK = "org.apache.hadoop.mapreduce.TaskCounter"
 INPUT = "File Input Format Counters"
 OUTPUT = "File Output Format Counters"
 BOATHOUSE = "Boathouse"
-DROPPED = "Counters dropped"
-"""Counter in group Boathouse: number of the user's counters that were dropped."""
+DROPPED = "Counters dropped"  # counter in group Boathouse: number of the user's counters that were dropped
 
-MAX_COUNTERS = 120
-"""mapreduce.job.counters.max."""
-_MAX_NAME, _MAX_GROUP = 64, 128
-"""mapreduce.job.counters.counter.name.max and mapreduce.job.counters.group.name.max."""
+MAX_COUNTERS = 120  # mapreduce.job.counters.max
+_MAX_NAME, _MAX_GROUP = 64, 128  # mapreduce.job.counters.counter.name.max and mapreduce.job.counters.group.name.max
 
 MAP_INPUT_RECORDS = "Map input records"
 MAP_OUTPUT_RECORDS = "Map output records"
@@ -47,10 +44,8 @@ class CounterSet:
     """A task's counters and its status."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._users, self.status = threading.Lock(), 0, ""
         self._values: Counters = {}
-        self._users = 0
-        self.status = ""
 
     def add(self, name: str, amount: int, group: str = TASK) -> None:
         """Add to one of Hadoop's or Boathouse's counters."""

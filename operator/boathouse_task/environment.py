@@ -7,12 +7,9 @@ from pathlib import Path
 
 from boathouse_task import compression, contract, locations
 from boathouse_task.contract import TaskSpec, TaskType, attempt_name, task_name
-from boathouse_task.locations import Location
 
-SUCCESS = "_SUCCESS"
-TEMPORARY = "_temporary"
-OWNER = "owner-"
-"""Prefix of ownership marks, followed by the generation."""
+SUCCESS, TEMPORARY = "_SUCCESS", "_temporary"
+OWNER = "owner-"  # prefix of ownership marks, followed by the generation
 PART = "part-"
 
 
@@ -26,46 +23,45 @@ class Layout:
         self.commits, self.plan = self.step.child("_commit"), self.step.child("plan.json")
         self._part_suffix = compression.SUFFIXES[spec.output_compression] if spec.output_compression else ""
 
-    def at_step(self, step: int) -> Location:
+    def at_step(self, step: int) -> locations.Location:
         """Return a step's folder."""
         return self.work.child(f"s{step}")
 
-    def data(self, task_type: TaskType, index: int, attempt: int, step: Location | None = None) -> Location:
+    def data(
+        self, task_type: TaskType, index: int, attempt: int, step: locations.Location | None = None
+    ) -> locations.Location:
         """Return the path of an attempt's data, in this step's folder or another."""
         return (step or self.step).child(f"attempts/{attempt_name(task_type, index, attempt)}.data")
 
-    def index(self, index: int, attempt: int) -> Location:
+    def index(self, index: int, attempt: int) -> locations.Location:
         """Return the path of the index of a map attempt's data."""
         return self.step.child(f"attempts/{attempt_name(TaskType.MAP, index, attempt)}.index")
 
-    def commit(self, task_type: TaskType, index: int) -> Location:
+    def commit(self, task_type: TaskType, index: int) -> locations.Location:
         """Return the path of a task's commit."""
         return self.commits.child(task_name(task_type, index))
 
-    def owner(self, generation: int) -> Location:
+    def owner(self, generation: int) -> locations.Location:
         """Return the path of an ownership mark."""
         return self.temporary.child(f"{OWNER}{generation:05d}")
 
-    def work_of(self, job_uid: str) -> Location:
+    def work_of(self, job_uid: str) -> locations.Location:
         """Return the work folder of a job with this output."""
         return self.temporary.child(f"boathouse-{job_uid}")
 
-    def part(self, index: int) -> Location:
+    def part(self, index: int) -> locations.Location:
         """Return the path of an output file."""
         return self.output.child(f"{PART}{index:05d}{self._part_suffix}")
 
 
 _MIB = 1024 * 1024
-DEFAULT_MEMORY_BYTES = 512 * _MIB
-"""Memory limit if the environment has none."""
+DEFAULT_MEMORY_BYTES = 512 * _MIB  # memory limit if the environment has none
 RUNTIME_BYTES = 48 * _MIB
 """Measured memory of this process without sorting: Python and obstore 30 MiB, windows and parts 10 to 16 MiB.
 
 Python and hdfs-native need 19 MiB, and 35 MiB with a window of 8 MiB."""
-COMMAND_SHARE = 0.5
-"""Maximum share of sorting in the rest of the limit, which it shares with the user's command."""
-TEMPORARY_FOLDER = "tmp"
-"""Folder in `work_path` for the commands' TMPDIR."""
+COMMAND_SHARE = 0.5  # maximum share of sorting in the rest of the limit, which it shares with the user's command
+TEMPORARY_FOLDER = "tmp"  # folder in `work_path` for the commands' TMPDIR
 _OURS = ("BOATHOUSE_", "PYTHONUNBUFFERED")
 """Variables that commands do not get: Boathouse's settings, and PYTHONUNBUFFERED, which slows Python down."""
 _NOT_IN_NAMES = re.compile("[^A-Za-z0-9]")
@@ -76,23 +72,17 @@ _LEAST_BUFFER_BYTES = 4 * _MIB
 class Environment:
     """Paths, memory and identity of a task."""
 
-    work_path: Path = Path(contract.WORK_PATH)
-    """Writable folder for spills and the command's working folder."""
+    work_path: Path = Path(contract.WORK_PATH)  # writable folder for spills and the command's working folder
     token_path: Path = Path(contract.TOKEN_PATH)
     ca_path: Path = Path(contract.CA_PATH)
     termination_log_path: Path = Path(contract.TERMINATION_LOG_PATH)
-    cgroup_path: Path = Path("/sys/fs/cgroup")
-    """Folder of the container's cgroup."""
-    memory_limit_bytes: int = DEFAULT_MEMORY_BYTES
-    """The container's limit."""
-    buffer_bytes: int | None = None
-    """Memory for sorting or merging; None: derived from the limit."""
+    cgroup_path: Path = Path("/sys/fs/cgroup")  # folder of the container's cgroup
+    memory_limit_bytes: int = DEFAULT_MEMORY_BYTES  # the container's limit
+    buffer_bytes: int | None = None  # memory for sorting or merging; None: derived from the limit
     pod_name: str = ""
-    pod_uid: str = ""
-    """Distinguishes attempts with the same number."""
+    pod_uid: str = ""  # distinguishes attempts with the same number
     node_name: str = ""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment of this process."""
+    variables: Mapping[str, str] = field(default_factory=dict)  # environment of this process
 
     @property
     def sort_bytes(self) -> int:
@@ -181,6 +171,5 @@ def _task_variables(spec: TaskSpec) -> dict[str, str]:
 
 def _job_id(spec: TaskSpec) -> str:
     """Return the job's ID in Hadoop's form job_NUMBER_NUMBER, which scripts parse."""
-    digits = spec.job_uid.replace("-", "")[:8]
-    number = int(digits, 16) if digits and all(char in "0123456789abcdef" for char in digits) else 0
-    return f"job_{number}_{spec.step + 1:04d}"
+    digits = re.fullmatch("[0-9a-f]+", spec.job_uid.replace("-", "")[:8])
+    return f"job_{int(digits[0], 16) if digits else 0}_{spec.step + 1:04d}"

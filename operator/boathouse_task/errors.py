@@ -51,8 +51,7 @@ class NotFound(TaskError):  # noqa: N818 - it names what happened
 MASK = "***"
 _TELLING = re.compile(r"secret|token|passw|credential|private|(api|access|auth|account)[-_.]?key", re.IGNORECASE)
 """Pattern of the names of variables with secrets, whatever their source."""
-_SHORTEST = 4
-"""Minimum length of a masked value; shorter values would mask ordinary words."""
+_SHORTEST = 4  # minimum length of a masked value; shorter values would mask ordinary words
 
 
 def secrets(variables: Mapping[str, str], named: Iterable[str]) -> tuple[str, ...]:

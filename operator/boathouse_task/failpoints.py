@@ -20,9 +20,8 @@ class Failpoints:
 
     def __init__(self, variable: str, writes: Iterable[str]) -> None:
         self.names: Final = tuple(f"{moment}-{write}" for write in writes for moment in ("before", "after"))
-        self._variable = variable
+        self._variable, self._remaining = variable, 0
         self._armed: str | None = None
-        self._remaining = 0
 
     def arm(self, environment: Mapping[str, str] | None = None) -> str | None:
         """Return the failpoint that the environment sets, for the log. Raises ValueError if it is unknown."""

@@ -4,26 +4,22 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from boathouse_task import locations
-from boathouse_task.contract import FileSource, Reason
-from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.processes import write_all
-from boathouse_task.sorting import out_of_disk
+from boathouse_task import contract, errors, locations, processes, sorting
 from boathouse_task.storage import Storage
 
 
-def place(files: Iterable[FileSource], folder: Path, storage: Storage, window_bytes: int) -> None:
+def place(files: Iterable[contract.FileSource], folder: Path, storage: Storage, window_bytes: int) -> None:
     """Copy the files into the folder. Raises TaskError: FileNotFound, InvalidSpec, or the storage's reasons."""
     for file in files:
         if file.name in ("", ".", "..") or "/" in file.name:
-            raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name")
+            raise errors.TaskError(contract.Reason.INVALID_SPEC, f"spec.files: {file.name!r} is not a plain file name")
         target = folder / file.name
-        with out_of_disk(target):
+        with sorting.out_of_disk(target):
             _fetch(file, target, storage, window_bytes)
         target.chmod(0o755)
 
 
-def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) -> None:
+def _fetch(file: contract.FileSource, target: Path, storage: Storage, window_bytes: int) -> None:
     if file.path is not None:
         try:
             shutil.copyfile(file.path, target)
@@ -31,7 +27,7 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
             raise _missing(file, file.path) from None
         return
     if file.url is None:
-        raise TaskError(Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL")
+        raise errors.TaskError(contract.Reason.INVALID_SPEC, f"spec.files: {file.name} has neither a path nor a URL")
     location = locations.parse(file.url)
     size = storage.size(location)
     if size is None:
@@ -39,10 +35,12 @@ def _fetch(file: FileSource, target: Path, storage: Storage, window_bytes: int) 
     try:
         with target.open("wb", buffering=0) as opened:
             for window in storage.read_windows(location, 0, size, window_bytes):
-                write_all(opened.fileno(), window)
-    except NotFound:
+                processes.write_all(opened.fileno(), window)
+    except errors.NotFound:
         raise _missing(file, location.url) from None
 
 
-def _missing(file: FileSource, where: str) -> TaskError:
-    return TaskError(Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL")
+def _missing(file: contract.FileSource, where: str) -> errors.TaskError:
+    return errors.TaskError(
+        contract.Reason.FILE_NOT_FOUND, f"spec.files: {file.name} does not exist at {where}: check the URL"
+    )

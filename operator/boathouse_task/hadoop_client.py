@@ -17,21 +17,14 @@ from xml.etree import ElementTree as ET
 
 import msgspec
 
-from boathouse_task import cluster_contract, errors, files, runner
-from boathouse_task.cluster_contract import ClientSpec, Leave
-from boathouse_task.contract import Reason
+from boathouse_task import cluster_contract, contract, errors, files, progress, runner
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
-from boathouse_task.progress import Endpoint, Unavailable, retried
 from boathouse_task.storage import Storage
 
-LEAVE_PATIENCE_S = 600.0
-"""How long the client asks for leave before it gives up and another attempt starts."""
+LEAVE_PATIENCE_S = 600.0  # how long the client asks for leave before it gives up and another attempt starts
 _TIMEOUT_S = 10.0
-_FINAL = frozenset({200, 403, 409})
-"""Statuses of refusals, and of an unexpected response."""
-_REDACTED = "mapreduce.job.redacted-properties"
-"""Setting with the names of those that the pages and the history of a job do not show."""
+_FINAL = frozenset({200, 403, 409})  # statuses of refusals, and of an unexpected response
+_REDACTED = "mapreduce.job.redacted-properties"  # names of settings that a job's pages and history do not show
 
 
 class Client:
@@ -39,7 +32,7 @@ class Client:
 
     def __init__(
         self,
-        spec: ClientSpec,
+        spec: cluster_contract.ClientSpec,
         environment: Environment,
         *,
         conf_path: Path = Path(cluster_contract.CONF_PATH),
@@ -47,7 +40,7 @@ class Client:
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         self._spec, self._environment, self._conf_path = spec, environment, conf_path
-        self._endpoint = Endpoint(spec.progress_url, spec.namespace, spec.job_uid, environment)
+        self._endpoint = progress.Endpoint(spec.progress_url, spec.namespace, spec.job_uid, environment)
         self._sleep, self._monotonic = sleep, monotonic
 
     def run(self) -> None:
@@ -58,7 +51,7 @@ class Client:
         try:
             self._prepare(work)
             self._await_leave()
-        except TaskError as error:
+        except errors.TaskError as error:
             hidden = errors.secrets(self._environment.variables, self._spec.secret_variables)
             _place(work / cluster_contract.STOP_FILE, runner.encode(runner.failure(error, hidden)))
         else:
@@ -79,19 +72,21 @@ class Client:
 
     def _await_leave(self) -> None:
         path = f"tasks/{quote(self._environment.pod_name)}/leave"
-        ask = partial(self._endpoint.ask, Leave, "POST", path, b"{}", _TIMEOUT_S)
+        ask = partial(self._endpoint.ask, cluster_contract.Leave, "POST", path, b"{}", _TIMEOUT_S)
         try:
-            leave = retried(ask, sleep=self._wait, monotonic=self._monotonic, patience_s=LEAVE_PATIENCE_S, final=_FINAL)
-        except Unavailable as error:
+            leave = progress.retried(
+                ask, sleep=self._wait, monotonic=self._monotonic, patience_s=LEAVE_PATIENCE_S, final=_FINAL
+            )
+        except progress.Unavailable as error:
             problem = f"the operator gives this client no leave to submit: {error}"
-            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem) from None
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem) from None
         if leave.attempt != self._spec.attempt:
             problem = f"leave is for attempt {leave.attempt}, not {self._spec.attempt}"
-            raise TaskError(Reason.PROGRESS_UNAVAILABLE, problem)
+            raise errors.TaskError(contract.Reason.PROGRESS_UNAVAILABLE, problem)
 
     def _wait(self, delay_s: float) -> None:
         if self._sleep(delay_s):
-            raise TaskError(Reason.TERMINATED, "the pod was stopped (SIGTERM) before it had leave")
+            raise errors.TaskError(contract.Reason.TERMINATED, "the pod was stopped (SIGTERM) before it had leave")
 
 
 def script(argv: list[str], variables: Mapping[str, str]) -> str:
@@ -119,11 +114,19 @@ def write_conf(source: Path, target: Path, settings: Mapping[str, str], secrets:
         roots = {name: _site(source / name) for name in cluster_contract.SITES}
         merged = {**secrets, **settings, **_redaction(roots.values(), settings, secrets)}
         for name, root in roots.items():
-            _merge(root, merged)
+            for element in list(root):
+                if element.findtext("name") in merged:
+                    root.remove(element)
+            for key, value in merged.items():
+                part = ET.SubElement(root, "property")
+                ET.SubElement(part, "name").text = key
+                ET.SubElement(part, "value").text = value
             (target / name).touch(0o600)
             ET.ElementTree(root).write(target / name, encoding="utf-8", xml_declaration=True)
     except (OSError, ET.ParseError) as error:
-        raise TaskError(Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}") from None
+        raise errors.TaskError(
+            contract.Reason.INTERNAL_ERROR, f"the settings of the cluster cannot be read: {error}"
+        ) from None
 
 
 def _site(path: Path) -> ET.Element:
@@ -137,16 +140,6 @@ def _redaction(sites: Iterable[ET.Element], settings: Mapping[str, str], secrets
     properties = (element for site in sites for element in site)
     redacted = (element.findtext("value") for element in properties if element.findtext("name") == _REDACTED)
     return {_REDACTED: ",".join(filter(None, [*redacted, settings.get(_REDACTED), *secrets]))}
-
-
-def _merge(root: ET.Element, settings: Mapping[str, str]) -> None:
-    for element in list(root):
-        if element.findtext("name") in settings:
-            root.remove(element)
-    for key, value in settings.items():
-        part = ET.SubElement(root, "property")
-        ET.SubElement(part, "name").text = key
-        ET.SubElement(part, "value").text = value
 
 
 def _place(path: Path, content: bytes) -> None:
@@ -163,5 +156,5 @@ def run_pod(order: str, environment: Environment) -> None:
     """
     stopped = threading.Event()
     signal.signal(signal.SIGTERM, lambda _number, _frame: stopped.set())
-    Client(msgspec.json.decode(order, type=ClientSpec), environment, sleep=stopped.wait).run()
+    Client(msgspec.json.decode(order, type=cluster_contract.ClientSpec), environment, sleep=stopped.wait).run()
     stopped.wait()

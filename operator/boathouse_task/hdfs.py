@@ -14,37 +14,26 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
-from boathouse_task.contract import HdfsAddress, Reason
+from boathouse_task.contract import HdfsAddress, Reason, T
 from boathouse_task.errors import TaskError
 from boathouse_task.locations import Location, Source, StoredObject
 
 if TYPE_CHECKING:
     import hdfs_native
 
-T = TypeVar("T")
-
-USER = "hadoop"
-"""The user of a cluster's daemons and of its jobs."""
+USER = "hadoop"  # the user of a cluster's daemons and of its jobs
 _USER_VARIABLE = "HADOOP_USER_NAME"
-_STAGED = "._boathouse-"
-"""Prefix of the names of incomplete files, which Hadoop's input formats skip."""
-_CONNECT_ATTEMPTS = 3
-"""Attempts of hdfs-native to reach the NameNode, in about 5 s; this module repeats the request for `retry_s`."""
+_STAGED = "._boathouse-"  # prefix of the names of incomplete files, which Hadoop's input formats skip
+_CONNECT_ATTEMPTS = 3  # of hdfs-native to reach the NameNode, in about 5 s; this module repeats them for `retry_s`
 _FIRST_DELAY_S = 0.5
 _LONGEST_DELAY_S = 10.0
-_SMALL_BYTES = 1024 * 1024
-"""Size of files that are kept in memory until they are written."""
+_SMALL_BYTES = 1024 * 1024  # size of files that are kept in memory until they are written
 
 _JAVA_ERROR = re.compile(r'RPCError\("([\w.$]+)", "((?:[^"\\]|\\.)*)')
-_FINAL = (
-    "AccessControlException",
-    "ParentNotDirectoryException",
-    "PathIsNotEmptyDirectoryException",
-    "InvalidPathException",
-    "NSQuotaExceededException",
-    "DSQuotaExceededException",
+_FINAL = re.compile(
+    "(AccessControl|ParentNotDirectory|PathIsNotEmptyDirectory|InvalidPath|[ND]SQuotaExceeded)Exception"
 )
 """User errors, which a repeated request would get again."""
 _HINTS = {
@@ -179,8 +168,7 @@ class HdfsStore:
 
     def _put(self, path: str, chunks: Iterable[bytes]) -> str:
         """Write a file with a new name in the folder of `path`; return its path."""
-        folder = path.rpartition("/")[0]
-        staged = f"{folder}/{_STAGED}{secrets.token_hex(8)}".lstrip("/")
+        staged = f"{path.rpartition('/')[0]}/{_STAGED}{secrets.token_hex(8)}".lstrip("/")
         writer = self._client.create(f"/{staged}")
         try:
             for chunk in chunks:
@@ -217,7 +205,7 @@ class HdfsStore:
             except (FileNotFoundError, FileExistsError, PermissionError):
                 raise
             except OSError as error:
-                if self._monotonic() + delay_s > deadline_s or any(word in str(error) for word in _FINAL):
+                if self._monotonic() + delay_s > deadline_s or _FINAL.search(str(error)):
                     raise
             self._sleep(delay_s)
             delay_s = min(_LONGEST_DELAY_S, 2 * delay_s)
@@ -229,8 +217,7 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     hint = next((hint for word, hint in _HINTS.items() if word in text), "HDFS refuses it")
     other = Reason.OUT_OF_DISK if any(word in text for word in _FULL) else Reason.STORAGE_ERROR
     reason = Reason.ACCESS_DENIED if isinstance(error, PermissionError) else other
-    is_final = any(word in text for word in _FINAL)
-    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=is_final)
+    return TaskError(reason, f"cannot {action} {url}: {hint} ({text})", user_error=bool(_FINAL.search(text)))
 
 
 def user(variables: Mapping[str, str]) -> str:

@@ -31,9 +31,7 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from operator import contains
 
-from boathouse_task import lines
-from boathouse_task.contract import Partitioner, Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors, lines
 
 TAB = b"\t"
 
@@ -79,17 +77,14 @@ HASH = "HashPartitioner"
 KEY_FIELD = "KeyFieldBasedPartitioner"
 _PARTITIONER = "spec.partitioner"
 
-ORDER_OPTIONS = ("-n", "-r", "-nr")
-"""Options without -k that Hadoop knows; it ignores others, such as -rn."""
+ORDER_OPTIONS = ("-n", "-r", "-nr")  # options without -k that Hadoop knows; it ignores others, such as -rn
 _MAX_VALUE = 0x7FFFFFFF
 _LANE_BYTES = 8
 _BATCH = 4096
-_LONG_KEY_BYTES = 256
-"""Longer keys are hashed individually, because one of them would widen all columns of its batch."""
+_LONG_KEY_BYTES = 256  # longer keys are hashed individually, because one of them would widen all columns of its batch
 _SIGN = bytes(1 if byte > 0x7F else 0 for byte in range(256))  # noqa: PLR2004 - the lowest negative byte
 _SIGN_CORRECTION = (1 << 32) - 256
-_DIGITS = bytes(range(0x21, 0x7F))
-"""Digits of the partition prefix: printable, and ascending as sort compares them."""
+_DIGITS = bytes(range(0x21, 0x7F))  # digits of the partition prefix: printable, and ascending as sort compares them
 
 
 def prefix_width(reduces: int) -> int:
@@ -102,14 +97,11 @@ def prefix_width(reduces: int) -> int:
 
 def prefix(partition: int, width: int) -> bytes:
     """Return the partition as digits of fixed width, which sort numerically."""
-    digits = bytearray()
-    for _ in range(width):
-        partition, digit = divmod(partition, len(_DIGITS))
-        digits.append(_DIGITS[digit])
-    return bytes(reversed(digits))
+    base = len(_DIGITS)
+    return bytes(_DIGITS[partition // base**place % base] for place in reversed(range(width)))
 
 
-def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
+def chooser(partitioner: contract.Partitioner, reduces: int) -> Callable[[Sequence[bytes]], list[int]]:
     """Return a function that assigns keys to reduces. Raises TaskError: InvalidSpec for invalid options."""
     hashes = _hash_function(partitioner)
 
@@ -123,7 +115,7 @@ def chooser(partitioner: Partitioner, reduces: int) -> Callable[[Sequence[bytes]
 _HashFunction = Callable[[Sequence[bytes]], Sequence[int]]
 
 
-def _hash_function(partitioner: Partitioner) -> _HashFunction:
+def _hash_function(partitioner: contract.Partitioner) -> _HashFunction:
     if partitioner.num_key_fields < 1:
         raise _invalid(_PARTITIONER, f"num_key_fields is {partitioner.num_key_fields}; it must be 1 or more")
     match partitioner.type:
@@ -140,8 +132,8 @@ def _hash_function(partitioner: Partitioner) -> _HashFunction:
             raise _invalid(_PARTITIONER, f"{unknown!r} is neither {HASH} nor {KEY_FIELD}")
 
 
-def _invalid(field: str, problem: str) -> TaskError:
-    return TaskError(Reason.INVALID_SPEC, f"{field}: {problem}")
+def _invalid(field: str, problem: str) -> errors.TaskError:
+    return errors.TaskError(contract.Reason.INVALID_SPEC, f"{field}: {problem}")
 
 
 def java_hashes(keys: Sequence[bytes], *, seed: int) -> Sequence[int]:
@@ -194,7 +186,7 @@ def _string_hash(key: bytes) -> int:
     return value
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class KeySpec:
     """One -k option: -kBEGIN_FIELD[.BEGIN_CHAR][,END_FIELD[.END_CHAR]][n][r], counted from 1; 0 means the end."""
 
@@ -243,18 +235,11 @@ def _key_spec(text: str) -> KeySpec:
     if min(numbers[:2]) < 1:
         raise ValueError(f"the option -k{text} counts fields and characters from 1")
     begin_field, begin_char, end_field, end_char = numbers
-    return KeySpec(
-        begin_field=begin_field,
-        begin_char=begin_char,
-        end_field=end_field,
-        end_char=end_char,
-        numeric="n" in text,
-        reverse="r" in text,
-    )
+    return KeySpec(begin_field, begin_char, end_field, end_char, numeric="n" in text, reverse="r" in text)
 
 
 def _key_field_hash(key: bytes, specs: tuple[KeySpec, ...], separator: bytes) -> int:
-    value, text = 0, lines.java_utf8(key)
+    value, text = 0, lines.java_decoded(key).encode()
     for spec in specs:
         place = span(text, spec, separator)
         if place is not None:
@@ -307,7 +292,7 @@ _COUNT_DIGITS = 10
 class Ordering:
     """Computes sort keys by the partitioner's comparator options. Raises TaskError: InvalidSpec if they are invalid."""
 
-    def __init__(self, partitioner: Partitioner) -> None:
+    def __init__(self, partitioner: contract.Partitioner) -> None:
         self._fields = parse(partitioner.comparator_options or "", "spec.comparator")
         self._separator = partitioner.key_field_separator.encode()
         self._known: dict[bytes, bytes] = {}

@@ -10,11 +10,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator
 
-from boathouse_task.contract import MAX_AMOUNT, MIN_AMOUNT, Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors
 
-_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""Half of a surrogate pair in three bytes, or the first two of them."""
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")  # half of a pair in three bytes, or the first two of them
 _BLANKS = "".join(map(chr, range(0x21)))
 _INTEGER = re.compile(r"([+-]?)(\d+)")
 _MOST_DIGITS = 19
@@ -26,14 +24,7 @@ def java_decoded(data: bytes) -> str:
 
     Java replaces a surrogate as a whole, Python each of its bytes.
     """
-    if data.isascii():
-        return data.decode("ascii")
-    return _SURROGATE.sub(b"\xff", data).decode("utf-8", "replace")
-
-
-def java_utf8(data: bytes) -> bytes:
-    """Return bytes as Hadoop writes them again after it has read them as a text."""
-    return data if data.isascii() else java_decoded(data).encode()
+    return (data if data.isascii() else _SURROGATE.sub(b"\xff", data)).decode("utf-8", "replace")
 
 
 def java_trimmed(text: str) -> str:
@@ -58,11 +49,10 @@ def java_long(text: str) -> int | None:
     if len(digits) > _MOST_DIGITS:
         return None
     number = int(match[1] + (digits or "0"))
-    return number if MIN_AMOUNT <= number <= MAX_AMOUNT else None
+    return number if contract.MIN_AMOUNT <= number <= contract.MAX_AMOUNT else None
 
 
-BLOCK_BYTES = 128 * 1024
-"""Minimum size of all blocks but the last, so that work per block is negligible."""
+BLOCK_BYTES = 128 * 1024  # minimum size of all blocks but the last, so that work per block is negligible
 
 
 def blocks(chunks: Iterable[bytes], least_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
@@ -95,10 +85,8 @@ def ended_by_newlines(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """Yield the lines with LF as their end, where CR, LF and CRLF end a line."""
     after_return = False
     for chunk in chunks:
-        rest = chunk[1:] if after_return and chunk.startswith(b"\n") else chunk
-        if not chunk:
-            continue
-        after_return = chunk.endswith(b"\r")
+        rest = chunk.removeprefix(b"\n") if after_return else chunk
+        after_return = chunk.endswith(b"\r") if chunk else after_return
         if b"\r" in rest:
             rest = rest.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         if rest:
@@ -168,10 +156,10 @@ def limited(chunks: Iterable[bytes], longest_bytes: int, what: str) -> Iterator[
         yield chunk
 
 
-def too_long(longest_bytes: int, what: str) -> TaskError:
+def too_long(longest_bytes: int, what: str) -> errors.TaskError:
     """Return the error for a line that is too long."""
-    return TaskError(
-        Reason.RECORD_TOO_LONG,
+    return errors.TaskError(
+        contract.Reason.RECORD_TOO_LONG,
         f"a record of {what} is longer than spec.maxRecordBytes ({longest_bytes}): check that it is text with lines, or"
         " raise maxRecordBytes, and resources.requests.memory to about eight times its value",
     )

@@ -15,11 +15,9 @@ from typing import Any
 
 import msgspec
 
-from boathouse_task import compression, contract, formats, key_fields, runner, uber_task
+from boathouse_task import compression, contract, errors, key_fields, processes, runner, uber_task
 from boathouse_task.contract import Counters, FileSource, Partitioner, Plan, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment, Layout
-from boathouse_task.errors import say
-from boathouse_task.processes import Processes
 from boathouse_task.storage import Storage
 
 
@@ -60,67 +58,38 @@ def job_spec(
     return msgspec.convert(fields, TaskSpec)
 
 
-def run_job(
-    spec: TaskSpec,
-    environment: Environment,
-    on_result: Callable[[str, TaskResult], None] = lambda _task, _result: None,
-    later: Sequence[Mapping[str, object]] = (),
-) -> TaskResult:
-    """Run all tasks one after another and return the commit's result. A job that fails leaves no files.
+Listener = Callable[[str, TaskResult], None]  # gets the name and the result of each task
 
-    `spec` is that of the setup task, `later` has fields of `TaskSpec` of the steps after the first, such as mapper and
-    reducer. `on_result` gets every task's name and result. Raises JobFailed if a task failed.
+
+def run_job(spec: TaskSpec, environment: Environment, on_result: Listener = lambda _task, _result: None) -> TaskResult:
+    """Run the setup task of `spec` and the tasks that follow, one after another; return the commit's result.
+
+    Raises JobFailed if a task failed. A job that fails leaves no files.
     """
-
-    def execute(order: TaskSpec) -> TaskResult:
-        number = f"{order.task_type.value}-{order.index}"
-        folder = environment.work_path / number
-        try:
-            here = dataclasses.replace(environment, work_path=folder, pod_uid=uuid.uuid4().hex)
-            result = runner.run(order, here, Processes())
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
-        on_result(number, result)
-        if not result.succeeded:
-            raise JobFailed(number, result)
-        return result
-
     try:
-        return _run_steps(spec, environment, execute, later)
+        result = run_task(spec, environment, on_result)
+        for order in uber_task.orders(spec, _plan(spec, environment).splits):
+            result = run_task(order, environment, on_result)
     except (JobFailed, KeyboardInterrupt):
         with contextlib.suppress(JobFailed):
-            execute(msgspec.structs.replace(spec, task_type=TaskType.CLEANUP))
+            run_task(msgspec.structs.replace(spec, task_type=TaskType.CLEANUP), environment, on_result)
         raise
+    return result
 
 
-def _run_steps(
-    spec: TaskSpec,
-    environment: Environment,
-    execute: Callable[[TaskSpec], TaskResult],
-    later: Sequence[Mapping[str, object]],
-) -> TaskResult:
-    todo = [spec]
-    for number, step in enumerate([{}, *later]):
-        spec = msgspec.structs.replace(spec, step=number, steps=len(later) + 1, **_step(step, spec))
-        for order in [*todo[1:-1], spec]:
-            execute(order)
-        todo = [spec, *uber_task.orders(spec, _plan(spec, environment).splits)]
-    for order in todo[1:-1]:
-        execute(order)
-    return execute(todo[-1])
-
-
-def _step(fields: Mapping[str, object], before: TaskSpec) -> dict[str, Any]:
-    """Return the parameters of a later step from those of the previous step; it keeps the number of reduces, if any."""
-    if not fields:
-        return {}
-    cleared = {"mapper": None, "combiner": None, "reducer": None, "partitioner": Partitioner(), **fields}
-    return {
-        "input_format": formats.BETWEEN_STEPS,
-        "previous_reduces": before.reduces,
-        "reduces": max(1, before.reduces) if cleared["reducer"] else 0,
-        **cleared,
-    }
+def run_task(order: TaskSpec, environment: Environment, on_result: Listener) -> TaskResult:
+    """Run a task in a folder of its own in `work_path`. Raises JobFailed if it failed."""
+    number = f"{order.task_type.value}-{order.index}"
+    folder = environment.work_path / number
+    try:
+        here = dataclasses.replace(environment, work_path=folder, pod_uid=uuid.uuid4().hex)
+        result = runner.run(order, here, processes.Processes())
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    on_result(number, result)
+    if not result.succeeded:
+        raise JobFailed(number, result)
+    return result
 
 
 def _plan(spec: TaskSpec, environment: Environment) -> Plan:
@@ -167,7 +136,9 @@ def run(options: argparse.Namespace) -> int:
             result = run_job(spec, here, _print_result)
         except JobFailed as failed:
             return runner.exit_status(failed.result)
-    say(f"the output is {spec.output_url}, {result.bytes_total} bytes\n" + "\n".join(counter_lines(result.counters)))
+    errors.say(
+        f"the output is {spec.output_url}, {result.bytes_total} bytes\n" + "\n".join(counter_lines(result.counters))
+    )
     return contract.EXIT_SUCCEEDED
 
 
@@ -186,9 +157,9 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
         conf=dict(options.conf),
         is_exit_checked=not options.ignore_exit_code,
         combine_files=combines,
-        keeps_returns=options.record_delimiter == formats.LF_ONLY,
-        input_format=formats.InputFormat(
-            type=formats.InputFormatType.TEXT if combines else formats.InputFormatType(options.input_format),
+        keeps_returns=options.record_delimiter == contract.LF_ONLY,
+        input_format=contract.InputFormat(
+            type=contract.InputFormatType.TEXT if combines else contract.InputFormatType(options.input_format),
             record_delimiter=options.record_delimiter,
             lines_per_map=options.lines_per_map,
             key_value_separator=options.key_value_separator,
@@ -203,12 +174,12 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
             field_separator=options.map_output_field_separator,
             comparator_options=options.comparator_options,
         ),
-        reduce_fields=formats.ReduceFields(
+        reduce_fields=contract.ReduceFields(
             input_separator=options.reduce_input_field_separator,
             output_separator=options.reduce_output_field_separator,
             num_output_key_fields=options.reduce_output_key_fields,
         ),
-        output_format=formats.OutputFormat(
+        output_format=contract.OutputFormat(
             separator=options.output_separator, key_only=options.key_only_output, lazy=options.lazy_output
         ),
         output_compression=options.output_compression,
@@ -219,9 +190,8 @@ def job_of(options: argparse.Namespace) -> TaskSpec:
 
 def _print_result(task: str, result: TaskResult) -> None:
     seconds = (result.timings[-1].end_ms - result.timings[0].start_ms) / 1000 if result.timings else 0.0
-    tail = f"\n{result.stderr_tail}" if result.stderr_tail else ""
-    failed = f"{task} failed: {result.reason}: {result.message}{tail}"
-    say(f"{task} done in {seconds:.1f} s" if result.succeeded else failed)
+    failed = f"{task} failed: {result.reason}: {result.message}\n{result.stderr_tail}".rstrip("\n")
+    errors.say(f"{task} done in {seconds:.1f} s" if result.succeeded else failed)
 
 
 def _url(text: str) -> str:
@@ -305,8 +275,8 @@ _OPTIONS: Mapping[str, Sequence[_Option]] = {
         _option(
             "--input-format",
             "default: TextInputFormat",
-            choices=[*formats.InputFormatType, _COMBINE],
-            default=formats.InputFormatType.TEXT.value,
+            choices=[*contract.InputFormatType, _COMBINE],
+            default=contract.InputFormatType.TEXT.value,
         ),
         _option(
             "--record-delimiter",

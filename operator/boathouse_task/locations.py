@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from boathouse_task.contract import Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, errors
 
 _AUTHORITY = re.compile(r"[A-Za-z0-9.-]+(:[0-9]{1,5})?")
 _GLOB = re.compile(r"[*?\[{]")
@@ -22,12 +21,9 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 class Location:
     """Location in a store."""
 
-    scheme: str
-    """s3, hdfs or file."""
-    bucket: str
-    """S3's bucket, or HDFS's cluster; "" for files."""
-    path: str
-    """The key without slashes at its ends; "" is the root."""
+    scheme: str  # s3, hdfs or file
+    bucket: str  # S3's bucket, or HDFS's cluster; "" for files
+    path: str  # the key without slashes at its ends; "" is the root
 
     @property
     def url(self) -> str:
@@ -50,8 +46,9 @@ def parse(url: str) -> Location:
     is_store = (scheme == "s3" and bucket) or (scheme == "hdfs" and _AUTHORITY.fullmatch(bucket))
     if is_store or (scheme == "file" and not bucket and path):
         return Location(scheme=scheme, bucket=bucket, path=path.strip("/"))
-    raise TaskError(
-        Reason.INVALID_URL, f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH"
+    raise errors.TaskError(
+        contract.Reason.INVALID_URL,
+        f"{without_credentials(url)!r} is not s3://BUCKET/KEY, hdfs://CLUSTER/PATH or file:///PATH",
     )
 
 
@@ -130,7 +127,7 @@ def segment_pattern(segment: str) -> re.Pattern[str]:
     try:
         return re.compile(text, re.DOTALL)
     except re.error as error:
-        raise TaskError(Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}") from None
+        raise errors.TaskError(contract.Reason.INVALID_URL, f"the wildcard {segment!r} is not valid: {error}") from None
 
 
 def glob_base(path: str) -> str:
@@ -155,18 +152,15 @@ class StoredObject:
 
     location: Location
     size_bytes: int
-    block_bytes: int = 0
-    """Size of its blocks; 0 if the store has none."""
-    problem: str = ""
-    """What is wrong with its name, if it cannot be read under it; else ""."""
+    block_bytes: int = 0  # size of its blocks; 0 if the store has none
+    problem: str = ""  # what is wrong with its name, if it cannot be read under it; else ""
 
 
 class Source:
     """Iterator of chunks that stores its size and its own error."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
-        self._chunks = iter(chunks)
-        self._head: deque[bytes] = deque()
+        self._chunks, self._head = iter(chunks), deque[bytes]()
         self.size_bytes = 0
         self.error: Exception | None = None
 

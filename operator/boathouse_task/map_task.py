@@ -4,11 +4,8 @@ import hashlib
 import itertools
 from collections.abc import Iterable, Iterator
 
-from boathouse_task import compression, contract, counters, key_fields, lines, mapoutput, reader
+from boathouse_task import compression, contract, counters, errors, key_fields, lines, mapoutput, reader
 from boathouse_task.contract import Reason, Split, TaskResult, TaskType
-from boathouse_task.errors import TaskError
-from boathouse_task.formats import InputFormatType
-from boathouse_task.mapoutput import Prefixer, SectionWriter
 from boathouse_task.sorting import CombiningSorter, Sorter, SortProcess
 from boathouse_task.task import Task
 
@@ -17,16 +14,16 @@ def run(task: Task) -> TaskResult:
     """Run the attempt."""
     split, mapper = task.spec.split, task.spec.mapper
     if split is None:
-        raise TaskError(Reason.INTERNAL_ERROR, "a map task needs a split")
+        raise errors.TaskError(Reason.INTERNAL_ERROR, "a map task needs a split")
     if task.spec.is_given_up:
         task.counters.add(counters.GIVEN_UP, 1, counters.BOATHOUSE)
         return commit_nothing(task)
-    if task.spec.input_format.type is InputFormatType.N_LINE and not split.size_bytes:
+    if task.spec.input_format.type is contract.InputFormatType.N_LINE and not split.size_bytes:
         return commit_nothing(task)  # Hadoop has no map for an empty file
     task.place_files()
     if task.spec.reduces == 0:
         return write(task, "read", _mapped(task, mapper, split))
-    prepare = task.prepared(Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
+    prepare = task.prepared(mapoutput.Prefixer(task.spec.partitioner, 1 if task.spec.combiner else task.spec.reduces))
     sorter = _sorter(task)
     with task.phase("read"):
         mapped = lines.limited(_mapped(task, mapper, split), task.spec.max_record_bytes, "the mapper's output")
@@ -70,7 +67,9 @@ def _sorter(task: Task) -> Sorter | CombiningSorter:
             combined = key_fields.separated(combined, separator, fields.num_output_key_fields, to)
         return lines.limited(combined, spec.max_record_bytes, "the combiner's output")
 
-    partitioned = task.prepared(Prefixer(mapoutput.shuffled(spec.partitioner), spec.reduces, is_combined=True))
+    partitioned = task.prepared(
+        mapoutput.Prefixer(mapoutput.shuffled(spec.partitioner), spec.reduces, is_combined=True)
+    )
     return CombiningSorter(task.sort, budget_bytes, combine=combine, prepare=partitioned)
 
 
@@ -101,7 +100,7 @@ def _upload(task: Task, sorter: Sorter | CombiningSorter) -> TaskResult:
     with task.phase("sort"):
         in_order = sorter.finish()
         first = next(in_order, b"")
-    sections = SectionWriter(spec.reduces)
+    sections = mapoutput.SectionWriter(spec.reduces)
     with task.phase("upload"):
         data = task.layout.data(TaskType.MAP, spec.index, spec.attempt)
         size = task.storage.upload(data, _counted_output(task, sections.strip(itertools.chain([first], in_order))))
@@ -119,67 +118,56 @@ def _counted_output(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
 def commit_nothing(task: Task) -> TaskResult:
     """Commit an empty result of a map or a reduce, without a file in the output; return the result."""
     spec = task.spec
-    data = task.layout.data(spec.task_type, spec.index, spec.attempt)
-    task.storage.upload(data, ())
+    task.storage.upload(task.layout.data(spec.task_type, spec.index, spec.attempt), ())
     if spec.task_type is TaskType.REDUCE or not spec.reduces:
         return finish(task, hashlib.sha256().hexdigest(), 0, 0, has_file=False)
-    index = SectionWriter(spec.reduces).index
+    index = mapoutput.SectionWriter(spec.reduces).index
     task.storage.write(task.layout.index(spec.index, spec.attempt), index)
     return finish(task, hashlib.sha256(index).hexdigest(), 0, 0)
 
 
-class _Output:
-    """Writes lines in the job's format, counts them and computes their sha256; compresses the output of the job."""
-
-    def __init__(self, task: Task) -> None:
-        self._task = task
-        self.hash = hashlib.sha256()
-        self.records = 0
-
-    def passing(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        """Yield the file's bytes, with a newline after the last line."""
-        spec = self._task.spec
-        counted = self._counted(self._formed(chunks))
-        codec = spec.output_compression if spec.is_last else ""
-        for chunk in compression.compressed(counted, codec) if codec else counted:
-            self.hash.update(chunk)
-            self._task.counters.add(counters.BYTES_WRITTEN, len(chunk), counters.OUTPUT)
-            self._task.bytes_out += len(chunk)
-            yield chunk
-
-    def _formed(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        spec = self._task.spec
-        if spec.output_format.key_only:
-            return lines.with_final_newline(chunks)
-        to = spec.output_format.separator.encode() if spec.is_last else key_fields.TAB
-        if spec.task_type is TaskType.REDUCE:
-            command, keys = "reducer", spec.reduce_fields
-            separator, fields = keys.output_separator, keys.num_output_key_fields
-        else:
-            command, separator, fields = "mapper", spec.partitioner.field_separator, spec.partitioner.num_key_fields
-        limited = lines.limited(chunks, spec.max_record_bytes, f"the {command}'s output")
-        return key_fields.separated(limited, separator.encode(), fields, to)
-
-    def _counted(self, chunks: Iterable[bytes]) -> Iterator[bytes]:
-        is_reduce = self._task.spec.task_type is TaskType.REDUCE
-        counter = counters.REDUCE_OUTPUT_RECORDS if is_reduce else counters.MAP_OUTPUT_RECORDS
-        for chunk in chunks:
-            records = lines.count(chunk)
-            self.records += records
-            self._task.counters.add(counter, records)
-            yield chunk
+def _formed(task: Task, chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines of a command in the format of the output, with a newline after the last line."""
+    spec = task.spec
+    if spec.output_format.key_only:
+        return lines.with_final_newline(chunks)
+    to = spec.output_format.separator.encode() if spec.is_last else key_fields.TAB
+    if spec.task_type is TaskType.REDUCE:
+        command, keys = "reducer", spec.reduce_fields
+        separator, fields = keys.output_separator, keys.num_output_key_fields
+    else:
+        command, separator, fields = "mapper", spec.partitioner.field_separator, spec.partitioner.num_key_fields
+    limited = lines.limited(chunks, spec.max_record_bytes, f"the {command}'s output")
+    return key_fields.separated(limited, separator.encode(), fields, to)
 
 
 def write(task: Task, phase: str, chunks: Iterable[bytes]) -> TaskResult:
     """Write what the reducer, or the mapper of a map-only job, writes as a file of the output; commit it."""
-    spec, output = task.spec, _Output(task)
+    spec, digest, records = task.spec, hashlib.sha256(), 0
+    is_reduce = spec.task_type is TaskType.REDUCE
+    counter = counters.REDUCE_OUTPUT_RECORDS if is_reduce else counters.MAP_OUTPUT_RECORDS
+
+    def counted() -> Iterator[bytes]:
+        nonlocal records  # the command may add to the counter
+        for chunk in _formed(task, chunks):
+            number = lines.count(chunk)
+            records += number
+            task.counters.add(counter, number)
+            yield chunk
+
+    def packed() -> Iterator[bytes]:
+        codec = spec.output_compression if spec.is_last else ""
+        for chunk in compression.compressed(counted(), codec) if codec else counted():
+            digest.update(chunk)
+            task.counters.add(counters.BYTES_WRITTEN, len(chunk), counters.OUTPUT)
+            task.bytes_out += len(chunk)
+            yield chunk
+
     with task.phase(phase):
-        data = task.layout.data(spec.task_type, spec.index, spec.attempt)
-        size = task.storage.upload(data, output.passing(chunks))
-    if spec.task_type is TaskType.MAP:
+        size = task.storage.upload(task.layout.data(spec.task_type, spec.index, spec.attempt), packed())
+    if not is_reduce:
         task.counters.add(counters.MAP_OUTPUT_BYTES, size)
-    has_file = output.records > 0 or not spec.output_format.lazy
-    return finish(task, output.hash.hexdigest(), size, output.records, has_file=has_file)
+    return finish(task, digest.hexdigest(), size, records, has_file=records > 0 or not spec.output_format.lazy)
 
 
 def finish(task: Task, digest: str, size_bytes: int, records: int, *, has_file: bool = True) -> TaskResult:

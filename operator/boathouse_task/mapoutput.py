@@ -1,7 +1,7 @@
 """Make mapper output sortable, and write it sorted: one data file, partition after partition, and its index.
 
 Each line becomes KEY<TAB>VALUE after its partition's digits and, if a comparator is set, its sort key. With several key
-fields a key without a value stays without the TAB, which `key_fields.reduce_input` adds: else it would be compared as
+fields a key without a value stays without the TAB, which `key_fields.separated` adds: else it would be compared as
 part of a key that lacks fields. Sorted as bytes, such lines are in the order of their keys, unless a key has bytes
 below TAB: `has_low_bytes` tells, and `sort_options` are then needed.
 
@@ -19,17 +19,13 @@ from typing import NamedTuple
 
 import msgspec
 
-from boathouse_task import key_fields, lines
-from boathouse_task.contract import Partitioner
+from boathouse_task import contract, key_fields, lines
 from boathouse_task.key_fields import Ordering, combined_key, key, keyed
 
 _TAB = 0x09
-_CACHE_KEYS = 50_000
-"""Size of the cache of keys' partitions, since keys usually repeat."""
-_UNREPEATED_BLOCKS = 15
-"""Blocks after a block of mostly new keys that do not use the cache."""
-_LARGE_LINE_BYTES = 1024 * 1024
-"""A line of this length is not split, because copies of it are expensive."""
+_CACHE_KEYS = 50_000  # size of the cache of keys' partitions, since keys usually repeat
+_UNREPEATED_BLOCKS = 15  # blocks after a block of mostly new keys that do not use the cache
+_LARGE_LINE_BYTES = 1024 * 1024  # a line of this length is not split, because copies of it are expensive
 
 
 class Prefixer:
@@ -42,7 +38,7 @@ class Prefixer:
     Raises TaskError: InvalidSpec if the partitioner, the comparator or their options are invalid.
     """
 
-    def __init__(self, partitioner: Partitioner, reduces: int, *, is_combined: bool = False) -> None:
+    def __init__(self, partitioner: contract.Partitioner, reduces: int, *, is_combined: bool = False) -> None:
         self._fields, self._separator = partitioner.num_key_fields, partitioner.field_separator.encode()
         self._is_combined, self._reduces = is_combined, reduces
         self._choose = key_fields.chooser(partitioner, reduces)
@@ -50,8 +46,7 @@ class Prefixer:
         self._is_bare = self._separator == b"\t" and self._fields > 1
         self._ordering = None if partitioner.comparator_options is None else Ordering(partitioner)
         self._prefixes = [key_fields.prefix(number, key_fields.prefix_width(reduces)) for number in range(reduces)]
-        self._known: dict[bytes, bytes] = {}
-        self._unrepeated = 0
+        self._known, self._unrepeated = dict[bytes, bytes](), 0
 
     def __call__(self, block: bytes) -> bytes:
         """Return the block with prefixes and TABs, sortable."""
@@ -125,7 +120,7 @@ def _key_end(line: bytes, separator: bytes, fields: int) -> int:
     return end
 
 
-def shuffled(partitioner: Partitioner) -> Partitioner:
+def shuffled(partitioner: contract.Partitioner) -> contract.Partitioner:
     """Return the partitioner for lines whose key ends with a TAB: those of a combiner and of a reduce's input."""
     if partitioner.field_separator == "\t":
         return partitioner
@@ -140,7 +135,7 @@ def has_low_bytes(block: bytes) -> bool:
     return any(map(contains, repeat(block), _LOW_BYTES))  # nine times memchr: far faster than a class of bytes
 
 
-def sort_options(partitioner: Partitioner) -> list[str]:
+def sort_options(partitioner: contract.Partitioner) -> list[str]:
     """Return options for `sort` that compare the keys of prefixed lines first, as bytes, then the lines."""
     fields = shuffled(partitioner).num_key_fields + (partitioner.comparator_options is not None)
     return ["-t", "\t", f"-k1,{fields}"]

@@ -19,28 +19,24 @@ import obstore
 from obstore import exceptions
 from obstore import store as stores
 
-from boathouse_task import locations
-from boathouse_task.contract import Reason, S3Config
-from boathouse_task.errors import TaskError
-from boathouse_task.locations import Location, Source, StoredObject
+from boathouse_task import contract, errors, locations
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore as Obstore
     from obstore.store import S3Config as ObstoreS3Config
 
 
-_STAGED = re.compile(r"[^#]*#[0-9]+")
-"""Names that obstore keeps for files that it writes."""
+_STAGED = re.compile(r"[^#]*#[0-9]+")  # names that obstore keeps for files that it writes
 
 
-def local_listing(folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
+def local_listing(folder: locations.Location, is_recursive: bool) -> Iterator[locations.StoredObject]:
     """Yield the files of a folder, through links. Raises OSError, also if a link leads to a folder above it."""
     for path, size_bytes in _below(f"/{folder.path}", is_recursive=is_recursive, above=()):
         shown = os.fsencode(path).decode("utf-8", "backslashreplace").strip("/")
         problem = "is no UTF-8" if shown != path.strip("/") else locations.problem(shown)
         if not problem and _STAGED.fullmatch(shown.rpartition("/")[2]):
             problem = "ends with # and digits"
-        yield StoredObject(location=replace(folder, path=shown), size_bytes=size_bytes, problem=problem)
+        yield locations.StoredObject(location=replace(folder, path=shown), size_bytes=size_bytes, problem=problem)
 
 
 def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...]) -> Iterator[tuple[str, int]]:
@@ -64,27 +60,30 @@ def _below(folder: str, *, is_recursive: bool, above: tuple[tuple[int, int], ...
 
 
 LIST_CHUNK = 1000
-Lister = Callable[[Location, bool], Iterator[StoredObject]]
+Lister = Callable[[locations.Location, bool], Iterator[locations.StoredObject]]
 """Yields the files of a folder; the second argument tells whether at any depth. An unknown folder is empty."""
 _SMALLEST_PART_BYTES = 5 * 1024**2
 
 _ENDPOINT = re.compile(r"https?://[^\s/@?#]+(/[^\s@?#]*)?")
 _ERROR_CODE = re.compile(r"<Code>([A-Za-z]+)</Code>")
 _SECRET = re.compile(r"(?i)\S*(secret|signature|credential|accesskey|token)\S*")
-_HINTS = {
+_USER_HINTS = {
     "NoSuchBucket": "the bucket does not exist: check the URL's bucket and spec.storage.s3",
     "InvalidAccessKeyId": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "SignatureDoesNotMatch": "the secret key is wrong: check the secret of spec.storage.s3.secretRef",
-    "ExpiredToken": "the session token has expired: renew the secret of spec.storage.s3.secretRef",
     "InvalidToken": "the session token is wrong: check the secret of spec.storage.s3.secretRef",
     "AccessDenied": "access is denied: check the secret of spec.storage.s3.secretRef and the bucket's policy",
     "XAdminUserNotFound": "the endpoint does not know the access key: check the secret of spec.storage.s3.secretRef",
     "AuthorizationHeaderMalformed": "the region is wrong: check spec.storage.s3.region",
-    "Permission denied": "access is denied: tasks run as user and group 10001, check the owner and mode of the path",
     "PermanentRedirect": "the region is wrong: check spec.storage.s3.region",
     "incorrectly configured region": "the region is wrong: check spec.storage.s3.region",
     "InvalidContentType": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
     "WRONG_VERSION_NUMBER": "spec.storage.s3.endpointURL has https://, but the endpoint uses http",
+}
+"""What to do about user errors, by a word in the error."""
+_HINTS = _USER_HINTS | {
+    "ExpiredToken": "the session token has expired: renew the secret of spec.storage.s3.secretRef",
+    "Permission denied": "access is denied: tasks run as user and group 10001, check the owner and mode of the path",
     "CERTIFICATE_VERIFY_FAILED": "the certificate of spec.storage.s3.endpointURL is not valid, or has an unknown "
     "authority: add it to the image",
     "UnknownIssuer": "the certificate of spec.storage.s3.endpointURL has an unknown authority: add it to the image",
@@ -96,21 +95,6 @@ _HINTS = {
     "timed out": "no answer in time from spec.storage.s3.endpointURL",
     "error sending request": "no connection to spec.storage.s3.endpointURL",
 }
-_USER_ERRORS = (
-    "NoSuchBucket",
-    "InvalidAccessKeyId",
-    "XAdminUserNotFound",
-    "SignatureDoesNotMatch",
-    "InvalidToken",
-    "AccessDenied",
-    "AuthorizationHeaderMalformed",
-    "PermanentRedirect",
-    "incorrectly configured region",
-    "InvalidContentType",
-    "WRONG_VERSION_NUMBER",
-)
-
-
 _BAD_PATH = ("Could not parse path", "Filenames containing trailing")
 _NO_PERMISSION = "Permission denied (os error 13)"
 _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, PermissionError)
@@ -119,16 +103,15 @@ _DENIED = (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError, Pe
 class ObjectStore:
     """A bucket, or the local files, in obstore. `listing` lists it: obstore refuses some names.
 
-    Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts. An upload has a few parts in
-    memory.
+    Its methods raise `FileNotFoundError`, and the exceptions that `explain` converts.
     """
 
     def __init__(self, store: "Obstore", listing: Lister, part_bytes: int) -> None:
         self._store, self.listing, self._part_bytes = store, listing, part_bytes
 
-    def find(self, location: Location) -> StoredObject:
+    def find(self, location: locations.Location) -> locations.StoredObject:
         """Return the object."""
-        return StoredObject(location=location, size_bytes=obstore.head(self._store, location.path)["size"])
+        return locations.StoredObject(location=location, size_bytes=obstore.head(self._store, location.path)["size"])
 
     def read(self, path: str) -> bytes:
         """Return a small object's content."""
@@ -150,7 +133,7 @@ class ObjectStore:
         """Write a small object, replacing an existing one."""
         obstore.put(self._store, path, content, use_multipart=False)
 
-    def upload(self, path: str, source: Source) -> None:
+    def upload(self, path: str, source: locations.Source) -> None:
         """Write a small object with one request, a larger one in parts."""
         content = source.small(self._part_bytes)
         if content is not None:
@@ -175,17 +158,16 @@ class ObjectStore:
                     os.rmdir(path)  # noqa: PTH106 - os.walk's strings
 
 
-def local_files(part_bytes: int) -> ObjectStore:
-    """Return the store of file:// URLs."""
-    return ObjectStore(stores.LocalStore(prefix="/"), local_listing, part_bytes)
-
-
-def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int) -> ObjectStore:
+def bucket(
+    name: str, s3: contract.S3Config, credentials: Mapping[str, str], part_bytes: int, retry_s: int
+) -> ObjectStore:
     """Return the store of a bucket. Raises TaskError: InvalidSpec if the endpoint is not a URL."""
     endpoint = s3.endpoint_url
     if endpoint is not None and not _ENDPOINT.fullmatch(endpoint):
         shown = f"spec.storage.s3.endpointURL {locations.without_credentials(endpoint)!r}"
-        raise TaskError(Reason.INVALID_SPEC, f"{shown} is not http://HOST[:PORT] or https://HOST[:PORT]")
+        raise errors.TaskError(
+            contract.Reason.INVALID_SPEC, f"{shown} is not http://HOST[:PORT] or https://HOST[:PORT]"
+        )
     from boathouse_task import s3_listing  # its libraries take memory, which jobs without S3 do not need
 
     url = f"{(endpoint or f'https://s3.{s3.region}.amazonaws.com').rstrip('/')}/{quote(name)}"
@@ -193,7 +175,7 @@ def bucket(name: str, s3: S3Config, credentials: Mapping[str, str], part_bytes: 
     return ObjectStore(_obstore(name, s3, credentials, retry_s), keys.listing, part_bytes)
 
 
-def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
+def _obstore(name: str, s3: contract.S3Config, credentials: Mapping[str, str], retry_s: int) -> "Obstore":
     endpoint = s3.endpoint_url
     key, secret = credentials.get("AWS_ACCESS_KEY_ID"), credentials.get("AWS_SECRET_ACCESS_KEY")
     config: ObstoreS3Config = {"region": s3.region, "virtual_hosted_style_request": False, "conditional_put": "etag"}
@@ -217,24 +199,22 @@ def _obstore(name: str, s3: S3Config, credentials: Mapping[str, str], retry_s: i
     )
 
 
-def not_exclusive(url: str) -> TaskError:
+def not_exclusive(url: str) -> errors.TaskError:
     """Return the error for a store on which two attempts could both commit."""
-    return TaskError(
-        Reason.STORE_NOT_EXCLUSIVE,
+    return errors.TaskError(
+        contract.Reason.STORE_NOT_EXCLUSIVE,
         f"the store of {url} does not keep an exclusive create exclusive (S3 If-None-Match: *), so that two "
         "attempts of a task could both commit; use a store that does, as AWS S3, MinIO or versitygw 1.8 and later",
     )
 
 
-def unreadable(action: str, url: str, problem: str) -> TaskError:
+def unreadable(action: str, url: str, problem: str) -> errors.TaskError:
     """Return the error for an object whose name the store's client cannot represent."""
-    return TaskError(
-        Reason.INVALID_URL,
-        f"cannot {action} {locations.shown(url)}: its name {problem}: rename it, or choose a URL without it",
-    )
+    what = f"cannot {action} {locations.shown(url)}: its name {problem}"
+    return errors.TaskError(contract.Reason.INVALID_URL, f"{what}: rename it, or choose a URL without it")
 
 
-def explain(error: Exception, action: str, url: str) -> TaskError:
+def explain(error: Exception, action: str, url: str) -> errors.TaskError:
     """Return the error. It quotes only known words of the response, which may contain keys."""
     if isinstance(error, exceptions.NotSupportedError) and action == "create":
         return not_exclusive(url)
@@ -248,6 +228,6 @@ def explain(error: Exception, action: str, url: str) -> TaskError:
     cause = next((word for word in _HINTS if word in text), named)
     shown = cause or _SECRET.sub("...", text.partition("\n")[0])[:300]
     hint = _HINTS.get(cause) or f"the store answered: {shown}"
-    other = Reason.OUT_OF_DISK if cause == "No space left" else Reason.STORAGE_ERROR
-    reason = Reason.ACCESS_DENIED if denied else other
-    return TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_ERRORS)
+    other = contract.Reason.OUT_OF_DISK if cause == "No space left" else contract.Reason.STORAGE_ERROR
+    reason = contract.Reason.ACCESS_DENIED if denied else other
+    return errors.TaskError(reason, f"cannot {action} {url}: {hint}", user_error=denied or cause in _USER_HINTS)

@@ -23,15 +23,11 @@ from dataclasses import dataclass
 
 import msgspec
 
-from boathouse_task.contract import OwnerState, Reason, TaskSpec, decoded
-from boathouse_task.environment import OWNER
-from boathouse_task.errors import TaskError
-from boathouse_task.locations import Location
+from boathouse_task import contract, environment, errors, locations
 from boathouse_task.task import Task
 
-_MAX_GENERATIONS = 1000
-"""Maximum number of marks. Each is an unfinished takeover; more indicate a store that loses created objects."""
-_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")
+_MAX_GENERATIONS = 1000  # each is an unfinished takeover; more indicate a store that loses created objects
+_UID = re.compile(r"[A-Za-z0-9][-A-Za-z0-9]{0,62}")  # no path out of the folder
 
 
 class Mark(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +36,7 @@ class Mark(msgspec.Struct, frozen=True, kw_only=True):
     job_uid: str
     namespace: str
     name: str
-    cluster: str = ""
-    """Identity of the cluster; empty for a job outside of a cluster."""
+    cluster: str = ""  # identity of the cluster; empty for a job outside of a cluster
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,9 +44,8 @@ class Claim:
     """A mark in the storage."""
 
     generation: int
-    location: Location
-    mark: Mark | None
-    """Content; None if it is invalid."""
+    location: locations.Location
+    mark: Mark | None  # None if the content is invalid
 
     def is_of(self, job_uid: str) -> bool:
         """Return whether the mark is this job's."""
@@ -63,12 +57,14 @@ def claims(task: Task) -> list[Claim]:
     existing_claims = []
     for file in task.storage.children(task.layout.temporary):
         name = file.location.path.rpartition("/")[2]
-        number = name.removeprefix(OWNER)
-        if not name.startswith(OWNER) or not number.isdecimal():
+        number = name.removeprefix(environment.OWNER)
+        if not name.startswith(environment.OWNER) or not number.isdecimal():
             continue
         content = task.storage.read_if_exists(file.location)
         if content is not None:  # not removed since the listing
-            existing_claims.append(Claim(generation=int(number), location=file.location, mark=_decode(content)))
+            mark = contract.decoded(content, Mark)
+            valid = mark if mark is not None and _UID.fullmatch(mark.job_uid) else None
+            existing_claims.append(Claim(generation=int(number), location=file.location, mark=valid))
     return sorted(existing_claims, key=lambda claim: claim.generation)
 
 
@@ -79,7 +75,7 @@ def acquire(task: Task) -> None:
     storage's reasons.
     """
     confirmed: set[str] = set()
-    created: list[Location] = []
+    created: list[locations.Location] = []
     try:
         while not _is_owner(task, existing_claims := claims(task), confirmed):
             generation = existing_claims[-1].generation + 1 if existing_claims else 1
@@ -87,8 +83,10 @@ def acquire(task: Task) -> None:
                 raise _refusal(task, existing_claims[-1], f"there are {len(existing_claims)} marks")
             if task.storage.create(task.layout.owner(generation), msgspec.json.encode(_own(task.spec))):
                 created.append(task.layout.owner(generation))
-    except TaskError as error:
-        if error.reason is Reason.OUTPUT_EXISTS:  # not those of another attempt, which may have become the owner
+    except errors.TaskError as error:
+        if (
+            error.reason is contract.Reason.OUTPUT_EXISTS
+        ):  # not those of another attempt, which may have become the owner
             task.storage.delete(created)
         raise
     for former in sorted(confirmed):
@@ -96,7 +94,7 @@ def acquire(task: Task) -> None:
 
 
 def adopt(task: Task, existing_claims: Sequence[Claim]) -> None:
-    """As `require`, but create a mark if none exists, as after the setup of an older runtime."""
+    """Create a mark if there is none, as after the setup of an older runtime; then `require`. Raises as that."""
     if not existing_claims:
         task.storage.create(task.layout.owner(1), msgspec.json.encode(_own(task.spec)))
     require(task)
@@ -107,7 +105,7 @@ def require(task: Task) -> None:
     existing_claims = claims(task)
     if not existing_claims:
         problem = f"the output {task.layout.output.url} has lost its ownership mark: something else removed it"
-        raise TaskError(Reason.OUTPUT_EXISTS, problem)
+        raise errors.TaskError(contract.Reason.OUTPUT_EXISTS, problem)
     if not existing_claims[-1].is_of(task.spec.job_uid):
         raise _refusal(task, existing_claims[-1], "")
 
@@ -138,15 +136,15 @@ def _confirm(task: Task, claim: Claim) -> str:
     if task.client is None:
         raise _refusal(task, claim, "a run outside of a cluster cannot determine whether that job has ended")
     match task.client.owner(job_uid=mark.job_uid, namespace=mark.namespace, cluster=mark.cluster):
-        case OwnerState.ENDED:
+        case contract.OwnerState.ENDED:
             return mark.job_uid
-        case OwnerState.OUTSIDE:
+        case contract.OwnerState.OUTSIDE:
             raise _refusal(task, claim, "it is of another cluster or of a namespace that this operator does not watch")
         case _:
             raise _refusal(task, claim, "")
 
 
-def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
+def _refusal(task: Task, claim: Claim, doubt: str) -> errors.TaskError:
     """Return the error that names the output's owner, whose name is shown only in its own namespace."""
     mark = claim.mark
     here = mark is not None and (mark.namespace, mark.cluster) == (task.spec.namespace, task.spec.cluster)
@@ -154,14 +152,8 @@ def _refusal(task: Task, claim: Claim, doubt: str) -> TaskError:
     what = f"the output {task.layout.output.url} belongs to {owner} (mark {claim.location.url})"
     reason, way = (f"{doubt}; ", "delete the mark when") if doubt else ("", "wait until")
     advice = f"{reason}set another output, or {way} that job has ended"
-    return TaskError(Reason.OUTPUT_EXISTS, f"{what}: {advice}")
+    return errors.TaskError(contract.Reason.OUTPUT_EXISTS, f"{what}: {advice}")
 
 
-def _own(spec: TaskSpec) -> Mark:
+def _own(spec: contract.TaskSpec) -> Mark:
     return Mark(job_uid=spec.job_uid, namespace=spec.namespace, name=spec.job_name, cluster=spec.cluster)
-
-
-def _decode(content: bytes) -> Mark | None:
-    """Return the mark; None for invalid content, and for a UID that could be a path out of the folder."""
-    mark = decoded(content, Mark)
-    return mark if mark is not None and _UID.fullmatch(mark.job_uid) else None

@@ -16,8 +16,7 @@ from boathouse_task import contract
 from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 
 _LOOK_S = 0.1
-_LEAST_QUOTA_US = 1000
-"""The smallest quota that the kernel accepts."""
+_LEAST_QUOTA_US = 1000  # the smallest quota that the kernel accepts
 
 
 class CpuLimit:
@@ -62,8 +61,7 @@ def cpu_limit(cgroup: Path) -> Iterator[CpuLimit | None]:
 class Ended(enum.StrEnum):
     """Reason why a pause ended."""
 
-    NOT_SHRUNK = "NotShrunk"
-    """The CPU limit was not lowered within `contract.SHRINKS_WITHIN_S`."""
+    NOT_SHRUNK = "NotShrunk"  # the CPU limit was not lowered within `contract.SHRINKS_WITHIN_S`
     LIMIT_RAISED = "LimitRaised"
     DEADLINE = "Deadline"
 
@@ -148,10 +146,8 @@ class Pause:
 
     def _refusal(self, *, lacks_maps: bool, can_see_limit: bool) -> SuspendRefusal | None:
         """Close the gate and return None, or return why the task does not pause."""
-        if not lacks_maps:
-            return SuspendRefusal.PHASE_PASSED
-        if not can_see_limit:
-            return SuspendRefusal.NO_CGROUP
+        if not (lacks_maps and can_see_limit):
+            return SuspendRefusal.NO_CGROUP if lacks_maps else SuspendRefusal.PHASE_PASSED
         with self._changed:
             self._is_closed = True
             if self._changed.wait_for(lambda: not self._working, contract.STOPS_WITHIN_S):

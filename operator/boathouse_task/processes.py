@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import threading
@@ -11,8 +12,7 @@ from pathlib import Path
 from typing import IO
 
 READ_BYTES = 256 * 1024
-_KIB = 1024
-"""Unit of `ru_maxrss`."""
+_KIB = 1024  # unit of `ru_maxrss`
 _PIPE_BYTES = 256 * 1024
 """Size of a pipe. All pipes of a user on a node share 64 MiB (fs.pipe-user-pages-soft), and task pods share a user."""
 
@@ -21,9 +21,8 @@ class Processes:
     """Running children, so that a stop reaches all of them and their descendants."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock, self._stopped = threading.Lock(), False
         self._running: set[subprocess.Popen[bytes]] = set()
-        self._stopped = False
 
     def start(
         self,
@@ -94,9 +93,8 @@ class Processes:
 def peak_memory_bytes() -> int:
     """Return the largest resident size of this process so far, without that of the program it was before."""
     with contextlib.suppress(OSError):
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * _KIB
+        peak = re.search(r"^VmHWM:\s*(\d+)", Path("/proc/self/status").read_text(), re.MULTILINE)
+        return int(peak[1]) * _KIB if peak else 0
     return 0
 
 

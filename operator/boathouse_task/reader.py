@@ -18,8 +18,7 @@ from functools import partial
 import msgspec
 
 from boathouse_task import compression, key_fields, lines, locations
-from boathouse_task.contract import InputFile, Split
-from boathouse_task.formats import LF_ONLY, InputFormat, InputFormatType
+from boathouse_task.contract import LF_ONLY, InputFile, InputFormat, InputFormatType, Split
 from boathouse_task.storage import Storage
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -55,7 +54,7 @@ def as_lines(
     The first record begins at `offset_bytes`. Records are gathered only if the mapper reads their positions; only then
     are they checked (RecordTooLong). `what` names the file.
     """
-    if shows_position(form):
+    if _shows_position(form):
         return _numbered(chunks, form, offset_bytes, longest_bytes, what)
     if form.record_delimiter == LF_ONLY:
         return iter(chunks)
@@ -65,8 +64,7 @@ def as_lines(
     return lines.ended_by_newlines(marked)
 
 
-def shows_position(form: InputFormat) -> bool:
-    """Return whether the mapper reads the position of each record."""
+def _shows_position(form: InputFormat) -> bool:
     if form.type is InputFormatType.N_LINE:
         return not form.ignore_key
     return form.type is InputFormatType.TEXT and form.ignore_key is False
@@ -136,8 +134,7 @@ def mapped(chunks: Iterable[bytes], form: InputFormat) -> Iterator[bytes]:
     return key_fields.separated(chunks, key_end, 1, form.field_separator.encode())
 
 
-_TAIL_BYTES = 64 * 1024
-"""Bytes to read beyond the border with the last window, within which most lines end."""
+_TAIL_BYTES = 64 * 1024  # bytes to read beyond the border with the last window, within which most lines end
 
 
 def read_split(
@@ -221,23 +218,19 @@ def _own_records(
 
 
 def _read_ahead(storage: Storage, split: Split, window_bytes: int) -> Iterator[bytes]:
-    """Yield the file's windows from the split's start on, and fetch the next window meanwhile."""
-    location = locations.parse(split.url)
+    """Yield the file's windows from the split's start on, and fetch the next window meanwhile.
+
+    The first windows have the split and a little more, the others the rest of the file, which is rarely needed.
+    """
+    location, offset = locations.parse(split.url), split.offset_bytes
+    likely_end = min(offset + split.length_bytes + _TAIL_BYTES, split.size_bytes)
     with futures.ThreadPoolExecutor(1, "read-ahead") as fetcher:
         pending: futures.Future[bytes] | None = None
-        for start, end in _windows(split, window_bytes):
-            ready, pending = pending, fetcher.submit(storage.read_range, location, start, end - start)
+        while offset < split.size_bytes:
+            end = min(offset + window_bytes, likely_end if offset < likely_end else split.size_bytes)
+            ready, pending = pending, fetcher.submit(storage.read_range, location, offset, end - offset)
+            offset = end
             if ready is not None:
                 yield ready.result()
         if pending is not None:
             yield pending.result()
-
-
-def _windows(split: Split, window_bytes: int) -> Iterator[tuple[int, int]]:
-    """Yield the split and a little more in windows, then the rest of the file, which is rarely needed."""
-    offset = split.offset_bytes
-    likely_end = min(offset + split.length_bytes + _TAIL_BYTES, split.size_bytes)
-    while offset < split.size_bytes:
-        end = min(offset + window_bytes, likely_end if offset < likely_end else split.size_bytes)
-        yield offset, end
-        offset = end

@@ -13,22 +13,16 @@ import zlib
 from collections.abc import Iterable, Iterator
 from concurrent import futures
 
-from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput
+from boathouse_task import commit_task, contract, counters, key_fields, lines, map_task, mapoutput, processes, sorting
 from boathouse_task.contract import Reason, TaskResult, TaskType
 from boathouse_task.errors import NotFound, TaskError
-from boathouse_task.mapoutput import Section
-from boathouse_task.processes import write_all
-from boathouse_task.sorting import Run
+from boathouse_task.progress import Client
 from boathouse_task.task import Task
 
-_COPIERS = 4
-"""Concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5."""
-_MERGE_SHARE = 0.25
-"""Share of the memory that is reserved for merge buffers."""
-_SINGLE_SHARE = 0.25
-"""Maximum share of the budget for one section (mapreduce.reduce.shuffle.memory.limit.percent)."""
-_MOST_IN_MEMORY = 200
-"""Maximum sections in memory, each of which is an open file descriptor."""
+_COPIERS = 4  # concurrent fetches; the default of mapreduce.reduce.shuffle.parallelcopies is 5
+_MERGE_SHARE = 0.25  # share of the memory that is reserved for merge buffers
+_SINGLE_SHARE = 0.25  # maximum share of the budget for one section (mapreduce.reduce.shuffle.memory.limit.percent)
+_MOST_IN_MEMORY = 200  # maximum sections in memory, each of which is an open file descriptor
 _DESCRIPTORS = "/proc/self/fd"
 
 
@@ -39,8 +33,7 @@ class Shuffle:
         self._task, self._lock, self._reserved = task, threading.Lock(), 0
         self._merge_bytes = int(task.environment.sort_bytes * _MERGE_SHARE)
         self._budget_bytes = task.environment.sort_bytes - self._merge_bytes
-        self._memory: list[Run] = []
-        self._disk: list[Run] = []
+        self._memory, self._disk = list[sorting.Run](), list[sorting.Run]()
         self._copiers = futures.ThreadPoolExecutor(_COPIERS, "copier")
         self._fetches: list[futures.Future[None]] = []
         self._failed: BaseException | None = None
@@ -76,7 +69,7 @@ class Shuffle:
                 row = self._task.storage.read_range(
                     self._task.layout.index(index, attempt), offset, mapoutput.ROW_BYTES
                 )
-            section = Section.unpack(row)
+            section = mapoutput.Section.unpack(row)
             if section.length_bytes:
                 self._keep(section, self._windows(index, attempt, section))
         except NotFound as error:
@@ -86,7 +79,7 @@ class Shuffle:
         self._task.counters.add(counters.REDUCE_SHUFFLE_BYTES, section.length_bytes)
         self._task.bytes_in += section.length_bytes
 
-    def _windows(self, index: int, attempt: int, section: Section) -> Iterator[bytes]:
+    def _windows(self, index: int, attempt: int, section: mapoutput.Section) -> Iterator[bytes]:
         """Yield the section's bytes, and verify its checksum at the end."""
         crc, start, window_bytes = 0, section.offset_bytes, self._task.environment.window_bytes
         data = self._task.layout.data(TaskType.MAP, index, attempt)
@@ -100,7 +93,7 @@ class Shuffle:
             problem = f"the bytes of {data.url} at {start} do not match the checksum in its index"
             raise TaskError(Reason.SHUFFLE_ERROR, problem)
 
-    def _keep(self, section: Section, windows: Iterator[bytes]) -> None:
+    def _keep(self, section: mapoutput.Section, windows: Iterator[bytes]) -> None:
         if not self._reserve(section.length_bytes):
             run = self._task.sort.spill(windows, section.records)
             with self._lock:
@@ -109,13 +102,15 @@ class Shuffle:
         descriptor = os.memfd_create("section")
         try:
             for window in windows:
-                write_all(descriptor, window)
+                processes.write_all(descriptor, window)
         except BaseException:
             os.close(descriptor)
             raise
         path, size_bytes = f"{_DESCRIPTORS}/{descriptor}", section.length_bytes
         with self._lock:
-            self._memory.append(Run(path=path, size_bytes=size_bytes, records=section.records, descriptor=descriptor))
+            self._memory.append(
+                sorting.Run(path=path, size_bytes=size_bytes, records=section.records, descriptor=descriptor)
+            )
 
     def _reserve(self, size_bytes: int) -> bool:
         """Reserve memory for a section, after a spill if necessary. Return False if the section must go to disk."""
@@ -134,8 +129,7 @@ class Shuffle:
             return True
 
 
-_LOOK_S = 1.0
-"""Interval of reading commits from the storage without a progress endpoint."""
+_LOOK_S = 1.0  # interval of reading commits from the storage without a progress endpoint
 
 
 def run(task: Task) -> TaskResult:
@@ -172,7 +166,7 @@ def _reduced(task: Task, reducer: list[str], merged: Iterator[bytes]) -> Iterato
 def finished_maps(task: Task) -> Iterator[tuple[int, int]]:
     """Yield each finished map with its winning attempt, until all have finished."""
     finished: set[int] = set()
-    source = _by_orders(task) if task.client else _by_commits(task)
+    source = _by_orders(task, task.client) if task.client else _by_commits(task)
     while len(finished) < task.spec.maps:
         for index, attempt in next(source):
             if index not in finished:
@@ -180,12 +174,11 @@ def finished_maps(task: Task) -> Iterator[tuple[int, int]]:
                 yield index, attempt
 
 
-def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
+def _by_orders(task: Task, client: Client) -> Iterator[list[tuple[int, int]]]:
     """Yield finished maps from the operator's orders, by long poll."""
-    assert task.client is not None
     version = 0
     while True:
-        orders = task.client.orders(version, task.pause.order)
+        orders = client.orders(version, task.pause.order)
         if orders.cancel:
             raise TaskError(Reason.CANCELLED, "the operator has cancelled this task")
         if orders.version == version and orders.suspend is None:
@@ -197,7 +190,7 @@ def _by_orders(task: Task) -> Iterator[list[tuple[int, int]]]:
                 orders.suspend,
                 cgroup=task.environment.cgroup_path,
                 lacks_maps=len(done) < task.spec.maps,
-                acknowledge=task.client.acknowledge,
+                acknowledge=client.acknowledge,
             )
         yield [(index, orders.winners.get(index, 1)) for index in sorted(done)]
 

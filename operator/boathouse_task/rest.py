@@ -11,9 +11,10 @@ import re
 import socket
 import time
 from collections.abc import Callable
-from typing import TypeVar
 
 import msgspec
+
+from boathouse_task.contract import T
 
 MOST = 2**62
 _HOST_NAME = re.compile(r"[a-z][a-z0-9-]{0,62}")
@@ -44,7 +45,6 @@ MOST_BYTES = 4 * 1024 * 1024
 TIMEOUT_S = 3.0
 _PIECE_BYTES = 65_536
 _OK = (http.HTTPStatus.OK, http.HTTPStatus.ACCEPTED)
-T = TypeVar("T")
 
 
 class RestError(Exception):
@@ -92,8 +92,7 @@ class Rest:
     def _request(self, method: str, path: str, body: bytes | None) -> bytes:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=self._timeout_s)
         headers = {"Accept": "application/json", "Accept-Encoding": "identity", "Connection": "close"}
-        if body is not None:
-            headers["Content-Type"] = "application/json"
+        headers |= {} if body is None else {"Content-Type": "application/json"}
         ends_s = self._monotonic() + self._timeout_s
         try:
             with contextlib.closing(connection):
@@ -101,25 +100,19 @@ class Rest:
                 source = _Source(connection.sock, ends_s, self._most_bytes, self._monotonic)
                 with http.client.HTTPResponse(source, method=method) as response:  # type: ignore[arg-type] # makefile
                     response.begin()
-                    content = _read(response)
+                    content = bytearray()  # grows by pieces: a declared length is no reason to allocate memory
+                    while piece := response.read1(_PIECE_BYTES):
+                        content += piece
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = f"{self._name}: {method} {path}: {type(error).__name__}: {error}"
             raise RestError(reason, is_timeout=isinstance(error, TimeoutError)) from None
+        if response.length:
+            raise RestError(f"{self._name}: {method} {path}: the response ends {response.length} bytes early")
         if response.status not in _OK:
             raise RestError(f"{self._name}: {method} {path}: status {response.status}", response.status)
         if response.headers.get("Content-Encoding", "identity") != "identity":
             raise RestError(f"{self._name}: {method} {path}: compressed response")
-        return content
-
-
-def _read(response: http.client.HTTPResponse) -> bytes:
-    """Return the body, read in pieces: a declared length is no reason to allocate memory."""
-    content = bytearray()
-    while piece := response.read1(_PIECE_BYTES):
-        content += piece
-    if response.length:
-        raise OSError(f"the response ends {response.length} bytes early")
-    return bytes(content)
+        return bytes(content)
 
 
 class _Source(io.RawIOBase):

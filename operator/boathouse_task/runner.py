@@ -15,17 +15,24 @@ from functools import partial
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, errors, map_task, reduce_task, setup_task, uber_task
+from boathouse_task import (
+    commit_task,
+    contract,
+    counters,
+    errors,
+    map_task,
+    progress,
+    reduce_task,
+    setup_task,
+    uber_task,
+)
 from boathouse_task.contract import Reason, TaskResult, TaskSpec, TaskType
 from boathouse_task.environment import Environment
-from boathouse_task.errors import TaskError
 from boathouse_task.processes import Processes, background
-from boathouse_task.progress import Client, Unavailable
 from boathouse_task.task import Task
 
 LOOK_S = 1.0
-REPORT_S = 5.0
-"""Minimum interval of reports."""
+REPORT_S = 5.0  # minimum interval of reports
 
 
 class Watch:
@@ -59,8 +66,7 @@ class Watch:
             path.write_bytes(encode(TaskResult(outcome=contract.UNFINISHED, stderr_tail=shown)))
 
 
-_MESSAGE_CHARS = 800
-_TAIL_CHARS = 1500
+_MESSAGE_CHARS, _TAIL_CHARS = 800, 1500
 _STOP_GRACE_S = 2.0
 RUNS: Mapping[TaskType, Callable[[Task], TaskResult]] = {
     TaskType.SETUP: setup_task.run,
@@ -86,16 +92,16 @@ def run(spec: TaskSpec, environment: Environment, processes: Processes) -> TaskR
                 stack.enter_context(_repeated(task, "reporter", partial(_report, task, task.client), REPORT_S))
             stack.enter_context(_repeated(task, "watch", Watch(task, hidden).look, LOOK_S, is_joined=True))
             result = RUNS[spec.task_type](task)
-        except TaskError as error:
+        except errors.TaskError as error:
             result = failure(error, hidden)
         except BaseException as error:  # noqa: BLE001 - whatever happens, the operator must learn it
             traceback.print_exc(file=sys.stderr)
             message = f"{type(error).__name__}: {error}; this is a bug in Boathouse: report it"
-            result = failure(TaskError(Reason.INTERNAL_ERROR, message), hidden)
+            result = failure(errors.TaskError(Reason.INTERNAL_ERROR, message), hidden)
     if task is None:
         return result
     measured = counters.total([result.counters, task.counters.values()])
-    return msgspec.structs.replace(result, counters=measured, timings=list(task.timings))
+    return msgspec.structs.replace(result, counters=measured, timings=task.timings)
 
 
 @contextlib.contextmanager
@@ -120,14 +126,14 @@ def _repeated(
             thread.join()
 
 
-def _report(task: Task, client: Client) -> float | None:
+def _report(task: Task, client: progress.Client) -> float | None:
     """Send the task's report; return the interval that the endpoint requests."""
-    with contextlib.suppress(Unavailable):
+    with contextlib.suppress(progress.Unavailable):
         return max(REPORT_S, client.report(task.report()))
     return None
 
 
-def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
+def failure(error: errors.TaskError, hidden: Sequence[str] = ()) -> TaskResult:
     """Return the result of a failed task, with secrets masked."""
     return TaskResult(
         outcome=contract.FAILED,
@@ -141,10 +147,8 @@ def failure(error: TaskError, hidden: Sequence[str] = ()) -> TaskResult:
 
 def exit_status(result: TaskResult) -> int:
     """Return the process's exit status for a result."""
-    if result.succeeded:
-        return contract.EXIT_SUCCEEDED
-    if result.reason == Reason.TERMINATED:
-        return contract.EXIT_TERMINATED
+    if result.succeeded or result.reason == Reason.TERMINATED:
+        return contract.EXIT_SUCCEEDED if result.succeeded else contract.EXIT_TERMINATED
     return contract.EXIT_USER_ERROR if result.user_error else contract.EXIT_INFRASTRUCTURE
 
 
@@ -152,8 +156,7 @@ def encode(result: TaskResult) -> bytes:
     """Return the result as JSON within the limit: shorten the tail, then drop counters, the user's first."""
     limit_bytes = contract.TERMINATION_LOG_MAX_BYTES
     encoded = msgspec.json.encode(result)
-    while len(encoded) > limit_bytes and result.stderr_tail:
-        over = len(encoded) - limit_bytes
+    while (over := len(encoded) - limit_bytes) > 0 and result.stderr_tail:
         result = msgspec.structs.replace(result, stderr_tail=result.stderr_tail[max(1, over // 2) :])
         encoded = msgspec.json.encode(result)
     names = ((group, name) for group, values in result.counters.items() for name in values)

@@ -18,11 +18,9 @@ from urllib.parse import quote, unquote_plus, urlsplit
 from xml.etree import ElementTree as ET
 
 from boathouse_task import locations
-from boathouse_task.locations import Location, StoredObject
 
 _TIMEOUT_S = 120.0
-_MOST_BYTES = 32 * 1024 * 1024
-"""Maximum of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners."""
+_MOST_BYTES = 32 * 1024 * 1024  # of an answer: 1,000 keys of 1,024 bytes, each byte encoded by three, and owners
 _MOST_ERROR_BYTES = 64 * 1024
 _FIRST_DELAY_S, _LONGEST_DELAY_S = 0.2, 10.0
 _NO_CONTENT = hashlib.sha256(b"").hexdigest()
@@ -57,7 +55,7 @@ class Bucket:
         names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
         self._key, self._secret, self._token = (credentials.get(name, "") for name in names)
 
-    def listing(self, folder: Location, is_recursive: bool) -> Iterator[StoredObject]:
+    def listing(self, folder: locations.Location, is_recursive: bool) -> Iterator[locations.StoredObject]:
         """Yield the objects in a folder; without `is_recursive` those directly in it.
 
         Empty objects that stand for folders are none. Raises PermissionError if the request was refused,
@@ -71,7 +69,7 @@ class Bucket:
             for key, size_bytes in keys:
                 if size_bytes or not key.endswith("/"):
                     location, problem = replace(folder, path=key), locations.problem(key)
-                    yield StoredObject(location=location, size_bytes=size_bytes, problem=problem)
+                    yield locations.StoredObject(location=location, size_bytes=size_bytes, problem=problem)
             if following is None:
                 return
             query["continuation-token"] = following

@@ -12,19 +12,24 @@ from concurrent import futures
 
 import msgspec
 
-from boathouse_task import commit_task, compression, contract, locations, object_store, ownership, reader, splits
+from boathouse_task import (
+    commit_task,
+    compression,
+    contract,
+    errors,
+    locations,
+    mapoutput,
+    object_store,
+    ownership,
+    reader,
+    splits,
+)
 from boathouse_task.contract import InputFile, Plan, Reason, Split, TaskResult, TaskType
-from boathouse_task.errors import TaskError
-from boathouse_task.formats import InputFormatType
-from boathouse_task.locations import Location, StoredObject
-from boathouse_task.mapoutput import Prefixer
 from boathouse_task.storage import Storage
 from boathouse_task.task import Task
 
-_RACERS = 8
-_RACES = 5
-MOST_SPLITS = 50_000
-"""Splits of NLineInputFormat, after which setup gives up to read the input. The operator accepts 40,000."""
+_RACERS, _RACES = 8, 5
+MOST_SPLITS = 50_000  # of NLineInputFormat, after which setup gives up to read input. The operator accepts 40,000.
 
 
 def run(task: Task) -> TaskResult:
@@ -39,7 +44,7 @@ def run(task: Task) -> TaskResult:
         for command in (spec.mapper, spec.combiner, spec.reducer):
             if command is not None:
                 task.commands.find(command)
-        Prefixer(spec.partitioner, max(1, spec.reduces))
+        mapoutput.Prefixer(spec.partitioner, max(1, spec.reduces))
         if spec.step == 0:
             check_output(task)
         plan = splits.with_locations(task, make_plan(task))
@@ -65,14 +70,16 @@ def check_output(task: Task) -> None:
     if there is None and (not output.path or task.storage.size(output) is None):
         return
     example = there.location.url if there else output.url
-    raise TaskError(Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it")
+    raise errors.TaskError(
+        Reason.OUTPUT_EXISTS, f"the output {output.url} exists ({example}): set another one or delete it"
+    )
 
 
 def make_plan(task: Task) -> Plan:
     """List the input and split it. Raises TaskError: InputNotFound, CommitMissing, PlanTooLarge, or of storage."""
     spec = task.spec
     inputs = _previous(task) if spec.step else _inputs(task)
-    if spec.input_format.type is InputFormatType.N_LINE:
+    if spec.input_format.type is contract.InputFormatType.N_LINE:
         return splits.planned(_by_records(task, inputs))
     if not (spec.combine_files or spec.step):
         return splits.plan(inputs, split_max_bytes=spec.split_max_bytes)
@@ -103,7 +110,7 @@ def _by_records(task: Task, inputs: list[InputFile]) -> Iterator[Split]:
             number += 1
             if number > MOST_SPLITS:
                 problem = f"the input has more than {MOST_SPLITS} times {form.lines_per_map} lines: raise linesPerMap"
-                raise TaskError(Reason.PLAN_TOO_LARGE, problem)
+                raise errors.TaskError(Reason.PLAN_TOO_LARGE, problem)
             yield split
     if not number:
         yield from splits.plan(inputs[:1], split_max_bytes=1).splits
@@ -118,7 +125,7 @@ def _inputs(task: Task) -> list[InputFile]:
         if not files:
             missing = "the file does not exist, or the folder has no files"
             what = "no file matches" if locations.is_glob(location.path) else missing
-            raise TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
+            raise errors.TaskError(Reason.INPUT_NOT_FOUND, f"{location.url}: {what}")
         if odd := next((file for file in files if file.problem), None):
             raise object_store.unreadable("read", odd.location.url, odd.problem)
         inputs += [
@@ -135,7 +142,7 @@ def _previous(task: Task) -> list[InputFile]:
     missing = max([task.spec.previous_reduces, 1, *(index + 1 for index in records)]) - len(records)
     if missing:
         problem = f"{missing} commits of the previous step are missing in {folder.url}/_commit"
-        raise TaskError(Reason.COMMIT_MISSING, problem)
+        raise errors.TaskError(Reason.COMMIT_MISSING, problem)
     return [
         InputFile(url=task.layout.data(kind, index, record.attempt, folder).url, size_bytes=record.size_bytes)
         for index, record in sorted(records.items())
@@ -151,7 +158,7 @@ def _combined(task: Task, group: list[InputFile]) -> Split:
     return Split(url=location.url, offset_bytes=0, length_bytes=size, size_bytes=size, combined=len(group))
 
 
-def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
+def list_input(storage: Storage, location: locations.Location) -> Iterator[locations.StoredObject]:
     """Yield the files of an input: a file, a folder's visible files at any depth, or a glob's matches of both."""
     if locations.is_glob(location.path):
         yield from _matches(storage, location)
@@ -162,12 +169,12 @@ def list_input(storage: Storage, location: Location) -> Iterator[StoredObject]:
         return
     depth = len(location.path.split("/")) if location.path else 0
     for below in _without_markers(storage.listing(location)):
-        if not any(locations.is_hidden(name) for name in below.location.path.split("/")[depth:]):
+        if not any(map(locations.is_hidden, below.location.path.split("/")[depth:])):
             yield below
 
 
-def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
-    found: dict[str, StoredObject] = {}
+def _matches(storage: Storage, location: locations.Location) -> Iterator[locations.StoredObject]:
+    found: dict[str, locations.StoredObject] = {}
     for pattern in locations.expand_braces(location.path):
         if not locations.is_glob(pattern):
             candidates = list_input(storage, location.at(pattern))
@@ -178,12 +185,11 @@ def _matches(storage: Storage, location: Location) -> Iterator[StoredObject]:
     yield from found.values()
 
 
-def _without_markers(files: Iterator[StoredObject]) -> Iterator[StoredObject]:
+def _without_markers(files: Iterator[locations.StoredObject]) -> Iterator[locations.StoredObject]:
     """Return the files without the empty objects that some tools create for folders."""
     listed = list(files)
-    folders = {
-        folder for file in listed for folder in itertools.accumulate(file.location.path.split("/")[:-1], "{}/{}".format)
-    }
+    parts = (file.location.path.split("/")[:-1] for file in listed)
+    folders = {folder for names in parts for folder in itertools.accumulate(names, "{}/{}".format)}
     return (file for file in listed if file.size_bytes or file.location.path not in folders)
 
 
@@ -207,4 +213,4 @@ def race(task: Task) -> None:
         if winners or there not in contents:
             raise object_store.not_exclusive(location.url)
     problem = f"of {_RACERS} concurrent creators of {location.url} none won, {_RACES} times: the store loses responses"
-    raise TaskError(Reason.STORAGE_ERROR, problem)
+    raise errors.TaskError(Reason.STORAGE_ERROR, problem)

@@ -21,15 +21,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from boathouse_task import counters, lines
-from boathouse_task.contract import Reason
-from boathouse_task.errors import TaskError
+from boathouse_task import contract, counters, errors, lines
 from boathouse_task.processes import Processes, chunks_of, write_all
 
 LINE_COST_BYTES = 48
 _SLACK_BYTES = 512 * 1024
-_MERGE_BUFFER_BYTES = 64 * 1024
-"""Minimum buffer of each run of a merge."""
+_MERGE_BUFFER_BYTES = 64 * 1024  # minimum buffer of each run of a merge
 _MAX_FAN_IN = 256
 
 
@@ -64,8 +61,7 @@ class SortTool:
         self._key_options, self.by_key = key_options, False
         self.processes, self.counters, self.folder = processes, counters, folder
         self.running: set[SortProcess] = set()
-        self.spill_s = 0.0
-        self._number = 0
+        self.spill_s, self._number = 0.0, 0
         self._env = {"LC_ALL": "C", "PATH": os.environ.get("PATH", os.defpath)}
 
     def start(self, arguments: Sequence[str], *, stdin: int, pass_fds: Sequence[int] = ()) -> "SortProcess":
@@ -189,12 +185,12 @@ class SortProcess:
         self._tool.running.discard(self)
 
 
-def _sort_failed(status: int, stderr: str) -> TaskError:
+def _sort_failed(status: int, stderr: str) -> errors.TaskError:
     if os.strerror(errno.ENOSPC) in stderr:
-        return TaskError(Reason.OUT_OF_DISK, f"no space left for spills: {stderr}")
+        return errors.TaskError(contract.Reason.OUT_OF_DISK, f"no space left for spills: {stderr}")
     if status == -signal.SIGKILL or "memory exhausted" in stderr:
-        return TaskError(Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}")
-    return TaskError(Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}")
+        return errors.TaskError(contract.Reason.OUT_OF_MEMORY, f"sort ran out of memory: {stderr or 'killed'}")
+    return errors.TaskError(contract.Reason.INTERNAL_ERROR, f"sort ended with status {status}: {stderr}")
 
 
 @contextlib.contextmanager
@@ -208,7 +204,7 @@ def out_of_disk(path: Path) -> Iterator[None]:
         usage = shutil.disk_usage(path.parent)
         left = f"no space left in {path.parent} ({usage.free} of {usage.total} bytes are free)"
         advice = "raise resources.requests.ephemeral-storage, or free disk space on the node"
-        raise TaskError(Reason.OUT_OF_DISK, f"{left}: {advice}") from None
+        raise errors.TaskError(contract.Reason.OUT_OF_DISK, f"{left}: {advice}") from None
 
 
 class RunBuffer:
@@ -220,8 +216,7 @@ class RunBuffer:
     def __init__(self, tool: SortTool, budget_bytes: int, drain: "Callable[[SortProcess, int], None]") -> None:
         self._tool, self._budget_bytes, self._drain = tool, budget_bytes, drain
         self._sort: SortProcess | None = None
-        self._by_key = False
-        self._cost_bytes = self._records = 0
+        self._by_key, self._cost_bytes, self._records = False, 0, 0
 
     def write(self, block: bytes) -> None:
         """Add a block of whole lines. Everything fits into an empty buffer."""
@@ -245,8 +240,7 @@ class RunBuffer:
 
     def sorted(self) -> SortProcess | None:
         """Return the process that outputs the lines in order (None: no lines), and empty the buffer."""
-        finished, self._sort = self._sort, None
-        self._cost_bytes = self._records = 0
+        finished, self._sort, self._cost_bytes, self._records = self._sort, None, 0, 0
         if finished is not None:
             finished.close_input()
         return finished
@@ -273,8 +267,7 @@ class Sorter:
 
     def __init__(self, tool: SortTool, budget_bytes: int) -> None:
         self._tool, self._budget_bytes = tool, budget_bytes
-        self._buffer = RunBuffer(tool, budget_bytes, self._spill)
-        self._runs: list[Run] = []
+        self._runs, self._buffer = list[Run](), RunBuffer(tool, budget_bytes, self._spill)
         self.write = self._buffer.write
 
     def finish(self) -> Iterator[bytes]:

@@ -12,20 +12,15 @@ from urllib.parse import quote, urlencode
 
 import msgspec
 
-from boathouse_task import compression, hdfs, locations
+from boathouse_task import compression, errors, hdfs, locations, rest
 from boathouse_task.contract import InputFile, Plan, Split
-from boathouse_task.errors import say
-from boathouse_task.rest import Rest, RestError
 from boathouse_task.task import Task
 
-MOST_HOSTS = 3
-"""Hosts of a block that are kept, as many as replicas are usual."""
-_WINDOW_BYTES = 4 * 1024**3
-"""Part of a file of one request: 4096 blocks of the least size, 1 MiB, need 3 MiB with three replicas."""
+MOST_HOSTS = 3  # hosts of a block that are kept, as many as replicas are usual
+_WINDOW_BYTES = 4 * 1024**3  # of a file in a request: 4096 blocks of 1 MiB, the least, with 3 replicas need 3 MiB
 _MOST_BYTES = 4 * 1024 * 1024
 _TIMEOUT_S = 10.0
-_MAX_NAME = 253
-"""Maximum length of a host name."""
+_MAX_NAME = 253  # maximum length of a host name
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,16 +28,16 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     offset: int
     length: int
-    hosts: list[str] = []
-    """Names of the DataNodes with a replica."""
+    hosts: list[str] = []  # names of the DataNodes with a replica
 
 
 def block_hosts(
     address: str, path: str, size_bytes: int, *, user: str, monotonic: Callable[[], float] = time.monotonic
 ) -> Sequence[Block]:
     """Return the blocks of a file, from WebHDFS at HOST:PORT. Raises RestError if there is no such answer."""
-    name = f"WebHDFS of {address}"
-    name_node = Rest(name, None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic)
+    name_node = rest.Rest(
+        f"WebHDFS of {address}", None, host=address, timeout_s=_TIMEOUT_S, most_bytes=_MOST_BYTES, monotonic=monotonic
+    )
     blocks: list[Block] = []
     for offset in range(0, size_bytes, _WINDOW_BYTES):
         length = min(_WINDOW_BYTES, size_bytes - offset)
@@ -53,10 +48,8 @@ def block_hosts(
     return [msgspec.structs.replace(block, hosts=kept) for block, kept in zip(blocks, hosts, strict=True)]
 
 
-SPLIT_SLOP = 1.1
-"""A file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)."""
-MAX_COMBINED = 5000
-"""Maximum files of one split, each of which is a request to the storage."""
+SPLIT_SLOP = 1.1  # a file's last split may be this much larger than the others (FileInputFormat.SPLIT_SLOP)
+MAX_COMBINED = 5000  # maximum files of one split, each of which is a request to the storage
 
 
 def plan(files: Iterable[InputFile], *, split_max_bytes: int) -> Plan:
@@ -100,8 +93,7 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
     out, but for those that their codec cannot read; if all are left out, the first is kept, so that there is a split.
     """
     every = list(files)
-    group: list[InputFile] = []
-    size = 0
+    group, size = list[InputFile](), 0
     contents = [input_file for input_file in every if compression.is_content(input_file.url, input_file.size_bytes)]
     for file in contents or every[:1]:
         if group and (size + file.size_bytes > split_max_bytes or len(group) >= MAX_COMBINED):
@@ -114,10 +106,9 @@ def combine(files: Iterable[InputFile], *, split_max_bytes: int) -> Iterator[lis
 
 
 def _file_splits(file: InputFile, split_max_bytes: int) -> Iterator[Split]:
-    if compression.codec_of(file.url):
-        yield _split(file, 0, file.size_bytes)
-        return
     most = min(split_max_bytes, file.block_bytes or split_max_bytes)
+    if compression.codec_of(file.url):
+        most = max(1, file.size_bytes)
     offset, remaining = 0, file.size_bytes
     while remaining / most > SPLIT_SLOP:
         yield _split(file, offset, most)
@@ -152,8 +143,8 @@ def _blocks(task: Task, url: str, size_bytes: int) -> Sequence[Block]:
     try:
         user = hdfs.user(task.environment.variables)
         return block_hosts(address, place.path, size_bytes, user=user) if address else ()
-    except RestError as error:
-        say(f"the splits of {url} have no locations: {error}")
+    except rest.RestError as error:
+        errors.say(f"the splits of {url} have no locations: {error}")
         return ()
 
 

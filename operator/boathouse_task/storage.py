@@ -6,15 +6,13 @@ import itertools
 from collections.abc import Iterable, Iterator, Mapping
 
 from obstore import exceptions
+from obstore.store import LocalStore
 
-from boathouse_task import hdfs, object_store
-from boathouse_task.contract import HdfsAddress, Reason, S3Config
-from boathouse_task.errors import NotFound, TaskError
+from boathouse_task import contract, errors, hdfs, object_store
 from boathouse_task.locations import Location, Source, StoredObject
 
 Store = object_store.ObjectStore | hdfs.HdfsStore
-_S3_COPY_MAX_BYTES = 5 * 1024**3
-"""Maximum size of an object for CopyObject."""
+_S3_COPY_MAX_BYTES = 5 * 1024**3  # maximum size of an object for CopyObject
 
 
 class Storage:
@@ -26,14 +24,14 @@ class Storage:
 
     def __init__(
         self,
-        s3: S3Config | None,
+        s3: contract.S3Config | None,
         credentials: Mapping[str, str],
         *,
         part_bytes: int,
         retry_s: int = 30,
-        hdfs_addresses: Mapping[str, HdfsAddress] | None = None,
+        hdfs_addresses: Mapping[str, contract.HdfsAddress] | None = None,
     ) -> None:
-        self._s3, self._hdfs_addresses, self._credentials = s3 or S3Config(), hdfs_addresses or {}, credentials
+        self._s3, self._hdfs_addresses, self._credentials = s3 or contract.S3Config(), hdfs_addresses or {}, credentials
         self._part_bytes, self._retry_s = part_bytes, retry_s
         self._open = functools.cache(self._open_store)
 
@@ -42,7 +40,7 @@ class Storage:
         try:
             with self._store("look up", location) as store:
                 return store.find(location)
-        except NotFound:
+        except errors.NotFound:
             return None
 
     def size(self, location: Location) -> int | None:
@@ -63,7 +61,7 @@ class Storage:
             data = store.read_range(location.path, offset, length)
         if len(data) != length:
             change = f"{location.url} has changed: {len(data)} bytes at {offset}, expected {length}"
-            raise TaskError(Reason.STORAGE_ERROR, change)
+            raise errors.TaskError(contract.Reason.STORAGE_ERROR, change)
         return data
 
     def read_windows(self, location: Location, start: int, end: int, window_bytes: int) -> Iterator[bytes]:
@@ -75,7 +73,7 @@ class Storage:
         """Return a small object's content, or None if it does not exist."""
         try:
             return self.read(location)
-        except NotFound:
+        except errors.NotFound:
             return None
 
     def listing(self, folder: Location, *, is_recursive: bool = True) -> Iterator[StoredObject]:
@@ -128,11 +126,12 @@ class Storage:
 
     def delete(self, locations: Iterable[Location]) -> None:
         """Delete objects of one store; missing ones are ignored."""
-        for batch in _batches(locations, object_store.LIST_CHUNK):
+        source = iter(locations)
+        while batch := list(itertools.islice(source, object_store.LIST_CHUNK)):
             try:
                 with self._store("delete", batch[0]) as store:
                     store.delete([location.path for location in batch])
-            except NotFound:
+            except errors.NotFound:
                 if len(batch) > 1:
                     for location in batch:
                         self.delete([location])
@@ -156,21 +155,15 @@ class Storage:
         except FileNotFoundError as error:
             if "NoSuchBucket" in str(error):
                 raise explain(error, action, location.url) from None
-            raise NotFound(Reason.STORAGE_ERROR, f"{location.url} does not exist") from None
+            raise errors.NotFound(contract.Reason.STORAGE_ERROR, f"{location.url} does not exist") from None
         except (exceptions.BaseError, OSError, ValueError) as error:
             raise explain(error, action, location.url) from None
 
     def _open_store(self, scheme: str, bucket: str) -> Store:
         match scheme:
             case "file":
-                return object_store.local_files(self._part_bytes)
+                return object_store.ObjectStore(LocalStore(prefix="/"), object_store.local_listing, self._part_bytes)
             case "hdfs":
                 return hdfs.HdfsStore(bucket, self._hdfs_addresses.get(bucket), self._credentials, self._retry_s)
             case _:
                 return object_store.bucket(bucket, self._s3, self._credentials, self._part_bytes, self._retry_s)
-
-
-def _batches(locations: Iterable[Location], size: int) -> Iterator[list[Location]]:
-    source = iter(locations)
-    while batch := list(itertools.islice(source, size)):
-        yield batch

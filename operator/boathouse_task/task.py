@@ -7,21 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import msgspec
 
-from boathouse_task import counters, files, lines, mapoutput
-from boathouse_task.command import CommandRunner
+from boathouse_task import command, counters, files, lines, mapoutput, pausing, progress, sorting, storage
 from boathouse_task.contract import CommitRecord, TaskReport, TaskSpec, TaskType, Timing, task_name
-from boathouse_task.counters import CounterSet
 from boathouse_task.environment import TEMPORARY_FOLDER, Environment, Layout, command_variables
-from boathouse_task.pausing import Pause
 from boathouse_task.processes import Processes
-from boathouse_task.progress import Client
-from boathouse_task.sorting import SortTool
-from boathouse_task.storage import Storage
 
-_RETRY_S = 150
-"""How long a storage request is retried: less than obstore's 5 minutes, after which signatures expire."""
-_SETUP_RETRY_S = 30
-"""How long setup retries a storage request; shorter, because setup detects a wrong endpoint."""
+_RETRY_S = 150  # how long a storage request is retried: less than obstore's 5 minutes, after which signatures expire
+_SETUP_RETRY_S = 30  # how long setup retries a storage request; shorter, because setup detects a wrong endpoint
 
 
 class Task:
@@ -32,19 +24,19 @@ class Task:
     ) -> None:
         self.spec, self.environment, self.processes = spec, environment, processes
         retry_s = _SETUP_RETRY_S if spec.task_type is TaskType.SETUP else _RETRY_S
-        self.storage = Storage(
+        self.storage = storage.Storage(
             spec.s3, environment.variables, part_bytes=environment.part_bytes, retry_s=retry_s, hdfs_addresses=spec.hdfs
         )
-        self.layout, self.counters, self.pause = Layout(spec), CounterSet(), Pause()
+        self.layout, self.counters, self.pause = Layout(spec), counters.CounterSet(), pausing.Pause()
         self.folder, spills = environment.work_path / "task", environment.work_path / "spill"
         for folder in (self.folder, spills, environment.work_path / TEMPORARY_FOLDER):
             folder.mkdir(parents=True, exist_ok=True)
-        self.sort = SortTool(processes, self.counters, spills, mapoutput.sort_options(spec.partitioner))
+        self.sort = sorting.SortTool(processes, self.counters, spills, mapoutput.sort_options(spec.partitioner))
         variables = command_variables(spec, environment.variables, self.folder)
-        self.commands = CommandRunner(
+        self.commands = command.CommandRunner(
             processes, self.counters, self.folder, variables, is_exit_checked=spec.is_exit_checked
         )
-        self.client = Client(spec, environment) if spec.progress_url else None
+        self.client = progress.Client(spec, environment) if spec.progress_url else None
         self.timings: list[Timing] = []
         self.phase_name, self.fraction = "start", 0.0
         self.bytes_in = self.bytes_out = self.maps_done = 0
@@ -70,11 +62,10 @@ class Task:
     def place_files(self) -> None:
         """Copy the job's files to the command's folder, and unpack its archives there."""
         files.place(self.spec.files, self.folder, self.storage, self.environment.window_bytes)
-        if not self.spec.archives:
-            return
-        from boathouse_task import archives  # few tasks need it
+        if self.spec.archives:
+            from boathouse_task import archives  # few tasks need it
 
-        archives.place(self.spec.archives, self.folder, self.storage, self.environment)
+            archives.place(self.spec.archives, self.folder, self.storage, self.environment)
 
     def run_command(
         self, argv: Sequence[str], source: Iterable[bytes] | int, *, is_reporting: bool = True

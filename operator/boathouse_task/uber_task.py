@@ -15,10 +15,8 @@ from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
-from boathouse_task import commit_task, contract, counters, map_task, reduce_task
+from boathouse_task import commit_task, contract, counters, environment, errors, map_task, reduce_task
 from boathouse_task.contract import Split, TaskResult, TaskSpec, TaskType, task_name
-from boathouse_task.environment import Layout
-from boathouse_task.errors import TaskError
 from boathouse_task.task import Task
 
 
@@ -32,8 +30,7 @@ def run(task: Task) -> TaskResult:
             task.fraction = number / (len(todo) + 1)
     done = commit_task.committed(task.storage, task.layout.step).values()
     sums = counters.total(record.counters for record in done)
-    size = sum(record.size_bytes for record in done)
-    digest = ""
+    size, digest = sum(record.size_bytes for record in done), ""
     if task.spec.is_last:
         with task.phase("commit"):
             result = run_inner(task, commit)
@@ -68,7 +65,7 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
     outer.phase_name = name
     try:
         return _RUNS[order.task_type](inner)
-    except TaskError as error:
+    except errors.TaskError as error:
         error.message = f"{name}: {error.message}"
         raise
     finally:
@@ -77,40 +74,34 @@ def run_inner(outer: Task, order: TaskSpec) -> TaskResult:
         shutil.rmtree(work, ignore_errors=True)
 
 
-FOLDER = "probe"
-"""Folder in the task's work folder for the probe's output."""
+FOLDER = "probe"  # folder in the task's work folder for the probe's output
 
 
 def probe(task: Task, monotonic: Callable[[], float] = time.monotonic) -> TaskResult:
     """Run the attempt. Raises TaskError of the map or reduce that failed, which the message names."""
     folder = task.environment.work_path / FOLDER
-    spec = _inside(task.spec, f"file://{folder}")
+    spec = msgspec.structs.replace(
+        task.spec,
+        work_url=f"file://{folder}/work",
+        output_url=f"file://{folder}/output",
+        reduces=min(1, task.spec.reduces),
+        steps=task.spec.step + 2,  # the output is not the job's, and not compressed
+        splits=[],
+        sample_bytes=[],
+        progress_url=None,
+    )
     try:
         with task.phase("tasks"):
             maps, sampled_bytes = _run_maps(task, spec, monotonic)
             if spec.reduces:
                 run_inner(task, msgspec.structs.replace(spec, task_type=TaskType.REDUCE, maps=maps))
             task.fraction = 1.0
-        done = commit_task.committed(task.storage, Layout(spec).step).values()
+        done = commit_task.committed(task.storage, environment.Layout(spec).step).values()
         sums = counters.total(record.counters for record in done)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     task.counters.add(counters.SAMPLED_BYTES, sampled_bytes, counters.BOATHOUSE)
     return TaskResult(outcome=contract.SUCCEEDED, winner_attempt=task.spec.attempt, counters=sums)
-
-
-def _inside(spec: TaskSpec, url: str) -> TaskSpec:
-    """Return the parameters of the probe's tasks: one reduce at most, all output below `url`, no progress endpoint."""
-    return msgspec.structs.replace(
-        spec,
-        work_url=f"{url}/work",
-        output_url=f"{url}/output",
-        reduces=min(1, spec.reduces),
-        steps=spec.step + 2,  # the output is not the job's, and not compressed
-        splits=[],
-        sample_bytes=[],
-        progress_url=None,
-    )
 
 
 def _run_maps(task: Task, spec: TaskSpec, monotonic: Callable[[], float]) -> tuple[int, int]:

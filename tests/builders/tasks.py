@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from boathouse_task import contract, key_fields, local, runner
-from boathouse_task.contract import Partitioner, Split, TaskResult, TaskSpec, TaskType
-from boathouse_task.environment import Environment
+from boathouse_task import contract, key_fields, local, runner, uber_task
+from boathouse_task.contract import BETWEEN_STEPS, Partitioner, Plan, Split, TaskResult, TaskSpec, TaskType
+from boathouse_task.environment import Environment, Layout
 from boathouse_task.processes import Processes
 from boathouse_task.task import Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 _SUM = """
 { if (NR > 1 && $1 != key) { print key "\\t" sum; sum = 0 } key = $1; sum += $2 }
@@ -72,6 +72,30 @@ class SleepingClock:
     def monotonic(self) -> float:
         """Return the time."""
         return self.now_s
+
+
+def plan_of(spec: TaskSpec) -> Plan:
+    """Return the plan that the setup task of a step has written."""
+    return msgspec.json.decode(Path(f"/{Layout(spec).plan.path}").read_bytes(), type=Plan)
+
+
+def _next_step(before: TaskSpec, fields: Mapping[str, object]) -> TaskSpec:
+    """Return the parameters of the step after another."""
+    commands = {"mapper": None, "combiner": None, "reducer": None, "partitioner": Partitioner(), **fields}
+    reduces = max(1, before.reduces) if commands["reducer"] else 0
+    made = {"input_format": BETWEEN_STEPS, "previous_reduces": before.reduces, "reduces": reduces, **commands}
+    return msgspec.structs.replace(before, **made)
+
+
+def run_steps(spec: TaskSpec, environment: Environment, *later: Mapping[str, object]) -> TaskResult:
+    """Run a job of several steps, whose tasks are ordered as the operator does; `later`: what the steps have."""
+    for number, fields in enumerate([{}, *later]):
+        spec = msgspec.structs.replace(_next_step(spec, fields) if number else spec, step=number, steps=len(later) + 1)
+        local.run_task(spec, environment, lambda *_: None)
+        *orders, commit = uber_task.orders(spec, plan_of(spec).splits)
+        for order in orders:
+            local.run_task(order, environment, lambda *_: None)
+    return local.run_task(commit, environment, lambda *_: None)
 
 
 class JobFolder:
@@ -125,6 +149,10 @@ class JobFolder:
     ) -> TaskResult:
         """Run a whole job."""
         return local.run_job(self.setup_spec(mapper, **fields), self.environment(buffer_bytes=buffer_bytes))
+
+    def run_steps(self, *later: Mapping[str, object], **first: object) -> TaskResult:
+        """Run a job of several steps."""
+        return run_steps(self.setup_spec(**first), self.environment(), *later)
 
     def fail_job(self, mapper: Sequence[str] = ("cat",), **fields: object) -> TaskResult:
         """Run a whole job that fails; return the failed task's result."""

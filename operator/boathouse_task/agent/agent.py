@@ -15,7 +15,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import takewhile
-from typing import TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -39,6 +38,7 @@ from boathouse_task.cluster_contract import (
     YarnState,
     encode_report,
 )
+from boathouse_task.contract import T
 from boathouse_task.environment import Environment
 from boathouse_task.processes import background
 from boathouse_task.progress import Endpoint, Unavailable, delays
@@ -69,12 +69,10 @@ FOLDERS: Mapping[str, str] = {
     "/user/hadoop": "755",
 }
 """Folders that YARN and MapReduce need in HDFS, with their permissions."""
-QUERY_BUDGET_S = 10.0
-"""Time in a round after which the agent asks for no further tag and no further details."""
+QUERY_BUDGET_S = 10.0  # time in a round after which the agent asks for no further tag and no further details
 _LEAST_DISTANCE_S = 2.0
 _LONGEST_DISTANCE_S = 60.0
 _ERROR_CHARS = 300
-T = TypeVar("T")
 
 
 class Agent:
@@ -292,8 +290,7 @@ class Canary:
                 self._server.accept()[0].close()
 
 
-_SMALL_BYTES = 1024 * 1024
-"""Limit of responses about one job."""
+_SMALL_BYTES = 1024 * 1024  # limit of responses about one job
 
 
 def run_pod(order: str, environment: Environment) -> None:
@@ -310,18 +307,20 @@ def run_pod(order: str, environment: Environment) -> None:
     with contextlib.ExitStack() as stack:
         ports = (spec.canary_port, spec.control_port)
         canaries = [stack.enter_context(contextlib.closing(Canary(port))) for port in ports]
-        agent = _agent(spec, environment, lambda: all(canary.listens for canary in canaries))
+        endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
+        agent = Agent(
+            spec,
+            NameNode(Rest("NameNode", spec.name_node_port), spec.domain),
+            _resource_manager(spec) if spec.has_compute else None,
+            AgentClient(endpoint, environment),
+            resolve=addresses,
+            canary=lambda: all(canary.listens for canary in canaries),
+        )
         while not stopped.wait(agent.step()):
             pass
 
 
-def _agent(spec: AgentSpec, environment: Environment, canary: Callable[[], bool]) -> Agent:
-    endpoint = Endpoint(spec.progress_url, spec.namespace, spec.cluster_uid, environment)
-    manager = None
-    if spec.has_compute:
-        proxy = Rest("ResourceManager", spec.resource_manager_port, most_bytes=_SMALL_BYTES)
-        history = Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES)
-        map_reduce = MapReduce(proxy, history)
-        manager = ResourceManager(Rest("ResourceManager", spec.resource_manager_port), map_reduce, spec)
-    name_node = NameNode(Rest("NameNode", spec.name_node_port), spec.domain)
-    return Agent(spec, name_node, manager, AgentClient(endpoint, environment), resolve=addresses, canary=canary)
+def _resource_manager(spec: AgentSpec) -> ResourceManager:
+    proxy = Rest("ResourceManager", spec.resource_manager_port, most_bytes=_SMALL_BYTES)
+    history = Rest("JobHistoryServer", spec.history_port, most_bytes=_SMALL_BYTES)
+    return ResourceManager(Rest("ResourceManager", spec.resource_manager_port), MapReduce(proxy, history), spec)

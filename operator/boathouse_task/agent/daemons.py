@@ -34,8 +34,7 @@ from boathouse_task.contract import clamp
 from boathouse_task.rest import Rest, RestError, clip, figure, host_of
 
 USER = "hadoop"
-STALE_S = 30
-"""dfs.namenode.stale.datanode.interval."""
+STALE_S = 30  # dfs.namenode.stale.datanode.interval
 _SAFE_MODE_ON = "Safe mode is ON. "
 _JMX = "/jmx?qry=Hadoop:service=NameNode,name="
 
@@ -45,10 +44,8 @@ class DataNode:
     """State of a DataNode."""
 
     state: DfsState
-    name: str = ""
-    """The name that it registered."""
-    blocks_left: int = 0
-    """Under-replicated blocks, if it is being decommissioned."""
+    name: str = ""  # the name that it registered
+    blocks_left: int = 0  # under-replicated blocks, if it is being decommissioned
     free_bytes: int = 0
     used_bytes: int = 0
 
@@ -64,10 +61,9 @@ class NameNode:
         info = next(iter(self._rest.get(f"{_JMX}NameNodeInfo", list[_Info], "beans")), _Info())
         if not info.cluster_id:
             raise RestError("NameNode: it has not loaded its namespace yet")
-        systems = self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")
-        if not systems:
+        system = next(iter(self._rest.get(f"{_JMX}FSNamesystem", list[_System], "beans")), None)
+        if system is None:
             raise RestError("NameNode: it has no figures yet")
-        system = systems[0]
         return HdfsFigures(
             cluster_id=clip(info.cluster_id, 100),
             started_s=figure(info.started_ms // 1000),
@@ -161,10 +157,8 @@ def _listed(text: str) -> dict[str, _DataNode]:
         raise RestError(f"NameNode: unexpected list of nodes: {error}") from None
 
 
-MOST_KEPT = 512
-"""Applications whose details are kept after their end, so that the JobHistoryServer is asked once."""
-PAUSE_S = 5.0
-"""Time after a timeout of the JobHistoryServer in which it is not asked: one that hangs would delay each report."""
+MOST_KEPT = 512  # applications whose details are kept after their end, so that the JobHistoryServer is asked once
+PAUSE_S = 5.0  # in which the JobHistoryServer is not asked after a timeout: one that hangs would delay each report
 _HISTORY = "/ws/v1/history/mapreduce/jobs"
 _NAME_CHARS = 128
 
@@ -174,8 +168,7 @@ class MapReduce:
 
     def __init__(self, proxy: Rest, history: Rest, *, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._proxy, self._history, self._monotonic = proxy, history, monotonic
-        self._paused_until_s = 0.0
-        self._ended: dict[str, ApplicationFigures] = {}
+        self._paused_until_s, self._ended = 0.0, dict[str, ApplicationFigures]()
 
     def add_details(self, application: ApplicationFigures) -> ApplicationFigures:
         """Return an application with the details that are known now."""
@@ -205,9 +198,9 @@ class MapReduce:
     def _details(self, application: ApplicationFigures) -> ApplicationFigures:
         """Return an ended application with progress and counters. Raises RestError if these are unknown."""
         path = f"{_HISTORY}/{application.id.replace('application', 'job')}"
-        job = self._history.get(path, _Job, "job")
+        application = _with_progress(application, self._history.get(path, _Job, "job"))
         groups = self._history.get(f"{path}/counters", list[_Group], "jobCounters", "counterGroup")
-        return replace(_with_progress(application, job), counters=_counters(groups))
+        return replace(application, counters=_counters(groups))
 
 
 def _with_progress(application: ApplicationFigures, job: "_Job") -> ApplicationFigures:
@@ -249,8 +242,7 @@ class _Group(msgspec.Struct, rename="camel"):
 
 
 _CLUSTER = "/ws/v1/cluster"
-_ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"
-"""Other states are asked for by name: YARN may list every node that ever left."""
+_ACTIVE = "NEW,RUNNING,UNHEALTHY,DECOMMISSIONING"  # others by name: YARN may list every node that ever left
 _LEFT_OUT = "resourceRequests,timeouts,appNodeLabelExpression,amNodeLabelExpression,resourceInfo"
 
 
@@ -282,7 +274,9 @@ class ResourceManager:
         """
         started_ms = self._rest.get(f"{_CLUSTER}/info", int, "clusterInfo", "startedOn")
         metrics = self._rest.get(f"{_CLUSTER}/metrics", _ClusterMetrics, "clusterMetrics")
-        nodes = self._active()
+        listed = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_NodeManager], "nodes", "node")
+        hosts = ((host_of(node.node_host_name, self._domain), node) for node in listed)
+        nodes = {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
         running = [node for node in nodes.values() if node.state is YarnState.RUNNING]
         figures = YarnFigures(
             started_s=figure(started_ms // 1000),
@@ -315,11 +309,6 @@ class ResourceManager:
     def kill(self, application_id: str) -> None:
         """Kill an application. Raises RestError if the ResourceManager does not respond, or has no such application."""
         self._rest.put(f"{_CLUSTER}/apps/{quote(application_id)}/state?user.name={USER}", b'{"state":"KILLED"}')
-
-    def _active(self) -> dict[str, NodeManager]:
-        nodes = self._rest.get(f"{_CLUSTER}/nodes?states={_ACTIVE}", list[_NodeManager], "nodes", "node")
-        hosts = ((host_of(node.node_host_name, self._domain), node) for node in nodes)
-        return {host: _node_manager(node, node.node_host_name) for host, node in hosts if host is not None}
 
     def _ended(self, name: str) -> NodeManager | None:
         """Return the state of a NodeManager that has ended; None if the ResourceManager does not know it."""

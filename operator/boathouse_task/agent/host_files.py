@@ -24,25 +24,12 @@ from typing import Annotated
 
 import msgspec
 
-from boathouse_task.cluster_contract import (
-    HDFS_EXCLUDE,
-    MOST_LEAVING,
-    YARN_EXCLUDE,
-    AgentSpec,
-    Host,
-    Leaving,
-    Request,
-    Version,
-)
-from boathouse_task.errors import say
-from boathouse_task.failpoints import Failpoints
-from boathouse_task.rest import clip
+from boathouse_task import cluster_contract, errors, failpoints, rest
 
-AGENT = Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
+AGENT = failpoints.Failpoints("BOATHOUSE_AGENT_FAILPOINT", ("file", "refresh-request", "report"))
 """`file`: the orders or an exclude file; at its start an agent writes the two exclude files."""
 _FLAGS = os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
-_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})
-"""What opening a symbolic link, a socket or a folder fails with."""
+_SPECIAL = frozenset({errno.ELOOP, errno.ENXIO, errno.EISDIR})  # of opening a symbolic link, a socket or a folder
 
 
 class UnusableError(Exception):
@@ -94,9 +81,9 @@ _Name = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9.-]{1,253}\Z")]
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
     """The orders that the agent holds."""
 
-    version: Version = Version()
-    leaving: Annotated[list[Leaving], msgspec.Meta(max_length=MOST_LEAVING)] = []
-    names: Annotated[dict[Host, _Name], msgspec.Meta(max_length=MOST_LEAVING)] = {}
+    version: cluster_contract.Version = cluster_contract.Version()
+    leaving: Annotated[list[cluster_contract.Leaving], msgspec.Meta(max_length=cluster_contract.MOST_LEAVING)] = []
+    names: Annotated[dict[cluster_contract.Host, _Name], msgspec.Meta(max_length=cluster_contract.MOST_LEAVING)] = {}
     """The names that the nodes of `leaving` registered, as far as they are known."""
 
 
@@ -110,7 +97,7 @@ class Done(msgspec.Struct, frozen=True):
 class HostFiles:
     """Files of an agent."""
 
-    def __init__(self, spec: AgentSpec) -> None:
+    def __init__(self, spec: cluster_contract.AgentSpec) -> None:
         self._folder, self._shared, self._domain = Path(spec.files_path), Path(spec.refresh_path), spec.domain
         self._logged: set[str] = set()
 
@@ -132,8 +119,8 @@ class HostFiles:
 
     def derive(self, stored: Stored) -> None:
         """Write the exclude files of stored orders. Raises OSError if the volume cannot be written."""
-        self._write(self._folder / HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
-        self._write(self._folder / YARN_EXCLUDE, self.yarn_exclude(stored).encode())
+        self._write(self._folder / cluster_contract.HDFS_EXCLUDE, self.hdfs_exclude(stored).encode())
+        self._write(self._folder / cluster_contract.YARN_EXCLUDE, self.yarn_exclude(stored).encode())
 
     def names(self, stored: Stored) -> dict[str, str]:
         """Return the names of the nodes that leave, by host: those by which the daemons know them."""
@@ -153,14 +140,14 @@ class HostFiles:
         )
         return f'<?xml version="1.0"?>\n<hosts>\n{hosts}</hosts>\n'
 
-    def request(self, kind: Request) -> int:
+    def request(self, kind: cluster_contract.Request) -> int:
         """Request a command of the container `refresh`; return the request's number. Raises OSError if that fails."""
         path = self._shared / f"{kind.value}.want"
         number = max([0, *self._numbers(path)[:1], *self._numbers(path.with_suffix(".done"))[:1]]) + 1
         self._write(path, f"{number}\n".encode(), "refresh-request")
         return number
 
-    def done(self, kind: Request) -> Done | None:
+    def done(self, kind: cluster_contract.Request) -> Done | None:
         """Return the last request that was carried out, or None. Raises OSError if the folder cannot be read."""
         numbers = self._numbers(self._shared / f"{kind.value}.done")
         return Done(*numbers) if len(numbers) == len(Done.__struct_fields__) else None
@@ -187,18 +174,15 @@ class HostFiles:
 
     def _log(self, text: str) -> None:
         """Write a message to the agent's log, once: the files are read in every round."""
-        message = clip(f"{text}: it counts as absent", _MESSAGE_CHARS)
+        message = rest.clip(f"{text}: it counts as absent", _MESSAGE_CHARS)
         if message not in self._logged:
             self._logged.add(message)
-            say(message)
+            errors.say(message)
 
 
-DISTANCE_S = 5.0
-"""Minimum time between requests of one kind: each starts a JVM."""
-RETRY_S = 30.0
-"""Time after which a request that failed is sent again."""
-PATIENCE_S = 180.0
-"""Time after which a request that is not carried out is an error. The commands have a limit of 60 s each."""
+DISTANCE_S = 5.0  # minimum time between requests of one kind: each starts a JVM
+RETRY_S = 30.0  # time after which a request that failed is sent again
+PATIENCE_S = 180.0  # after which a request that is not carried out is an error. The commands have a limit of 60 s each.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -226,14 +210,14 @@ class Refresher:
 
     def __init__(self, files: HostFiles, clock: Callable[[], float]) -> None:
         self._files, self._clock = files, clock
-        self._daemons = {kind: _Daemon() for kind in Request}
+        self._daemons = {kind: _Daemon() for kind in cluster_contract.Request}
 
     @property
     def error(self) -> str:
         """What went wrong last, or ""."""
         return "; ".join(daemon.error for daemon in self._daemons.values() if daemon.error)
 
-    def update(self, wanted: Mapping[Request, Wanted]) -> bool:
+    def update(self, wanted: Mapping[cluster_contract.Request, Wanted]) -> bool:
         """Take results of requests and request what is missing; return whether the daemons have read what they should.
 
         Raises OSError if the files of the requests cannot be read or written.
@@ -249,7 +233,7 @@ class Refresher:
                 self._request(kind, daemon, state, in_flight=in_flight)
         return all(self._daemons[kind].read == state for kind, state in wanted.items())
 
-    def _take_result(self, kind: Request, daemon: _Daemon, done: Done | None) -> None:
+    def _take_result(self, kind: cluster_contract.Request, daemon: _Daemon, done: Done | None) -> None:
         if done is None or done.number < daemon.number:
             if self._clock() - daemon.sent_s > PATIENCE_S:
                 daemon.error = f"container refresh has not run request {daemon.number} of {kind} yet: see its log"
@@ -258,7 +242,7 @@ class Refresher:
         else:
             daemon.error = f"refresh of {kind} ended with status {done.status}: see the log of container refresh"
 
-    def _request(self, kind: Request, daemon: _Daemon, wanted: Wanted, *, in_flight: bool) -> None:
+    def _request(self, kind: cluster_contract.Request, daemon: _Daemon, wanted: Wanted, *, in_flight: bool) -> None:
         """Send a request, unless the same one is in flight or another was sent just now.
 
         From now on it is unknown what the daemon has read.

@@ -17,7 +17,7 @@ from boathouse.services.mrcluster import sizes
 from boathouse_task import local
 from boathouse_task.contract import FileSource
 from boathouse_task.environment import Environment
-from tests.builders import mrclusters
+from tests.builders import mrclusters, tasks
 from tests.builders.cli import all_keys
 
 EXAMPLES = pathlib.Path(__file__).parents[3] / "examples"
@@ -111,6 +111,6 @@ def test_the_mrjob_examples_steps_give_what_mrjob_itself_gives(tmp_path):
     ]
     (work := tmp_path / "work").mkdir()
     spec = local.job_spec(inputs=[f"file://{text}"], output=f"file://{tmp_path}/out", files=files, **commands[0])
-    local.run_job(spec, Environment(work_path=work, variables=variables), later=commands[1:])
+    tasks.run_steps(spec, Environment(work_path=work, variables=variables), *commands[1:])
     assert (tmp_path / "out" / "part-00000").read_bytes() == expected
     assert expected.count(b"\n") == 2

@@ -8,9 +8,8 @@ import msgspec
 import pytest
 
 from boathouse_task import lines, reader, runner
-from boathouse_task.contract import MEMORY_LIMIT_ENV, TASK_ENV, Reason
+from boathouse_task.contract import MEMORY_LIMIT_ENV, TASK_ENV, InputFormat, InputFormatType, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.formats import InputFormat, InputFormatType
 
 MIB = 1 << 20
 _PEAK = """

@@ -16,9 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse_task import compression
-from boathouse_task.contract import InputFile, Reason
+from boathouse_task.contract import InputFile, OutputFormat, Reason
 from boathouse_task.errors import TaskError
-from boathouse_task.formats import OutputFormat
 from boathouse_task.splits import plan
 
 

@@ -5,9 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from boathouse_task import lines, locations, reader, splits
-from boathouse_task.contract import InputFile, Split
+from boathouse_task.contract import LF_ONLY, InputFile, InputFormat, Split
 from boathouse_task.errors import TaskError
-from boathouse_task.formats import LF_ONLY, InputFormat
 from boathouse_task.storage import Storage
 
 

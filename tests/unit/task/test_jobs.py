@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_task import counters, key_fields, local
-from boathouse_task.contract import FileSource, Partitioner, Reason
-from boathouse_task.formats import LF_ONLY, InputFormat, OutputFormat
+from boathouse_task.contract import LF_ONLY, FileSource, InputFormat, OutputFormat, Partitioner, Reason
 from tests.builders.tasks import SUM, WORDS, JobFolder, partition_of
 
 TEXT = b"the boat and the house\nand the lake\n" * 40

@@ -6,7 +6,7 @@ import tarfile
 import pytest
 
 from boathouse_task import __main__, contract, local
-from boathouse_task.formats import InputFormatType
+from boathouse_task.contract import InputFormatType
 
 DEFAULTS = ["local", "--input", "/in", "--output", "/out", "--mapper", "cat", "--reducer", "cat"]
 

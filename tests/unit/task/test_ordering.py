@@ -147,7 +147,7 @@ def test_a_key_that_lacks_fields_gets_its_tab_when_it_is_read(line, is_combined,
     prefixer = mapoutput.Prefixer(partitioner, 1, is_combined=is_combined)
     assert prefixer(line + b"\n") == sortable + b"\n"
     assert prefixer._large(line + b"\n") == sortable + b"\n"
-    assert b"".join(key_fields.reduce_input([sortable + b"\n"], 2, b"\t")) == read + b"\n"
+    assert b"".join(key_fields.separated([sortable + b"\n"], b"\t", 2, b"\t")) == read + b"\n"
 
 
 @given(keys=st.lists(KEYS, min_size=1), reduces=st.integers(1, 7), field=st.integers(1, 4))

@@ -8,7 +8,7 @@ import time
 import msgspec
 import pytest
 
-from boathouse_task import contract, counters, runner, task
+from boathouse_task import contract, counters, pausing, runner
 from boathouse_task.contract import Acknowledgement, SuspendOrder, SuspendRefusal
 from boathouse_task.pausing import Ended, Pause
 from boathouse_task.storage import Storage
@@ -125,7 +125,7 @@ def test_a_reduce_that_pauses_sends_no_request_and_loses_nothing(job_folder, cgr
         (30, lambda: counts.append((len(endpoint.requests), len(reads)))),
         (30, lambda: cgroup.limit(500)),
     )
-    monkeypatch.setattr(task, "Pause", lambda: Pause(sleep=clock.sleep, monotonic=clock.monotonic))
+    monkeypatch.setattr(pausing, "Pause", lambda: Pause(sleep=clock.sleep, monotonic=clock.monotonic))
     with endpoint.serving(job_folder.folder) as url:
         spec = reduce_spec(job_folder, url)
         result = job_folder.run_task(spec, **credentials(job_folder.folder), cgroup_path=cgroup.folder)

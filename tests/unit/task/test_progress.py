@@ -88,7 +88,7 @@ def test_the_plan_is_posted_again_when_the_endpoint_requests_it(connect, clock):
 
 
 def test_a_plan_beyond_the_endpoints_limit_is_not_sent(connect, monkeypatch):
-    monkeypatch.setattr(progress, "PLAN_MAX_BYTES", 10)
+    monkeypatch.setattr(contract, "PLAN_MAX_BYTES", 10)
     endpoint, client = connect((200, b"{}"))
     with pytest.raises(TaskError, match=r"PlanTooLarge: .*splitMaxSize"):
         client.post_plan(PLAN, contract.plan_digest(PLAN))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boathouse_task import lines, reader
-from boathouse_task.formats import LF_ONLY, InputFormat, InputFormatType, OutputFormat
+from boathouse_task.contract import LF_ONLY, InputFormat, InputFormatType, OutputFormat
 from tests.unit.task.test_input import read_all
 
 ANY = InputFormat()

@@ -1,23 +1,16 @@
 """Jobs of several steps, small files together, and whole steps in one task."""
 
 import collections
-from pathlib import Path
 
 import msgspec
 import pytest
 
-from boathouse_task import commit_task, contract, local, runner, uber_task
-from boathouse_task.contract import CommitRecord, Plan, Reason, TaskType
-from boathouse_task.environment import Layout
-from boathouse_task.formats import OutputFormat
+from boathouse_task import commit_task, contract, runner, uber_task
+from boathouse_task.contract import CommitRecord, OutputFormat, Plan, Reason, TaskType
 from boathouse_task.processes import Processes
-from tests.builders.tasks import SUM, WORDS
+from tests.builders.tasks import SUM, WORDS, plan_of
 
 TEXT = b"the boat and the house\nand the lake\n" * 40
-
-
-def run_steps(job_folder, *later, **first):
-    return local.run_job(job_folder.setup_spec(**first), job_folder.environment(), later=later)
 
 
 def plan(job_folder, **fields) -> Plan:
@@ -30,15 +23,10 @@ def plan(job_folder, **fields) -> Plan:
     return made
 
 
-def plan_of(spec) -> Plan:
-    return msgspec.json.decode(Path(f"/{Layout(spec).plan.path}").read_bytes(), type=Plan)
-
-
 def test_the_second_step_reads_what_the_first_wrote(job_folder):
     job_folder.write_input("a", TEXT)
     swap = ["awk", '{ print "all\\t" $0 }']
-    run_steps(
-        job_folder,
+    job_folder.run_steps(
         {"mapper": swap, "reducer": ["sort", "-k3,3nr"], "reduces": 1},
         mapper=WORDS,
         combiner=SUM,
@@ -53,32 +41,32 @@ def test_the_second_step_reads_what_the_first_wrote(job_folder):
 
 def test_only_the_output_is_left_after_several_steps(job_folder):
     job_folder.write_input("a", TEXT)
-    run_steps(job_folder, {"reducer": SUM, "reduces": 2}, mapper=WORDS, reducer=SUM, reduces=2)
+    job_folder.run_steps({"reducer": SUM, "reduces": 2}, mapper=WORDS, reducer=SUM, reduces=2)
     assert job_folder.output_names() == ["_SUCCESS", "part-00000", "part-00001"]
 
 
 def test_a_step_without_mapper_passes_lines_and_one_without_reducer_writes_them(job_folder):
     job_folder.write_input("a", b"b 1\na 2\nb 3\n")
-    run_steps(job_folder, {"reducer": SUM, "reduces": 1}, {"mapper": ["tr", "a-z", "A-Z"]}, mapper=["tr", " ", "\t"])
+    job_folder.run_steps({"reducer": SUM, "reduces": 1}, {"mapper": ["tr", "a-z", "A-Z"]}, mapper=["tr", " ", "\t"])
     assert job_folder.parts() == [b"A\t2\nB\t4\n"]
 
 
 def test_a_carriage_return_within_a_line_stays_in_it_between_steps(job_folder):
     job_folder.write_input("a", b"x\n")
-    run_steps(job_folder, {"mapper": ["cat"], "keeps_returns": True}, mapper=["printf", r"a\rb\n"], keeps_returns=True)
+    job_folder.run_steps({"mapper": ["cat"], "keeps_returns": True}, mapper=["printf", r"a\rb\n"], keeps_returns=True)
     assert job_folder.parts() == [b"a\rb\t\n"]
 
 
 def test_the_first_steps_counters_are_in_the_jobs_sums(job_folder):
     job_folder.write_input("a", TEXT)
-    result = run_steps(job_folder, {"mapper": ["cat"]}, mapper=WORDS, reducer=SUM)
+    result = job_folder.run_steps({"mapper": ["cat"]}, mapper=WORDS, reducer=SUM)
     task = result.counters["org.apache.hadoop.mapreduce.TaskCounter"]
     assert task["Map input records"] == 80 + len(set(TEXT.split()))
 
 
 def test_empty_output_between_steps_is_one_empty_split(job_folder):
     job_folder.write_input("a", TEXT)
-    run_steps(job_folder, {"mapper": ["cat"]}, mapper=["true"], reducer=["cat"], reduces=3)
+    job_folder.run_steps({"mapper": ["cat"]}, mapper=["true"], reducer=["cat"], reduces=3)
     assert job_folder.parts() == [b""]
 
 

@@ -3,10 +3,10 @@
 import msgspec
 import pytest
 
-from boathouse_task import local, uber_task
-from boathouse_task.contract import Partitioner, Reason, TaskType
+from boathouse_task import uber_task
+from boathouse_task.contract import OutputFormat, Partitioner, Reason, ReduceFields, TaskType
 from boathouse_task.environment import command_variables
-from boathouse_task.formats import OutputFormat, ReduceFields
+from tests.builders.tasks import plan_of
 
 TABS = ["sed", "s/\t/<TAB>/g"]
 PLAIN = OutputFormat(key_only=True)
@@ -68,8 +68,7 @@ def test_the_output_may_have_another_separator(job_folder):
 
 def test_steps_before_the_last_separate_by_tabs(job_folder):
     job_folder.write_input("a", b"k\t1\n")
-    spec = job_folder.setup_spec(output_format=OutputFormat(separator=","))
-    local.run_job(spec, job_folder.environment(), later=[{"mapper": ["cat"]}])
+    job_folder.run_steps({"mapper": ["cat"]}, output_format=OutputFormat(separator=","))
     assert job_folder.parts() == [b"k,1\n"]
 
 
@@ -107,7 +106,7 @@ def test_a_task_that_is_given_up_commits_nothing(job_folder, reduces):
     job_folder.write_input("b", b"longer\t2\n")
     spec = job_folder.setup_spec(["false"], reducer=["cat"] if reduces else None, reduces=reduces)
     assert job_folder.run_task(spec).succeeded
-    for order in uber_task.orders(spec, local._plan(spec, job_folder.environment()).splits):
+    for order in uber_task.orders(spec, plan_of(spec).splits):
         gives_up = order.task_type is TaskType.MAP and order.index == 0
         result = job_folder.run_task(
             msgspec.structs.replace(order, is_given_up=gives_up, mapper=["false"] if gives_up else ["cat"])

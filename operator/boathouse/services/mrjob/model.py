@@ -17,7 +17,7 @@ from boathouse.resources.mrjob import steps as mrjob_steps
 from boathouse.services.frame.admission import Applicant, applicant
 from boathouse.services.frame.kind import Body, ObjectUid, Refusal, refusing
 from boathouse.services.mrjob import on_cluster
-from boathouse_task import contract, formats
+from boathouse_task import contract
 
 MRJOBS: Final = catalogue.Resource(
     group=names.GROUP, version=names.VERSION, plural=mrjob_names.PLURAL, kind=mrjob_names.KIND, view=wire.Manifest
@@ -82,7 +82,7 @@ class Step:
     reduces: int
     combiner: tuple[str, ...] | None = None
     partitioner: contract.Partitioner = contract.Partitioner()  # noqa: RUF009 - frozen
-    reduce_fields: formats.ReduceFields = formats.ReduceFields()  # noqa: RUF009 - frozen
+    reduce_fields: contract.ReduceFields = contract.ReduceFields()  # noqa: RUF009 - frozen
 
 
 _PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
@@ -153,12 +153,12 @@ class Job(Applicant):
         )
 
     @property
-    def input_format(self) -> formats.InputFormat:
+    def input_format(self) -> contract.InputFormat:
         """How the input of the first step is cut into records."""
         spec = self.spec
         kind = "TextInputFormat" if spec.input_format == "CombineTextInputFormat" else spec.input_format
-        return formats.InputFormat(
-            type=formats.InputFormatType(kind),
+        return contract.InputFormat(
+            type=contract.InputFormatType(kind),
             record_delimiter=spec.record_delimiter or "",
             lines_per_map=spec.lines_per_map or 1,
             key_value_separator=spec.key_value_separator or "\t",
@@ -167,9 +167,9 @@ class Job(Applicant):
         )
 
     @property
-    def output_format(self) -> formats.OutputFormat:
+    def output_format(self) -> contract.OutputFormat:
         """How the output is written."""
-        return formats.OutputFormat(
+        return contract.OutputFormat(
             separator=self.spec.output_separator or "\t", key_only=self.spec.key_only_output, lazy=self.spec.lazy_output
         )
 
@@ -243,7 +243,7 @@ def _step(spec: mrjob_steps.StepFields, storage: EphemeralStorageConfig) -> Step
             field_separator=spec.map_output_field_separator or "\t",
             comparator_options=spec.comparator.options if spec.comparator else None,
         ),
-        reduce_fields=formats.ReduceFields(
+        reduce_fields=contract.ReduceFields(
             input_separator=spec.reduce_input_field_separator or "\t",
             output_separator=spec.reduce_output_field_separator or "\t",
             num_output_key_fields=spec.num_reduce_output_key_fields or 1,

@@ -14,7 +14,7 @@ from boathouse.services.frame import manifests
 from boathouse.services.frame.manifests import Manifest
 from boathouse.services.mrjob.model import MRJOBS, Job, Resources
 from boathouse.services.mrjob.settle import Attempt
-from boathouse_task import contract, formats
+from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 _USER: Final = 10001
@@ -171,7 +171,7 @@ class PodBuilder:
             output_url=job.spec.output,
             input_urls=list(job.spec.input) if is_setup and not attempt.step else [],
             previous_reduces=job.steps[attempt.step - 1].reduces if is_setup and attempt.step else 0,
-            input_format=job.input_format if not attempt.step else formats.BETWEEN_STEPS,
+            input_format=job.input_format if not attempt.step else contract.BETWEEN_STEPS,
             combine_files=is_setup and job.spec.input_format == "CombineTextInputFormat",
             split=self._split(attempt),
             splits=list(splits.get(attempt.task_type, ())),
@@ -185,7 +185,7 @@ class PodBuilder:
             partitioner=step.partitioner,
             reduce_fields=step.reduce_fields,
             output_format=job.output_format,
-            keeps_returns=job.spec.record_delimiter == formats.LF_ONLY,
+            keeps_returns=job.spec.record_delimiter == contract.LF_ONLY,
             is_exit_checked=job.spec.non_zero_exit_is_failure,
             is_given_up=attempt.is_given_up,
             conf=job.spec.conf or {},
