@@ -167,13 +167,17 @@ class ClusterState(wire.MRClusterStatus):
         return frozenset(node.host for node in self.leaving)
 
     def numbers(self, role: Role) -> tuple[int, ...]:
-        """Return the numbers of all core or transient nodes that exist or shall exist, those that leave included."""
+        """Return the numbers of `hosts`."""
         return self.wanted_core if role is Role.CORE else self.wanted_transient
+
+    def hosts(self, role: Role) -> tuple[str, ...]:
+        """Return all core or transient nodes that exist or shall exist, those that leave included."""
+        return tuple(host_of(role, number) for number in self.numbers(role))
 
     def staying(self, role: Role) -> tuple[str, ...]:
         """Return the hosts of a role that do not leave."""
-        hosts, gone = (host_of(role, number) for number in self.numbers(role)), self.leaving_hosts
-        return tuple(host for host in hosts if host not in gone)
+        gone = self.leaving_hosts
+        return tuple(host for host in self.hosts(role) if host not in gone)
 
     def wanted(self, role: Role) -> int:
         """Return how many nodes of a role the cluster shall have."""
@@ -185,9 +189,7 @@ class ClusterState(wire.MRClusterStatus):
         """Return all hosts that exist or shall exist, once the cluster has begun: master, core, transient."""
         if not self.wanted_core:
             return ()
-        core = (host_of(Role.CORE, number) for number in self.wanted_core)
-        transient = (host_of(Role.TRANSIENT, number) for number in self.wanted_transient)
-        return (MASTER, *core, *transient)
+        return (MASTER, *self.hosts(Role.CORE), *self.hosts(Role.TRANSIENT))
 
 
 _CODEC: Final = status_codec.StatusCodec(ClusterState)

@@ -79,13 +79,13 @@ def in_progress(observation: Observation, draft: Plan) -> Plan:
     is_ready = hdfs.is_available and (yarn.is_available or not observation.cluster.spec.compute)
     if is_ready and draft.state.ready_s is None:
         draft = draft.with_state(ready_s=now_s, last_active_s=now_s)
-    lacking = yarn if hdfs.is_available else hdfs
+    ready = degradation.Service(Reason.AVAILABLE) if is_ready else yarn if hdfs.is_available else hdfs
     degraded = (problem.reason, problem.message) if problem else (Reason.HEALTHY, "")
     changes: list[_Change] = [
         (ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {draft.state.queue}"),
-        _available(ConditionType.READY, degradation.Service(Reason.AVAILABLE) if is_ready else lacking),
-        _available(ConditionType.HDFS_AVAILABLE, hdfs),
-        _available(ConditionType.YARN_AVAILABLE, yarn),
+        (ConditionType.READY, is_ready, *ready),
+        (ConditionType.HDFS_AVAILABLE, hdfs.is_available, *hdfs),
+        (ConditionType.YARN_AVAILABLE, yarn.is_available, *yarn),
         (ConditionType.DEGRADED, problem is not None, *degraded),
         _scheduled(observation, draft),
         _resizing(observation, draft),
@@ -107,10 +107,6 @@ def _phase(observation: Observation, draft: Plan, problem: Problem | None, *, is
         return "Degraded"
     master = observation.pod(model.MASTER)
     return "Ready" if is_ready and master is not None and not master.is_over else "Starting"
-
-
-def _available(condition_type: ConditionType, service: degradation.Service) -> _Change:
-    return condition_type, service.is_available, service.reason, service.message
 
 
 def _scheduled(observation: Observation, draft: Plan) -> _Change:

@@ -6,8 +6,7 @@ does not withdraw it for a minute.
 """
 
 import collections
-import dataclasses
-from typing import Final
+from typing import Final, NamedTuple
 
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
@@ -63,8 +62,7 @@ def _again(problem: Problem, last: Failing | None, now_s: float) -> Failing:
     return Failing(problem=problem, since_s=last.since_s if last else now_s, seen_s=now_s)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """Whether HDFS or YARN is available; if not, why."""
 
     reason: Reason
