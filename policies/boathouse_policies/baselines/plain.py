@@ -103,8 +103,8 @@ class ShortestRemaining(JobOrder, Observer):
     def observe(self, event: model.Event) -> None:
         """Count what is left."""
         if isinstance(event, model.Submitted):
-            seconds = {own.id: own.estimates.duration_s(own.resources) or 0.0 for own in event.classes}
-            self._left[event.job.id] = {own: (event.tasks.get(own, 0), each_s) for own, each_s in seconds.items()}
+            durations_s = {own.id: own.estimates.duration_s(own.resources) or 0.0 for own in event.classes}
+            self._left[event.job.id] = {own: (event.tasks.get(own, 0), each_s) for own, each_s in durations_s.items()}
         elif isinstance(event, model.Placed) and event.task_class in self._left.get(event.job, {}):
             count, seconds = self._left[event.job][event.task_class]
             self._left[event.job][event.task_class] = (count - 1, seconds)

@@ -109,11 +109,6 @@ class Job(Applicant):
     suspend_reducers_until: str | None = None
 
     @property
-    def key(self) -> str:
-        """Namespace and name, `NAMESPACE/NAME`."""
-        return f"{self.namespace}/{self.name}"
-
-    @property
     def cluster(self) -> str:
         """Name of the Hadoop cluster that it runs on; empty if its tasks have pods of their own."""
         return self.spec.cluster_ref.name if self.spec.cluster_ref else ""
