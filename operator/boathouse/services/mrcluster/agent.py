@@ -140,8 +140,7 @@ def _name_node(reported_start_s: int, last: _NameNode | None, now_s: float) -> _
 
 def _comparable(report: AgentReport) -> AgentReport:
     """Return a report without the parts that change in each, and without tags, which concern jobs."""
-    yarn = replace(report.yarn, up_s=0) if report.yarn else None
-    return replace(report, yarn=yarn, tags={}, took_ms=0, follows=0)
+    return replace(report, yarn=replace(report.yarn, up_s=0) if report.yarn else None, tags={}, took_ms=0, follows=0)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)

@@ -237,8 +237,7 @@ class MRClusterKind:
         digest = observation.rendered.digest
         if plan.state.settings != digest or any(pod.settings != digest for pod in observation.nodes):
             return
-        old = ({former} | memory.digests) - {"", digest}
-        await objects.remove_settings(observation.cluster, old, writes)
+        await objects.remove_settings(observation.cluster, ({former} | memory.digests) - {"", digest}, writes)
         memory.digests = {digest}
 
     async def _publish(
@@ -282,8 +281,7 @@ class MRClusterKind:
             may_format=not (written.cluster_id or plan.state.cluster_id),
         )
         priority = await self._related.priority(observation.cluster.priority_class)
-        submission = (node_pods, wanted, [] if observation.halt else unplaced, priority)
-        self._submit(memory, submission, observation, writes)
+        self._submit(memory, (node_pods, wanted, [] if observation.halt else unplaced, priority), observation, writes)
         memory.held -= set(wanted)
         if memory.obstacle is None:
             return None

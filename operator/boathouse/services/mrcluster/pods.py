@@ -62,13 +62,12 @@ def _pod(
         LABEL_HOST: host,
         **({names.LABEL_APART: cluster.uid} if role is Role.CORE else {}),
     }
-    conf = {"name": _CONF, "configMap": {"name": cluster.config_map(rendered.digest)}}
     manifest = manifests.pod(
         metadata,
         cluster.spec,
         user_id=files.USER_ID,
         containers=containers,
-        volumes=[conf, *volumes],
+        volumes=[{"name": _CONF, "configMap": {"name": cluster.config_map(rendered.digest)}}, *volumes],
         tolerations=cluster.spec.tolerations or (),
         patience_s=_PATIENCE_S[role],
         node_selector=cluster.spec.node_selector or {},
@@ -93,8 +92,7 @@ def _pod(
 def _apart(affinity: Manifest, cluster: Cluster) -> Manifest:
     """Return the affinity with what the label `apart` means to Boathouse, in words that cluster autoscalers know."""
     anti = affinity.get("podAntiAffinity", {})
-    selector = {"matchLabels": {names.LABEL_APART: cluster.uid}}
-    term = {"labelSelector": selector, "topologyKey": names.HOSTNAME}
+    term = {"labelSelector": {"matchLabels": {names.LABEL_APART: cluster.uid}}, "topologyKey": names.HOSTNAME}
     return {**affinity, "podAntiAffinity": {**anti, _REQUIRED: [*anti.get(_REQUIRED, ()), term]}}
 
 
@@ -125,8 +123,7 @@ def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Man
     manifest = _pod(cluster, MASTER, Role.MASTER, rendered, containers, volumes)
     spec = manifest["spec"]
     spec["containers"].append(_agent(cluster))  # after the template: the user's variables are not for it
-    weights = [*([8] * len(heaps.daemons)), 1, 1]
-    _add_cpu(spec["containers"], cluster.requests[Role.MASTER], weights)
+    _add_cpu(spec["containers"], cluster.requests[Role.MASTER], [*([8] * len(heaps.daemons)), 1, 1])
     present = spec.get("imagePullSecrets", [])
     ours = [{"name": name} for name in cluster.config.task.image_pull_secrets]
     if secrets := [*present, *(secret for secret in ours if secret not in present)]:
@@ -301,8 +298,7 @@ def _add_storage(container: Manifest, cluster: Cluster, least_bytes: int = 0) ->
     if default.request_bytes:
         resources["requests"]["ephemeral-storage"] = quantity.format_bytes(default.request_bytes)
     if default.limit_bytes:
-        limit = max(default.limit_bytes, least_bytes)
-        resources["limits"]["ephemeral-storage"] = quantity.format_bytes(limit)
+        resources["limits"]["ephemeral-storage"] = quantity.format_bytes(max(default.limit_bytes, least_bytes))
 
 
 def _container(

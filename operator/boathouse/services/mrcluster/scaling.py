@@ -79,8 +79,7 @@ class Scaling:
         entry.target = None
         if former is not None:
             # it takes part in no offer, and gives nothing back: else idle nodes would be set apart for it
-            kept, nodes = former.transient_nodes, former.nodes
-            at_rest = dataclasses.replace(former, most_nodes=nodes, least_transient_nodes=kept)
+            at_rest = dataclasses.replace(former, most_nodes=former.nodes, least_transient_nodes=former.transient_nodes)
             self._publish_load(entry, master, at_rest)
 
     def _publish_load(self, entry: _Entry, master: model.TaskId, load: koala.Cluster) -> None:

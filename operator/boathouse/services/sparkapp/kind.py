@@ -344,12 +344,10 @@ class SparkAppKind:
         has_address = driver is not None and driver.ui_address is not None
         if memory.has_service is not None or not app.has_service or (has_address and memory.created != attempt):
             return
-        manifest = objects.service(app, app.attempt(attempt))
-        why = await _problem(writes.ensure(catalogue.SERVICES, manifest, "service"))
+        why = await _problem(writes.ensure(catalogue.SERVICES, objects.service(app, app.attempt(attempt)), "service"))
         memory.has_service = why is None
         if why is not None:  # a driver runs without it
-            note = f"Spark's UI has no Service: {why.message}"
-            self._events.publish(app.key, app.uid, "NoService", note)
+            self._events.publish(app.key, app.uid, "NoService", f"Spark's UI has no Service: {why.message}")
 
     def _submit(
         self, memory: AppMemory, wanted: gang.Gang, plan: Plan, observation: Observation, writes: Writes
@@ -366,8 +364,7 @@ class SparkAppKind:
 
 
 async def _problem(write: Awaitable[wire.Manifest | None]) -> pod_life.Problem | None:
-    refused, taken = Reason.CONFIG_MAP_REFUSED, Reason.NAME_TAKEN
-    return await problem_of(write, refused=refused, taken=taken, noun="application")
+    return await problem_of(write, refused=Reason.CONFIG_MAP_REFUSED, taken=Reason.NAME_TAKEN, noun="application")
 
 
 def add(leader: controllers.LeaderServices) -> None:

@@ -75,8 +75,7 @@ class Requests:
     def limits(self) -> dict[str, str]:
         """Return the limits of the container, as Spark writes them."""
         cpu = {"cpu": self.cpu_limit} if self.cpu_limit else {}
-        extended = {name: str(count) for name, count in self.extended}
-        return {**cpu, "memory": f"{self.memory_mib}Mi", **extended}
+        return {**cpu, "memory": f"{self.memory_mib}Mi", **{name: str(count) for name, count in self.extended}}
 
 
 def default_factor(properties: Properties, *, is_python: bool) -> str:

@@ -44,8 +44,7 @@ def _container(observation: Observation, last: Failing | None) -> Failing | None
     if master.problem is not None:
         message = f"{model.MASTER}: {master.problem.message} ({master.problem.reason})"
         return _again(Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message), last, now_s)
-    is_over = last is None or (master.is_ready and now_s - last.seen_s >= FAILING_S)
-    return None if is_over else last
+    return None if last is None or (master.is_ready and now_s - last.seen_s >= FAILING_S) else last
 
 
 def _agent(observation: Observation, last: Failing | None) -> Failing | None:

@@ -302,8 +302,7 @@ def _too_few(observation: Observation, draft: Plan, report: AgentReport) -> str:
     if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
     reported, least = figures(report), _least_live(draft.state)
-    hosts = draft.state.staying(Role.CORE)
-    live = sum(reported[host].dfs is DfsState.LIVE for host in hosts)
+    live = sum(reported[host].dfs is DfsState.LIVE for host in draft.state.staying(Role.CORE))
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 

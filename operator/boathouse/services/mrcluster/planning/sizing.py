@@ -34,8 +34,7 @@ SILENT_S: Final = 900.0
 
 def tasks(yarn: YarnFigures) -> tuple[int, int]:
     """Return the running and the pending tasks. An application that waits counts as one; a running one's master not."""
-    running = max(0, yarn.running - yarn.apps_running)
-    return min(running, MOST_TASKS), min(yarn.pending + yarn.apps_pending, MOST_TASKS)
+    return min(max(0, yarn.running - yarn.apps_running), MOST_TASKS), min(yarn.pending + yarn.apps_pending, MOST_TASKS)
 
 
 def slots(observation: Observation, draft: Plan, report: AgentReport) -> int:
