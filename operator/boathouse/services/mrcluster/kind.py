@@ -119,9 +119,7 @@ class MRClusterKind:
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
         self._events = writes.ObjectEvents(MRCLUSTER, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
-        self._metrics = cluster_metrics.ClusterMetrics(
-            leader.metrics.registry, leader.metrics.gauges, self.reports.age_s
-        )
+        self._metrics = cluster_metrics.ClusterMetrics(leader.metrics, self.reports.age_s)
 
     @refusing
     def parse(self, body: Body) -> Cluster | Refusal:

@@ -36,11 +36,7 @@ def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
     return {
         "name": name,
         "namespace": cluster.namespace,
-        "labels": {
-            **manifests.labels(APP, cluster),
-            names.LABEL_JOB_UID: cluster.uid,
-            names.LABEL_KIND: KIND,
-        },
+        "labels": {**manifests.labels(APP, cluster), names.LABEL_JOB_UID: cluster.uid, names.LABEL_KIND: KIND},
         **({"ownerReferences": [manifests.owner_reference(MRCLUSTERS, cluster)]} if owned else {}),
     }
 

@@ -8,13 +8,7 @@ from typing import Any, ClassVar, Final
 
 from boathouse.cluster import boundary, catalogue, errors, informer, store, wire
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import (
-    LABEL_ATTEMPT,
-    LABEL_TASK_TYPE,
-    TASK_TYPE_EXECUTOR,
-    ConditionType,
-    Reason,
-)
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_EXECUTOR, ConditionType, Reason
 from boathouse.resources.sparkapp.status import ExecutorCounts
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import facts
@@ -118,9 +112,7 @@ class SparkAppKind:
         self._events = ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(
-            leader.metrics.registry,
-            leader.metrics.gauges,
-            lambda: [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers],
+            leader.metrics, lambda: [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
         )
 
     def parse(self, body: Body) -> App | Refusal:
