@@ -79,7 +79,7 @@ class Reports:
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = server_time.SERVER_TIME.now_s,
     ) -> None:
-        self._mark, self._monotonic, self._now = mark, monotonic, now
+        self._mark, self.monotonic, self._now = mark, monotonic, now
         self._received: dict[ObjectUid, _Received] = {}
 
     def last(self, uid: ObjectUid) -> AgentReport | None:
@@ -90,11 +90,7 @@ class Reports:
     def age_s(self, uid: ObjectUid) -> float | None:
         """Return how long ago the last report of a cluster arrived."""
         received = self._received.get(uid)
-        return self._monotonic() - received.arrival if received else None
-
-    def arrive(self) -> float:
-        """Return the time of a report's request, for `take`, in seconds of the clock of ages."""
-        return self._monotonic()
+        return self.monotonic() - received.arrival if received else None
 
     def take(self, uid: ObjectUid, report: AgentReport, arrival: float) -> float | None:
         """Keep a report in the place of the cluster's last, with the start of the NameNode as far as it can be right.
@@ -263,7 +259,7 @@ class AgentRoutes:
         )
 
     async def _report(self, request: web.Request, sender: Sender[NodePod]) -> AgentOrders:
-        uid, arrival = ObjectUid(sender.object_uid), self._reports.arrive()
+        uid, arrival = ObjectUid(sender.object_uid), self._reports.monotonic()
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=REPORT_MAX_BYTES
         )

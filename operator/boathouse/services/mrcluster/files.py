@@ -30,7 +30,6 @@ APPLICATION_MASTER_ATTEMPTS: Final = "5"
 """Attempts of an application."""
 ADD_OPENS: Final = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 """Guice, cglib and WebHDFS need it on Java 17."""
-_HISTORY: Final = "/mr-history"
 USERS_FILE: Final = "passwd"
 GROUPS_FILE: Final = "group"
 USER_ID: Final = 10001
@@ -48,19 +47,20 @@ _IN_PODS: Final = (
 )
 """Fields of the spec for pods: a change of them rolls the nodes."""
 
-
-_CAPACITY: Final = {
-    "maximum-am-resource-percent": "0.5",
-    "node-locality-delay": "40",
-    "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
-    "root.queues": "default",
-    "root.default.capacity": "100",
-    "root.accessible-node-labels": TRANSIENT_LABEL,
-    f"root.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
-    "root.default.accessible-node-labels": TRANSIENT_LABEL,
-    f"root.default.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+CAPACITY_SCHEDULER: Final = {
+    f"{_CAPACITY_PREFIX}{key}": value
+    for key, value in {
+        "maximum-am-resource-percent": "0.5",
+        "node-locality-delay": "40",
+        "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+        "root.queues": "default",
+        "root.default.capacity": "100",
+        "root.accessible-node-labels": TRANSIENT_LABEL,
+        f"root.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+        "root.default.accessible-node-labels": TRANSIENT_LABEL,
+        f"root.default.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+    }.items()
 }
-CAPACITY_SCHEDULER: Final = {f"{_CAPACITY_PREFIX}{key}": value for key, value in _CAPACITY.items()}
 """The settings that Boathouse sets.
 
 With the default of 10 % for ApplicationMasters, jobs of a small cluster wait for their ApplicationMaster, and their
@@ -230,8 +230,8 @@ def mapred_site(cluster: Cluster) -> dict[str, str]:
         "mapreduce.jobhistory.bind-host": "0.0.0.0",  # noqa: S104 - inside the pod
         "mapreduce.jobhistory.address": f"{master}:{daemons.HISTORY_PORT}",
         "mapreduce.jobhistory.webapp.address": f"{master}:{daemons.HISTORY_HTTP_PORT}",
-        "mapreduce.jobhistory.intermediate-done-dir": f"{_HISTORY}/tmp",  # noqa: S108 - in HDFS
-        "mapreduce.jobhistory.done-dir": f"{_HISTORY}/done",
+        "mapreduce.jobhistory.intermediate-done-dir": "/mr-history/tmp",
+        "mapreduce.jobhistory.done-dir": "/mr-history/done",
         "yarn.app.mapreduce.am.staging-dir": "/tmp/hadoop-yarn/staging",  # noqa: S108 - in HDFS
     }
 

@@ -345,14 +345,9 @@ def add(leader: controllers.LeaderServices) -> None:
     leader.controllers.add(kind)
     leader.controllers.loops.append(kind.network.loop)
     scheduling = leader.scheduling
-
-    def namespace_of(uid: ObjectUid) -> str | None:
-        facts = leader.clusters.get(uid)
-        return facts.namespace if facts is not None else None
-
     agents = AgentRoutes(
         pods=kind.pods,
-        namespace_of=namespace_of,
+        namespace_of=lambda uid: facts.namespace if (facts := leader.clusters.get(uid)) else None,
         reports=kind.reports,
         orders=kind.orders,
         applications=leader.applications,

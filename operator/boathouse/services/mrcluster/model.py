@@ -100,6 +100,7 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
     sizes = (spec.master.volume.size, spec.core.volume.size, spec.core.scratch, spec.transient.scratch)
     for amount in (*sizes, spec.hdfs.block_size):
         quantity.units(amount)
+    first = (body.get("status") or {}).get("firstCoreNodes")  # so that the replication does not change as it grows
     return Cluster(
         **fields,
         requests={
@@ -107,15 +108,9 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
             Role.CORE: _requests(spec.core.resources),
             Role.TRANSIENT: _requests(spec.transient.resources),
         },
-        replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
+        replication=spec.hdfs.replication or min(3, first if isinstance(first, int) and first > 0 else spec.core.count),
         config=config,
     )
-
-
-def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
-    """Return the replication by the first number of core nodes, so that it does not change as the cluster grows."""
-    first = status.get("firstCoreNodes")
-    return min(3, first if isinstance(first, int) and first > 0 else spec.core.count)
 
 
 def _requests(resources: MasterResources | NodeResources) -> Requests:

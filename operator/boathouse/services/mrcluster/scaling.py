@@ -83,17 +83,18 @@ class Scaling:
             self._publish_load(entry, master, at_rest)
 
     def _publish_load(self, entry: _Entry, master: model.TaskId, load: koala.Cluster) -> None:
-        progress = model.Progress(
-            now_s=self._publisher.now(),
-            task=master,
-            task_class=entry.submission.classes[0].id,
-            job=entry.submission.job.id,
-            node=entry.node,
-            fraction=0.0,
-            phase="cluster",
-            counters=load.counters(),
+        self._publisher.publish(
+            model.Progress(
+                now_s=self._publisher.now(),
+                task=master,
+                task_class=entry.submission.classes[0].id,
+                job=entry.submission.job.id,
+                node=entry.node,
+                fraction=0.0,
+                phase="cluster",
+                counters=load.counters(),
+            )
         )
-        self._publisher.publish(progress)
 
     def take(self, decision: model.Scale) -> str:
         """Keep a decision for the next plan of the cluster; return why not, or an empty text."""

@@ -186,8 +186,9 @@ def driver(app: App, attempt: AttemptNames) -> Manifest:
         **(_chosen(app.executor, app.ideal_executor) if app.ideal_executor is not None else {}),
     }
     described = metadata(app, attempt.driver_pod, labels) | {"annotations": annotations}
-    container = _driver_container(app, attempt, role)
-    manifest = _pod(app, attempt, role, app.account, described, container, is_protected=True)
+    manifest = _pod(
+        app, attempt, role, app.account, described, _driver_container(app, attempt, role), is_protected=True
+    )
     items = [{"key": name, "path": name} for name in (PROPERTIES_FILE, TEMPLATE_FILE)]
     conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
     manifest["spec"]["volumes"].append(conf)

@@ -11,10 +11,11 @@ from typing import Final, NamedTuple
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.planning import draining, replacing
+from boathouse.services.mrcluster.planning import draining
 from boathouse.services.mrcluster.planning.observation import LATE_S, READY_S, Failing, Observation, Plan, figures
 from boathouse_task.cluster_contract import AgentReport, DfsState, YarnState
 
+LOST_AFTER_S: Final = 60.0
 FAILING_S: Final = 60.0
 """How long something fails until the cluster is degraded, and how long a container must run until it is not."""
 _LIVE = frozenset({DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING})
@@ -75,7 +76,7 @@ class Service(NamedTuple):
 
 def degradation(observation: Observation, draft: Plan) -> Problem | None:
     """Return what is wrong with a cluster, the worst first; None for nothing."""
-    worst = observation.halt or _silence(observation, draft) or replacing.lost_core_node(observation, draft)
+    worst = observation.halt or _silence(observation, draft) or _lost_core_node(observation, draft)
     if worst is not None:
         return worst
     hdfs, was_ready = observation.hdfs_within(LATE_S), draft.state.ready_s is not None
@@ -90,6 +91,18 @@ def degradation(observation: Observation, draft: Plan) -> Problem | None:
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
     return _other_version(observation) or _persistent(observation, draft, draft.marks.agent_failing)
+
+
+def _lost_core_node(observation: Observation, draft: Plan) -> Problem | None:
+    """Return which host can never run again, because its volume is on a Kubernetes node that does not exist."""
+    for host, since_s in draft.marks.unplaced_s.items():
+        if host in observation.lost_claims and observation.now_s - since_s >= LOST_AFTER_S:
+            message = (
+                f"the volume of {host} is on a node that does not exist any more: bring the node back, or delete the "
+                "claim to give up the data on it"
+            )
+            return Problem(reason=Reason.CORE_NODE_LOST, message=message)
+    return None
 
 
 def _other_version(observation: Observation) -> Problem | None:
@@ -112,22 +125,20 @@ def _silence(observation: Observation, draft: Plan) -> Problem | None:
     return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)
 
 
-def _still_available(observation: Observation, draft: Plan, condition_type: ConditionType) -> Service | None:
-    """Return that a service is available, if the status says so and a new leader may not have been reported to yet."""
+def _unreported(observation: Observation, draft: Plan, condition_type: ConditionType, daemon: str) -> Service:
+    """Return whether a service without a recent report is available: it is if the status says so to a new leader."""
     condition, is_late = draft.state.condition(condition_type), draft.silence_s(observation.now_s) > READY_S
-    if condition is None or condition.status != "True" or observation.report or is_late:
-        return None
-    return Service(Reason.AVAILABLE, condition.message)
+    if condition is not None and condition.status == "True" and not observation.report and not is_late:
+        return Service(Reason.AVAILABLE, condition.message)
+    message = with_problem(observation, f"the {daemon} does not respond yet", Role.MASTER)
+    return Service(Reason.STARTING, message)
 
 
 def hdfs(observation: Observation, draft: Plan) -> Service:
     """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
-    if before := _still_available(observation, draft, ConditionType.HDFS_AVAILABLE):
-        return before
     report = observation.report_within(READY_S)
     if report is None or report.hdfs is None:
-        message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
-        return Service(Reason.STARTING, message)
+        return _unreported(observation, draft, ConditionType.HDFS_AVAILABLE, "NameNode")
     if report.hdfs.safe_mode:
         text = f": {report.hdfs.safe_mode_text}" if report.hdfs.safe_mode_text else ""
         return Service(Reason.SAFE_MODE, f"the NameNode is in safe mode{text}")
@@ -149,12 +160,9 @@ def yarn(observation: Observation, draft: Plan) -> Service:
     """Return whether YARN is available, whose ApplicationMasters run on core nodes: at first on all of them."""
     if not observation.cluster.spec.compute:
         return Service(Reason.NO_COMPUTE, "spec.compute is false")
-    if before := _still_available(observation, draft, ConditionType.YARN_AVAILABLE):
-        return before
     report = observation.report_within(READY_S)
     if report is None or report.yarn is None:
-        message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
-        return Service(Reason.STARTING, message)
+        return _unreported(observation, draft, ConditionType.YARN_AVAILABLE, "ResourceManager")
     reported, hosts = figures(report), draft.state.staying(Role.CORE)
     states = collections.Counter(reported[host].yarn for host in hosts)
     running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]
