@@ -142,8 +142,7 @@ class MRClusterKind:
 
     def note(self, cluster: Cluster, state: ClusterState) -> str:
         """Return the text of the event about the phase."""
-        condition_type = _CONDITION_OF_PHASE.get(state.phase)
-        condition = state.condition(condition_type) if condition_type else None
+        condition = state.condition(_CONDITION_OF_PHASE.get(state.phase, ""))
         counts = f"{_ready(state.core)} core and {_ready(state.transient)} transient nodes are ready"
         return (condition.message if condition else counts) or f"in queue {cluster.queue}"
 

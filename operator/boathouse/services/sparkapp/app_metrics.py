@@ -16,7 +16,7 @@ _REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *n
 class AppMetrics:
     """Counters of attempts."""
 
-    def __init__(self, target: metrics.Metrics, executors: Callable[[], Iterable[tuple[int, int]]]) -> None:
+    def __init__(self, target: metrics.Metrics, executors: Callable[[], Iterable[tuple[int, int, int]]]) -> None:
         self._begun = prometheus.Counter(
             "boathouse_sparkapp_attempts", "Attempts of Spark applications that were begun", registry=target.registry
         )
@@ -34,8 +34,8 @@ class AppMetrics:
                 documentation="Executors of drivers by state",
                 labels=("state",),
                 read=lambda: {
-                    ("pending",): float(sum(pending for pending, _ in executors())),
-                    ("running",): float(sum(running for _, running in executors())),
+                    ("pending",): float(sum(pending for pending, *_ in executors())),
+                    ("running",): float(sum(running for _, running, _ in executors())),
                 },
             )
         )

@@ -205,14 +205,13 @@ class SparkAppKind:
             return ExecutorCounts()
         failed = state.executors.failed if state.executors else 0
         self.executors.follow(app.namespace, driver.uid, app=app.uid, failed=failed)
-        pending, running = self.executors.count(app.namespace, driver.uid)
-        return ExecutorCounts(pending=pending, running=running, failed=self.executors.failed(app.namespace, driver.uid))
+        pending, running, failed = self.executors.count(app.namespace, driver.uid)
+        return ExecutorCounts(pending=pending, running=running, failed=failed)
 
     async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""
-        name = app.attempt(attempt).driver_pod
         try:
-            view = await self._context.api.get(catalogue.PODS, name, app.namespace)
+            view = await self._context.api.get(catalogue.PODS, app.attempt(attempt).driver_pod, app.namespace)
         except errors.NotFound:
             return None
         pod = self._scheduler.transform_pod(view)

@@ -123,10 +123,8 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     fields = applicant(body, spec, config, config.spark.image, "Spark")
     if isinstance(fields, Refusal):
         return fields
-    closed = sorted(filter(is_closed, spec.spark_conf or ()))
-    if closed:
-        message = f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them"
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=message)
+    if closed := sorted(filter(is_closed, spec.spark_conf or ())):
+        raise ValueError(f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them")
     conf = user_properties.of(spec)
     _check(spec, conf)
     is_python = spec.type == "Python"

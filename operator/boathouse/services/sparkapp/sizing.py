@@ -145,9 +145,7 @@ def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
     """The resources that Spark requests for its own discovery: `spark.executor.resource.gpu.{amount,vendor}`."""
     prefix, suffix = f"spark.{role}.resource.", ".amount"
     amounts = []
-    for key in properties:
-        if not (key.startswith(prefix) and key.endswith(suffix)):
-            continue
+    for key in (key for key in properties if key.startswith(prefix) and key.endswith(suffix)):
         name = key[len(prefix) : -len(suffix)]
         vendor = properties.get(f"{prefix}{name}.vendor")
         if not vendor:

@@ -106,10 +106,9 @@ def _text(path: str, value: Any) -> str:
 
 
 def _s3(s3: S3) -> dict[str, str]:
-    # A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second.
-    provider = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
     settings = {
-        **hadoop.s3_settings(s3, provider),
+        # A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace it by that of the second.
+        **hadoop.s3_settings(s3, "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"),
         "fs.s3a.committer.name": "magic",
         # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
         # stores refuse to delete a folder that has files.

@@ -130,8 +130,7 @@ def _unreported(observation: Observation, draft: Plan, condition_type: Condition
     condition, is_late = draft.state.condition(condition_type), draft.silence_s(observation.now_s) > READY_S
     if condition is not None and condition.status == "True" and not observation.report and not is_late:
         return Service(Reason.AVAILABLE, condition.message)
-    message = with_problem(observation, f"the {daemon} does not respond yet", Role.MASTER)
-    return Service(Reason.STARTING, message)
+    return Service(Reason.STARTING, with_problem(observation, f"the {daemon} does not respond yet", Role.MASTER))
 
 
 def hdfs(observation: Observation, draft: Plan) -> Service:

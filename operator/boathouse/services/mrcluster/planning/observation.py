@@ -1,4 +1,7 @@
-"""What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
+"""What the planner may know of a cluster, how nodes are read from their pods, and what the planner decides.
+
+All of it are values, so that a decision can be repeated.
+"""
 
 import collections
 import dataclasses
