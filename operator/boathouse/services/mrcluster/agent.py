@@ -141,11 +141,9 @@ def _comparable(report: AgentReport) -> AgentReport:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Written:
-    """A status that was written.
+    """A status that was written, and the resource version since which this leader has ordered these hosts to leave.
 
-    Attributes:
-        since: The resource version since which this leader has ordered these hosts to leave.
-        raised: The least epoch of orders, after an agent held some of a later leader.
+    `raised` is the least epoch of orders after an agent held some of a later leader.
     """
 
     state: model.ClusterState
@@ -208,10 +206,7 @@ def _version(uid: ObjectUid, written: _Written, epoch: int, held: Version) -> Ve
 
 
 def _leaving(state: model.ClusterState) -> list[Leaving]:
-    """Return the nodes that the agent shall drain, each with the timeout at the start of its drain.
-
-    YARN counts it from there, also when it reads a changed list.
-    """
+    """Return the nodes to drain, each with its first timeout: YARN counts from there when it reads a changed list."""
     return [
         Leaving(
             host=node.host,

@@ -71,10 +71,7 @@ CAPACITY_DEFAULTS: Final = {f"{_CAPACITY_PREFIX}am.allow-non-exclusive-allocatio
 
 
 def core_site(cluster: Cluster) -> dict[str, str]:
-    """Return the settings that Boathouse sets.
-
-    Tokens name services by host instead of address, because a pod that is created again has another address.
-    """
+    """Return Boathouse's settings. Tokens name services by host: a pod that is created again has another address."""
     return {
         "fs.defaultFS": f"hdfs://{cluster.fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
         "hadoop.http.staticuser.user": hadoop.USER,
@@ -237,10 +234,7 @@ def mapred_site(cluster: Cluster) -> dict[str, str]:
 
 
 def mapred_defaults(cluster: Cluster) -> dict[str, str]:
-    """Return settings that users may change.
-
-    Streaming runs a program beside each task's JVM, so the heap is 0.6 of the container instead of Hadoop's 0.8.
-    """
+    """Return settings that users may change. Streaming runs beside a JVM: heaps are 0.6 of a container, not 0.8."""
     memory = sizes.of(cluster)
     first, last = daemons.APPLICATION_MASTER_PORTS
     return {

@@ -137,10 +137,7 @@ def claim(cluster: Cluster, host: str) -> Manifest:
 
 
 def is_lost(storage: rules.Storage, nodes: Iterable[model.Node], claim: str) -> bool:
-    """Return whether no pod can ever mount a claim (namespace/name): its volume was on a node that does not exist.
-
-    A volume is tied to nodes if its node affinity names them, as that of a local volume does.
-    """
+    """Return whether no pod can mount a claim (namespace/name): its volume is tied to nodes that do not exist."""
     claim_view = storage.claims.get(claim)
     volume = storage.volumes.get(claim_view.spec.volume_name) if claim_view and claim_view.is_bound else None
     affinity = volume.spec.node_affinity if volume else None

@@ -258,10 +258,7 @@ def _daemon(
     env: Sequence[tuple[str, str]] = (),
     mounts: Sequence[Manifest] = (),
 ) -> Manifest:
-    """Return the container of a daemon, without CPU (see `_add_cpu`).
-
-    A daemon has no liveness probe: a long garbage collection is no failure, and a JVM that fails ends.
-    """
+    """Return a daemon's container, without CPU and without liveness probe: a long garbage collection is no failure."""
     command = ("start.sh", program.java_class)
     container = _container(cluster, host, program.container, command, size, env=env, mounts=mounts)
     if program.port:
@@ -281,10 +278,7 @@ def _refresh(cluster: Cluster) -> Manifest:
 
 
 def _add_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> None:
-    """Divide the pod's CPU by weight among its containers.
-
-    Each container may use all of it: with a part, the start of a JVM would take minutes.
-    """
+    """Divide the pod's CPU by weight. A container may use all of it: with a part, a JVM would take minutes to start."""
     shares = [requests.cpu_milli * weight // sum(weights) for weight in weights]
     shares[0] += requests.cpu_milli - sum(shares)
     for container, share in zip(containers, shares, strict=True):

@@ -54,10 +54,7 @@ def lost_at_s(observation: Observation, deleting_since_s: float) -> float:
 
 
 def counted(observation: Observation, state: AppState, end: wire.Attempt) -> AppState:
-    """Return the state with an attempt that ended, and with its failure counted.
-
-    The stages and tasks that the driver reported last, up to ten seconds before its end, are over.
-    """
+    """Return the state with an attempt that ended counted; the stages and tasks that its driver reported are over."""
     reset_s, minimum = observation.app.spec.restart_policy.reset_after_seconds, observation.app.minimum
     is_reset = end.start_s is not None and observation.now_s - end.start_s >= reset_s
     failures = wire.FailureCounts(retry_s=state.failures.retry_s) if is_reset else state.failures
@@ -78,10 +75,7 @@ def counted(observation: Observation, state: AppState, end: wire.Attempt) -> App
 
 
 def retry_after_s(observation: Observation, state: AppState, end: wire.Attempt) -> float | None:
-    """Return how long to wait before the next attempt; None if there is none.
-
-    An attempt whose driver never ran is repeated under each policy: nothing of the program has happened.
-    """
+    """Return the seconds to the next attempt, or None; one whose driver never ran is repeated under each policy."""
     policy = observation.app.spec.restart_policy
     if end.cause is None:
         return float(policy.on_failure_retry_interval) if policy.type == "Always" else None

@@ -233,8 +233,9 @@ class SparkAppKind:
         for volume in app.spec.volumes or ():
             name = volume.config_map_name
             if name and (why := await self._related.missing_config_map(app.namespace, name)):
-                message = f"volume {volume.name}: {why}: create it"
-                return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+                return Refusal(
+                    reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=f"volume {volume.name}: {why}: create it"
+                )
         return None
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
@@ -311,10 +312,7 @@ class SparkAppKind:
         return PENDING_REQUEUE_S if pod is None or pod.state is pod_life.PodLife.UNPLACED else None
 
     def _estimates(self, app: App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
-        """Return the executors' run times by their memory, which can be chosen before there is a driver.
-
-        After a failure of the application, its executors have all their memory.
-        """
+        """Return the executors' run times by memory before there is a driver; after a failure they have all of it."""
         stage = gang.executor_stage(app)
         if stage is None or driver is not None or plan.state.failures.application:
             return policy.UNKNOWN

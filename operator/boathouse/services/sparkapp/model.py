@@ -35,10 +35,7 @@ TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Elastic:
-    """How much less memory the executors of an application may have.
-
-    `least` is for the least heap, with which they run longer by the factor `slowdown`, until that is measured.
-    """
+    """How much less memory executors may have; the least heap makes them slower by a factor, until that is measured."""
 
     least: sizing.Requests
     slowdown: float

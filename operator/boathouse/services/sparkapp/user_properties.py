@@ -38,10 +38,7 @@ _EVENT_LOG: Final = {"spark.eventLog.enabled": "true", "spark.eventLog.rolling.e
 
 
 def ports(conf: Mapping[str, str]) -> dict[str, int]:
-    """Return the ports that the properties say, by name; 0 is one that Spark chooses when it starts.
-
-    That of the UI also has the REST interface. Raises a ValueError if one of them is not a port.
-    """
+    """Return the ports by name; 0 is one that Spark chooses. That of the UI also has the REST interface."""
     block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
     return {
         "driver-rpc-port": _port(conf, "spark.driver.port", DRIVER_PORT),

@@ -258,10 +258,7 @@ def _reported(observation: Observation, draft: Plan) -> Plan:
 
 
 def cluster_facts(observation: Observation, state: model.ClusterState) -> hadoop.ClusterFacts:
-    """Return the facts of a cluster in a state.
-
-    The settings for clients are those that all nodes have: while nodes are restarted, the former ones.
-    """
+    """Return the facts of a cluster; the settings for clients are those that all nodes have."""
     cluster, spec = observation.cluster, observation.cluster.spec
     secrets = (*cluster.config.hadoop.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
     return hadoop.ClusterFacts(

@@ -33,8 +33,8 @@ def remember(observation: Observation, draft: Plan) -> Plan:
 def _persistent(observation: Observation, draft: Plan, failing: Failing | None) -> Problem | None:
     if failing is None or draft.state.ready_s is None:
         return None
-    lasts = failing.seen_s - failing.since_s >= FAILING_S or observation.state.reason == failing.problem.reason
-    return failing.problem if lasts else None
+    is_known = observation.state.reason == failing.problem.reason
+    return failing.problem if is_known or failing.seen_s - failing.since_s >= FAILING_S else None
 
 
 def _container(observation: Observation, last: Failing | None) -> Failing | None:

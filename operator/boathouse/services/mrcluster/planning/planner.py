@@ -89,10 +89,7 @@ def _lost(draft: Plan, pod: NodePod) -> Plan:
 
 
 def _adopted(observation: Observation, draft: Plan, pod: NodePod) -> Plan:
-    """Take in a pod that the status does not have, because an older status was restored.
-
-    A core node may have blocks, so that it stays. A transient node leaves.
-    """
+    """Take in a pod that a restored status lacks: a core node stays, as it may have blocks; a transient one leaves."""
     if pod.role is Role.CORE:
         return draft if pod.is_over else draft.added(Role.CORE, [pod.number])
     draft = draft.with_state(next_transient=max(draft.state.next_transient, pod.number + 1))
@@ -215,10 +212,7 @@ def plan(observation: Observation) -> Plan:
 
 
 def wanted(state: model.ClusterState, observation: Observation) -> Sequence[str]:
-    """Return the hosts of a written state that shall have a pod and have none: the master, core, transient nodes.
-
-    A core node that leaves is needed until its blocks are copied.
-    """
+    """Return the hosts without a pod that shall have one; a core node is needed until its blocks are copied."""
     unneeded = {
         node.host for node in state.leaving if draining.has_ended(node) or model.role_of(node.host) is Role.TRANSIENT
     }

@@ -38,10 +38,7 @@ def tasks(yarn: YarnFigures) -> tuple[int, int]:
 
 
 def slots(observation: Observation, draft: Plan, report: AgentReport) -> int:
-    """Return the map tasks that fit on the nodes that run and stay, at the same time.
-
-    YARN counts a lost node as running for minutes, when the cluster has given up its name.
-    """
+    """Return the map tasks that fit on the nodes that stay: YARN counts a lost node as running for minutes."""
     reported, slot_mb = figures(report), max(1, observation.sizes.map_mb)
     staying = frozenset(draft.state.wanted_hosts) - draft.state.leaving_hosts
     offered = sum(
