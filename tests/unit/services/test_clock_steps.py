@@ -133,7 +133,7 @@ def test_agents_reports_have_the_times_of_the_server(now_s):
 
 def test_the_start_of_a_resource_manager_is_a_time_of_the_server(now_s):
     of_nobody = {"pods": None, "namespace_of": None, "reports": None, "orders": None, "applications": None}
-    assert agent.AgentRoutes(**of_nobody)._now() == now_s
+    assert agent.AgentRoutes(**of_nobody).now() == now_s
 
 
 def request_with_token(expires_s):

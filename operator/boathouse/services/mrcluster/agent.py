@@ -217,28 +217,22 @@ def _leaving(state: model.ClusterState) -> list[Leaving]:
     ]
 
 
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRoutes:
     """Handles requests of agents."""
 
-    def __init__(
-        self,
-        *,
-        pods: PodIndex[NodePod],
-        namespace_of: Callable[[ObjectUid], str | None],
-        reports: Reports,
-        orders: OrderBook,
-        applications: Applications,
-        now: Callable[[], float] = server_time.SERVER_TIME.now_s,
-    ) -> None:
-        self._pods, self._namespace_of = pods, namespace_of
-        self._reports, self._orders, self._applications = reports, orders, applications
-        self._now = now
-        self._limits = Limits(time.monotonic)
+    pods: PodIndex[NodePod]
+    namespace_of: Callable[[ObjectUid], str | None]
+    reports: Reports
+    orders: OrderBook
+    applications: Applications
+    now: Callable[[], float] = server_time.SERVER_TIME.now_s
+    _limits: Limits = dataclasses.field(default_factory=lambda: Limits(time.monotonic), init=False)
 
     def find(self, object_uid: str, caller: Caller) -> NodePod | None:
         """Return the pod if it is the live master of a cluster: no other pod of a cluster may report."""
         uid = ObjectUid(object_uid)
-        pod = self._pods.find(uid, caller.pod_name) if self._namespace_of(uid) == caller.namespace else None
+        pod = self.pods.find(uid, caller.pod_name) if self.namespace_of(uid) == caller.namespace else None
         return pod if pod is not None and pod.role is Role.MASTER and pod.life.is_live else None
 
     def routes(self) -> Sequence[Route[NodePod]]:
@@ -254,16 +248,16 @@ class AgentRoutes:
         )
 
     async def _report(self, request: web.Request, sender: Sender[NodePod]) -> AgentOrders:
-        uid, arrival = ObjectUid(sender.object_uid), self._reports.monotonic()
+        uid, arrival = ObjectUid(sender.object_uid), self.reports.monotonic()
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=REPORT_MAX_BYTES
         )
         report = _REPORT.decode(body)
-        if self._namespace_of(uid) != sender.claimed.namespace:  # it was deleted while the body arrived
+        if self.namespace_of(uid) != sender.claimed.namespace:  # it was deleted while the body arrived
             raise Rejected(Reason.UNKNOWN_POD)
-        began_s = self._reports.take(uid, report, arrival)
+        began_s = self.reports.take(uid, report, arrival)
         if report.yarn is not None and began_s is not None:
-            rm_started_s = self._now() - report.yarn.up_s
-            self._applications.answered(uid, began_s=began_s, rm_started_s=rm_started_s, found=report.tags)
+            rm_started_s = self.now() - report.yarn.up_s
+            self.applications.answered(uid, began_s=began_s, rm_started_s=rm_started_s, found=report.tags)
         next_s = max(DEFAULT_DISTANCE_S, self._limits.report_distance_s)
-        return self._orders.answer(uid, report.version, number=self._reports.number(uid), next_s=next_s)
+        return self.orders.answer(uid, report.version, number=self.reports.number(uid), next_s=next_s)

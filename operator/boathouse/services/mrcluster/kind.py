@@ -115,7 +115,7 @@ class MRClusterKind:
         self.orders = OrderBook(
             leader.applications, epoch=lambda: self._scheduler.state.leader.epoch, may_lead=self._context.may_lead
         )
-        self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
+        self.scaling = scaling.Scaling(leader.profile, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
         self._events = writes.ObjectEvents(MRCLUSTER, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)

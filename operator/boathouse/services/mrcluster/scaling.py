@@ -5,7 +5,7 @@ kept until a plan has used it. It is lost with the process, and the policy decid
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from boathouse.scheduling import adjuster
@@ -46,14 +46,8 @@ class _Entry:
 class Scaling:
     """Informs the policies about all clusters of this process, and keeps their decisions."""
 
-    def __init__(
-        self,
-        profile: framework.Profile,
-        observers: Sequence[framework.Observer],
-        now: Callable[[], float],
-        mark: Callable[[ObjectUid], None],
-    ) -> None:
-        self._koala, self._publisher, self._mark = koala.of(profile), Publisher(observers, now), mark
+    def __init__(self, profile: framework.Profile, now: Callable[[], float], mark: Callable[[ObjectUid], None]) -> None:
+        self._koala, self._publisher, self._mark = koala.of(profile), Publisher(profile.observers, now), mark
         self._entries: dict[ObjectUid, _Entry] = {}
 
     def submit(self, uid: ObjectUid, submission: Submission) -> None:
