@@ -158,15 +158,13 @@ async def ensure_claim(cluster: Cluster, host: str, writes: Writes) -> Problem |
 
 async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
     """Make the NetworkPolicies those of the spec, and create the Service; returns why they are not, or None."""
-    policies = {policy["metadata"]["name"]: policy for policy in network_policies(cluster)}
-    for policy in policies.values():
+    policies = network_policies(cluster)
+    for policy in policies:
         problem = await _checked(writes.apply(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY))
         if problem is not None:
             return problem
-    for part in _POLICIES:
-        former = _network_policy(cluster, part, [])  # of a cluster with another `networkPolicy`
-        if former["metadata"]["name"] not in policies:
-            await writes.remove(catalogue.NETWORK_POLICIES, former, _NETWORK_POLICY)
+    for part in () if policies else _POLICIES:  # of a cluster with another `networkPolicy`
+        await writes.remove(catalogue.NETWORK_POLICIES, _network_policy(cluster, part, []), _NETWORK_POLICY)
     return await _checked(writes.ensure(catalogue.SERVICES, service(cluster), "service"))
 
 

@@ -101,9 +101,7 @@ def _stopped(observation: Observation, state: AppState, cause: wire.Cause, reaso
     """Count the attempt in progress, if there is one, as ended from here."""
     if state.is_settled:
         return state
-    pod = observation.driver(state.attempt)
-    ended = _ended(observation, state, pod, cause=cause, reason=reason, message=message)
-    return _counted(observation, state, ended)
+    return _counted(observation, state, _ended(observation, state, cause, Ending(reason=reason, message=message)))
 
 
 def _next_attempt(observation: Observation, state: AppState) -> Plan:
@@ -250,16 +248,14 @@ def _ending(observation: Observation, state: AppState) -> wire.Attempt | None:
         was_there = observation.is_lost or state.phase in {"Starting", "Running"}
         end = _lost("the driver's pod is gone: it was deleted, or its node was removed") if was_there else None
     elif pod.state is PodLife.SUCCEEDED:
-        return _ended(observation, state, pod, cause=None)
+        return _ended(observation, state, None, Ending(reason=""))
     elif pod.state is PodLife.FAILED:
         end = _failed(pod)
     else:
         end = _silent(observation, pod) or _too_slow(observation, state, pod)
     if end is None:
         return None
-    cause: wire.Cause = "Infrastructure" if end.is_infrastructure else "Application"
-    exit_code = None if end.is_infrastructure else end.exit_code
-    return _ended(observation, state, pod, cause=cause, reason=end.reason, message=end.message, exit_code=exit_code)
+    return _ended(observation, state, "Infrastructure" if end.is_infrastructure else "Application", end)
 
 
 def _is_over(observation: Observation, pod: DriverPod) -> bool:
@@ -368,26 +364,18 @@ def _not_started(observation: Observation, pod: DriverPod, waited_s: float) -> E
     return Ending(reason=Reason.DRIVER_START_TIMEOUT, message=message, is_infrastructure=True)
 
 
-def _ended(
-    observation: Observation,
-    state: AppState,
-    pod: DriverPod | None,
-    *,
-    cause: wire.Cause | None,
-    reason: str = "",
-    message: str = "",
-    exit_code: int | None = None,
-) -> wire.Attempt:
-    """Return the end of an attempt, by default its success."""
+def _ended(observation: Observation, state: AppState, cause: wire.Cause | None, end: Ending) -> wire.Attempt:
+    """Return the current attempt with its end; without a cause it succeeded."""
+    pod = observation.driver(state.attempt)
     ended_s = pod.ended_s if pod else None
     return wire.Attempt(
         number=state.attempt,
         application_id=state.application_id,
         cause=cause,
-        reason=str(reason),
-        message=message[:MAX_MESSAGE],
+        reason=str(end.reason),
+        message=end.message[:MAX_MESSAGE],
         node=pod.node if pod else state.driver.node if state.driver else None,
         start_s=(pod.started_s if pod else None) or state.attempt_start_s,
         end_s=observation.now_s if ended_s is None else ended_s,
-        exit_code=0 if cause is None else exit_code,
+        exit_code=0 if cause is None else None if end.is_infrastructure else end.exit_code,
     )
