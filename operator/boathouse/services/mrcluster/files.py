@@ -85,9 +85,8 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
     """Return settings that users may change. A DataNode is dead after 90 s without heartbeat.
 
     Clients of HDFS wait for a NameNode that starts again, at first for a minute, then for five: without this policy,
-    which they read from the same file, they give up after 10 s, and with them the running jobs.
-
-    A volume is full when only a 20th is free, which is reserved. By default, a DataNode demands 1 GiB beside.
+    which they read from the same file, they give up after 10 s, and with them the running jobs. A volume is full when
+    only a 20th is free, which is reserved. By default, a DataNode demands 1 GiB beside.
     """
     return {
         "dfs.client.retry.policy.enabled": "true",
@@ -107,10 +106,9 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
 def hdfs_site(cluster: Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets.
 
-    Nothing here depends on the number of nodes, so that a cluster that grows need not restart.
-
-    No file may have more replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no
-    core node could be decommissioned while the file exists.
+    Nothing here depends on the number of nodes, so that a cluster that grows need not restart. No file may have more
+    replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no core node could be
+    decommissioned while the file exists.
     """
     master = cluster.fqdn(model.MASTER)
     return {
@@ -145,13 +143,10 @@ def yarn_defaults(cluster: Cluster) -> dict[str, str]:
     """Return settings that users may change. The exclude file has the timeouts of decommissions.
 
     A NodeManager is lost after three minutes without a heartbeat instead of ten: its tasks start again then.
-
-    NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30.
-
-    With Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that
-    restarts next: YARN can count a container that its NodeManager stops as a failed attempt.
-
-    Logs of containers would stay in HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
+    NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30. With
+    Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that restarts
+    next: YARN can count a container that its NodeManager stops as a failed attempt. Logs of containers would stay in
+    HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
     """
     master = cluster.fqdn(model.MASTER)
     return {
