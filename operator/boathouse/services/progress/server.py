@@ -105,12 +105,7 @@ class ProgressServer:
     async def serve(self, context: ssl.SSLContext, *, port: int, host: str = "") -> AsyncIterator[int]:
         """Serve the endpoint during the block; yields the port. Raises OSError if the port is in use."""
         async with listener.serve(
-            self.application,
-            port=port,
-            limits=LIMITS,
-            host=host,
-            context=context,
-            rejected=self._reject,
+            self.application, port=port, limits=LIMITS, host=host, context=context, rejected=self._reject
         ) as self.listener:
             yield self.listener.port
 
