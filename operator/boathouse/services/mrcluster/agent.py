@@ -217,7 +217,7 @@ def _leaving(state: model.ClusterState) -> list[Leaving]:
     ]
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+@dataclasses.dataclass(eq=False, slots=True, kw_only=True)
 class AgentRoutes:
     """Handles requests of agents."""
 
