@@ -299,6 +299,6 @@ async def test_a_version_that_no_leader_gave_hurts_only_its_own_cluster(leader, 
 
 async def test_a_report_of_a_cluster_that_was_deleted_while_the_body_arrived_is_not_kept(leader, token):
     namespaces = iter(["demo", None])  # when the request came, and when its body was there
-    leader.routes._namespace_of = lambda _: next(namespaces)
+    leader.routes.namespace_of = lambda _: next(namespaces)
     status, _ = await leader.post(token, encoded())
     assert (status, leader.reports.last(UID)) == (404, None)

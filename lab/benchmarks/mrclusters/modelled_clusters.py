@@ -111,7 +111,7 @@ class Reporter(AgentClient):
     def report(self, report: AgentReport) -> AgentOrders:
         kind = self._kind()
         try:
-            kind.reports.take(self._uid, report, kind.reports.arrive())
+            kind.reports.take(self._uid, report, kind.reports.monotonic())
         except Rejected as error:
             raise Unavailable(0, str(error)) from None
         number = kind.reports.number(self._uid)

@@ -84,7 +84,7 @@ class LeaderHints:
             return
         with contextlib.suppress(Rejected):
             report = agent_report(uid)
-            kind.reports.take(uid, report, kind.reports.arrive())
+            kind.reports.take(uid, report, kind.reports.monotonic())
             kind.orders.answer(uid, report.version, number=kind.reports.number(uid), next_s=5.0)
 
 

@@ -111,7 +111,7 @@ class Operator:
     ) -> None:
         self._config, self._clock = config, clock
         self.world, self.clusters, self.refused = world, dict[ObjectUid, Cluster](), witness.refused
-        self.scaling = Scaling(profile, profile.observers, world.scheduler.state.clock, lambda _: None)
+        self.scaling = Scaling(profile, world.scheduler.state.clock, lambda _: None)
         world.scheduler.adjuster.scaler = self.scaling.take
 
     def add(self, name: str = "etl", *, core: int = 1, namespace: str = "demo", most: int = 8, **spec) -> Cluster:

@@ -164,7 +164,7 @@ class Nodes:
             return
         report = self.agent.report(self.up("c") | self.up("t"), self._world.now())
         with contextlib.suppress(Rejected):
-            kind.reports.take(uid, report, kind.reports.arrive())
+            kind.reports.take(uid, report, kind.reports.monotonic())
             orders = kind.orders.answer(uid, report.version, number=kind.reports.number(uid), next_s=5.0)
             if orders.version is not None:
                 self.agent.take(orders.version, frozenset(node.host for node in orders.leaving))

@@ -121,8 +121,8 @@ def test_the_times_of_events_are_the_servers(now_s):
 def test_agents_reports_have_the_times_of_the_server(now_s):
     reported, agents = agent.Reports(print), hadoop.Applications(print)
     agents.follow(UID, "tag", ObjectUid("job"))
-    reported.take(UID, AgentReport(), reported.arrive())
-    began_s = reported.take(UID, AgentReport(follows=reported.number(UID)), reported.arrive())
+    reported.take(UID, AgentReport(), reported.monotonic())
+    began_s = reported.take(UID, AgentReport(follows=reported.number(UID)), reported.monotonic())
     assert began_s == now_s
     agents.answered(UID, began_s=began_s, rm_started_s=0, found={"tag": ()})
     assert agents.view("tag") is not None
@@ -133,7 +133,7 @@ def test_agents_reports_have_the_times_of_the_server(now_s):
 
 def test_the_start_of_a_resource_manager_is_a_time_of_the_server(now_s):
     of_nobody = {"pods": None, "namespace_of": None, "reports": None, "orders": None, "applications": None}
-    assert agent.AgentRoutes(**of_nobody)._now() == now_s
+    assert agent.AgentRoutes(**of_nobody).now() == now_s
 
 
 def request_with_token(expires_s):

@@ -79,7 +79,7 @@ class Reports:
         monotonic: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = server_time.SERVER_TIME.now_s,
     ) -> None:
-        self._mark, self._monotonic, self._now = mark, monotonic, now
+        self._mark, self.monotonic, self._now = mark, monotonic, now
         self._received: dict[ObjectUid, _Received] = {}
 
     def last(self, uid: ObjectUid) -> AgentReport | None:
@@ -90,11 +90,7 @@ class Reports:
     def age_s(self, uid: ObjectUid) -> float | None:
         """Return how long ago the last report of a cluster arrived."""
         received = self._received.get(uid)
-        return self._monotonic() - received.arrival if received else None
-
-    def arrive(self) -> float:
-        """Return the time of a report's request, for `take`, in seconds of the clock of ages."""
-        return self._monotonic()
+        return self.monotonic() - received.arrival if received else None
 
     def take(self, uid: ObjectUid, report: AgentReport, arrival: float) -> float | None:
         """Keep a report in the place of the cluster's last, with the start of the NameNode as far as it can be right.
@@ -140,17 +136,14 @@ def _name_node(reported_start_s: int, last: _NameNode | None, now_s: float) -> _
 
 def _comparable(report: AgentReport) -> AgentReport:
     """Return a report without the parts that change in each, and without tags, which concern jobs."""
-    yarn = replace(report.yarn, up_s=0) if report.yarn else None
-    return replace(report, yarn=yarn, tags={}, took_ms=0, follows=0)
+    return replace(report, yarn=replace(report.yarn, up_s=0) if report.yarn else None, tags={}, took_ms=0, follows=0)
 
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class _Written:
-    """A status that was written.
+    """A status that was written, and the resource version since which this leader has ordered these hosts to leave.
 
-    Attributes:
-        since: The resource version since which this leader has ordered these hosts to leave.
-        raised: The least epoch of orders, after an agent held some of a later leader.
+    `raised` is the least epoch of orders after an agent held some of a later leader.
     """
 
     state: model.ClusterState
@@ -213,10 +206,7 @@ def _version(uid: ObjectUid, written: _Written, epoch: int, held: Version) -> Ve
 
 
 def _leaving(state: model.ClusterState) -> list[Leaving]:
-    """Return the nodes that the agent shall drain, each with the timeout at the start of its drain.
-
-    YARN counts it from there, also when it reads a changed list.
-    """
+    """Return the nodes to drain, each with its first timeout: YARN counts from there when it reads a changed list."""
     return [
         Leaving(
             host=node.host,
@@ -227,28 +217,22 @@ def _leaving(state: model.ClusterState) -> list[Leaving]:
     ]
 
 
+@dataclasses.dataclass(eq=False, slots=True, kw_only=True)
 class AgentRoutes:
     """Handles requests of agents."""
 
-    def __init__(
-        self,
-        *,
-        pods: PodIndex[NodePod],
-        namespace_of: Callable[[ObjectUid], str | None],
-        reports: Reports,
-        orders: OrderBook,
-        applications: Applications,
-        now: Callable[[], float] = server_time.SERVER_TIME.now_s,
-    ) -> None:
-        self._pods, self._namespace_of = pods, namespace_of
-        self._reports, self._orders, self._applications = reports, orders, applications
-        self._now = now
-        self._limits = Limits(time.monotonic)
+    pods: PodIndex[NodePod]
+    namespace_of: Callable[[ObjectUid], str | None]
+    reports: Reports
+    orders: OrderBook
+    applications: Applications
+    now: Callable[[], float] = server_time.SERVER_TIME.now_s
+    _limits: Limits = dataclasses.field(default_factory=lambda: Limits(time.monotonic), init=False)
 
     def find(self, object_uid: str, caller: Caller) -> NodePod | None:
         """Return the pod if it is the live master of a cluster: no other pod of a cluster may report."""
         uid = ObjectUid(object_uid)
-        pod = self._pods.find(uid, caller.pod_name) if self._namespace_of(uid) == caller.namespace else None
+        pod = self.pods.find(uid, caller.pod_name) if self.namespace_of(uid) == caller.namespace else None
         return pod if pod is not None and pod.role is Role.MASTER and pod.life.is_live else None
 
     def routes(self) -> Sequence[Route[NodePod]]:
@@ -264,16 +248,16 @@ class AgentRoutes:
         )
 
     async def _report(self, request: web.Request, sender: Sender[NodePod]) -> AgentOrders:
-        uid, arrival = ObjectUid(sender.object_uid), self._reports.arrive()
+        uid, arrival = ObjectUid(sender.object_uid), self.reports.monotonic()
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=REPORT_MAX_BYTES
         )
         report = _REPORT.decode(body)
-        if self._namespace_of(uid) != sender.claimed.namespace:  # it was deleted while the body arrived
+        if self.namespace_of(uid) != sender.claimed.namespace:  # it was deleted while the body arrived
             raise Rejected(Reason.UNKNOWN_POD)
-        began_s = self._reports.take(uid, report, arrival)
+        began_s = self.reports.take(uid, report, arrival)
         if report.yarn is not None and began_s is not None:
-            rm_started_s = self._now() - report.yarn.up_s
-            self._applications.answered(uid, began_s=began_s, rm_started_s=rm_started_s, found=report.tags)
+            rm_started_s = self.now() - report.yarn.up_s
+            self.applications.answered(uid, began_s=began_s, rm_started_s=rm_started_s, found=report.tags)
         next_s = max(DEFAULT_DISTANCE_S, self._limits.report_distance_s)
-        return self._orders.answer(uid, report.version, number=self._reports.number(uid), next_s=next_s)
+        return self.orders.answer(uid, report.version, number=self.reports.number(uid), next_s=next_s)

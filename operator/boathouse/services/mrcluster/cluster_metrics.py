@@ -9,7 +9,6 @@ from functools import partial
 from typing import Final
 
 import prometheus_client as prometheus
-from prometheus_client import registry
 
 from boathouse.resources.mrcluster import status as wire
 from boathouse.resources.mrcluster.names import Role
@@ -28,21 +27,16 @@ _Values = Mapping[tuple[str, ...], float | None]
 class ClusterMetrics:
     """Gauges of all clusters, and counters of their changes."""
 
-    def __init__(
-        self,
-        target: registry.CollectorRegistry,
-        scrape: metrics.ScrapeGauges,
-        report_age_s: Callable[[ObjectUid], float | None],
-    ) -> None:
+    def __init__(self, target: metrics.Metrics, report_age_s: Callable[[ObjectUid], float | None]) -> None:
         self._known: metrics.BoundedSeries[ObjectUid, tuple[tuple[str, str], ClusterState]] = metrics.BoundedSeries()
         self._resizes = prometheus.Counter(
             "boathouse_mrcluster_resizes",
             "Changes of the number of nodes that clusters shall have",
             ["policy", "direction"],
-            registry=target,
+            registry=target.registry,
         )
         self._drains = prometheus.Counter(
-            "boathouse_mrcluster_drains", "Drains of nodes that ended", ["outcome"], registry=target
+            "boathouse_mrcluster_drains", "Drains of nodes that ended", ["outcome"], registry=target.registry
         )
         for policy in typing.get_args(Policy):
             for direction in ("grow", "shrink"):
@@ -62,19 +56,11 @@ class ClusterMetrics:
                 lambda uid, _: {(): report_age_s(uid)},
             ),
         )
-        for name, documentation, labels, values in gauges:
-            scrape.add(
-                metrics.Gauge(
-                    name=f"boathouse_mrcluster_{name}",
-                    documentation=documentation,
-                    labels=("namespace", "cluster", *labels),
-                    read=partial(self._read, values),
-                )
-            )
+        for name, documentation, own_labels, values in gauges:
+            labels, read = ("namespace", "cluster", *own_labels), partial(self._read, values)
+            target.gauges.add(metrics.Gauge(f"boathouse_mrcluster_{name}", documentation, read, labels))
         unlisted = f"Clusters without series: beyond {metrics.IN_NAMESPACE} of a namespace, or {metrics.IN_ALL} in all"
-        scrape.add(
-            metrics.Gauge(name="boathouse_mrcluster_unlisted", documentation=unlisted, read=self._known.unlisted)
-        )
+        target.gauges.add(metrics.Gauge("boathouse_mrcluster_unlisted", unlisted, self._known.unlisted))
 
     def changed(self, cluster: Cluster, before: ClusterState, after: ClusterState) -> None:
         """Count what a reconcile changed."""

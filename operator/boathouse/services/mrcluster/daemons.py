@@ -54,18 +54,10 @@ PORTS: Final = {
 """The ports of the Service."""
 
 CLIENT_PORTS: Final = (
-    NAME_NODE_PORT,
-    NAME_NODE_HTTP_PORT,
-    DATA_NODE_PORT,
-    DATA_NODE_HTTP_PORT,
-    RESOURCE_MANAGER_PORT,
-    SCHEDULER_PORT,
-    RESOURCE_MANAGER_HTTP_PORT,
-    HISTORY_PORT,
-    HISTORY_HTTP_PORT,
+    *(NAME_NODE_PORT, NAME_NODE_HTTP_PORT, DATA_NODE_PORT, DATA_NODE_HTTP_PORT, RESOURCE_MANAGER_PORT),
+    *(SCHEDULER_PORT, RESOURCE_MANAGER_HTTP_PORT, HISTORY_PORT, HISTORY_HTTP_PORT),
 )
-"""The ports that pods outside of the cluster need, beside `APPLICATION_MASTERS`."""
-
+"""The ports that pods outside of the cluster need, beside `APPLICATION_MASTER_PORTS`."""
 
 CONF_FOLDER: Final = "/etc/hadoop"
 DATA_FOLDER: Final = "/data"

@@ -30,7 +30,6 @@ APPLICATION_MASTER_ATTEMPTS: Final = "5"
 """Attempts of an application."""
 ADD_OPENS: Final = "--add-opens=java.base/java.lang=ALL-UNNAMED"
 """Guice, cglib and WebHDFS need it on Java 17."""
-_HISTORY: Final = "/mr-history"
 USERS_FILE: Final = "passwd"
 GROUPS_FILE: Final = "group"
 USER_ID: Final = 10001
@@ -48,19 +47,20 @@ _IN_PODS: Final = (
 )
 """Fields of the spec for pods: a change of them rolls the nodes."""
 
-
-_CAPACITY: Final = {
-    "maximum-am-resource-percent": "0.5",
-    "node-locality-delay": "40",
-    "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
-    "root.queues": "default",
-    "root.default.capacity": "100",
-    "root.accessible-node-labels": TRANSIENT_LABEL,
-    f"root.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
-    "root.default.accessible-node-labels": TRANSIENT_LABEL,
-    f"root.default.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+CAPACITY_SCHEDULER: Final = {
+    f"{_CAPACITY_PREFIX}{key}": value
+    for key, value in {
+        "maximum-am-resource-percent": "0.5",
+        "node-locality-delay": "40",
+        "resource-calculator": "org.apache.hadoop.yarn.util.resource.DefaultResourceCalculator",
+        "root.queues": "default",
+        "root.default.capacity": "100",
+        "root.accessible-node-labels": TRANSIENT_LABEL,
+        f"root.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+        "root.default.accessible-node-labels": TRANSIENT_LABEL,
+        f"root.default.accessible-node-labels.{TRANSIENT_LABEL}.capacity": "100",
+    }.items()
 }
-CAPACITY_SCHEDULER: Final = {f"{_CAPACITY_PREFIX}{key}": value for key, value in _CAPACITY.items()}
 """The settings that Boathouse sets.
 
 With the default of 10 % for ApplicationMasters, jobs of a small cluster wait for their ApplicationMaster, and their
@@ -71,10 +71,7 @@ CAPACITY_DEFAULTS: Final = {f"{_CAPACITY_PREFIX}am.allow-non-exclusive-allocatio
 
 
 def core_site(cluster: Cluster) -> dict[str, str]:
-    """Return the settings that Boathouse sets.
-
-    Tokens name services by host instead of address, because a pod that is created again has another address.
-    """
+    """Return Boathouse's settings. Tokens name services by host: a pod that is created again has another address."""
     return {
         "fs.defaultFS": f"hdfs://{cluster.fqdn(model.MASTER)}:{daemons.NAME_NODE_PORT}",
         "hadoop.http.staticuser.user": hadoop.USER,
@@ -88,9 +85,8 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
     """Return settings that users may change. A DataNode is dead after 90 s without heartbeat.
 
     Clients of HDFS wait for a NameNode that starts again, at first for a minute, then for five: without this policy,
-    which they read from the same file, they give up after 10 s, and with them the running jobs.
-
-    A volume is full when only a 20th is free, which is reserved. By default, a DataNode demands 1 GiB beside.
+    which they read from the same file, they give up after 10 s, and with them the running jobs. A volume is full when
+    only a 20th is free, which is reserved. By default, a DataNode demands 1 GiB beside.
     """
     return {
         "dfs.client.retry.policy.enabled": "true",
@@ -110,10 +106,9 @@ def hdfs_defaults(cluster: Cluster) -> dict[str, str]:
 def hdfs_site(cluster: Cluster) -> dict[str, str]:
     """Return the settings that Boathouse sets.
 
-    Nothing here depends on the number of nodes, so that a cluster that grows need not restart.
-
-    No file may have more replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no
-    core node could be decommissioned while the file exists.
+    Nothing here depends on the number of nodes, so that a cluster that grows need not restart. No file may have more
+    replicas than `dfs.replication`, which is at most the first number of core nodes: otherwise no core node could be
+    decommissioned while the file exists.
     """
     master = cluster.fqdn(model.MASTER)
     return {
@@ -148,13 +143,10 @@ def yarn_defaults(cluster: Cluster) -> dict[str, str]:
     """Return settings that users may change. The exclude file has the timeouts of decommissions.
 
     A NodeManager is lost after three minutes without a heartbeat instead of ten: its tasks start again then.
-
-    NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30.
-
-    With Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that
-    restarts next: YARN can count a container that its NodeManager stops as a failed attempt.
-
-    Logs of containers would stay in HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
+    NodeManagers and ApplicationMasters retry to connect to a ResourceManager that starts every 5 s instead of 30. With
+    Hadoop's two attempts, new settings would fail a job whose ApplicationMaster is twice on the core node that restarts
+    next: YARN can count a container that its NodeManager stops as a failed attempt. Logs of containers would stay in
+    HDFS for ever. The JobHistoryServer deletes them when it deletes the job's history.
     """
     master = cluster.fqdn(model.MASTER)
     return {
@@ -230,17 +222,14 @@ def mapred_site(cluster: Cluster) -> dict[str, str]:
         "mapreduce.jobhistory.bind-host": "0.0.0.0",  # noqa: S104 - inside the pod
         "mapreduce.jobhistory.address": f"{master}:{daemons.HISTORY_PORT}",
         "mapreduce.jobhistory.webapp.address": f"{master}:{daemons.HISTORY_HTTP_PORT}",
-        "mapreduce.jobhistory.intermediate-done-dir": f"{_HISTORY}/tmp",  # noqa: S108 - in HDFS
-        "mapreduce.jobhistory.done-dir": f"{_HISTORY}/done",
+        "mapreduce.jobhistory.intermediate-done-dir": "/mr-history/tmp",
+        "mapreduce.jobhistory.done-dir": "/mr-history/done",
         "yarn.app.mapreduce.am.staging-dir": "/tmp/hadoop-yarn/staging",  # noqa: S108 - in HDFS
     }
 
 
 def mapred_defaults(cluster: Cluster) -> dict[str, str]:
-    """Return settings that users may change.
-
-    Streaming runs a program beside each task's JVM, so the heap is 0.6 of the container instead of Hadoop's 0.8.
-    """
+    """Return settings that users may change. Streaming runs beside a JVM: heaps are 0.6 of a container, not 0.8."""
     memory = sizes.of(cluster)
     first, last = daemons.APPLICATION_MASTER_PORTS
     return {

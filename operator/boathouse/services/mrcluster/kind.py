@@ -115,13 +115,11 @@ class MRClusterKind:
         self.orders = OrderBook(
             leader.applications, epoch=lambda: self._scheduler.state.leader.epoch, may_lead=self._context.may_lead
         )
-        self.scaling = scaling.Scaling(leader.profile, leader.profile.observers, scheduler.steady_clock(), self._mark)
+        self.scaling = scaling.Scaling(leader.profile, scheduler.steady_clock(), self._mark)
         self.network = network_probe.NetworkProbe(self._canaries, self._mark, monotonic=self._context.monotonic)
         self._events = writes.ObjectEvents(MRCLUSTER, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
-        self._metrics = cluster_metrics.ClusterMetrics(
-            leader.metrics.registry, leader.metrics.gauges, self.reports.age_s
-        )
+        self._metrics = cluster_metrics.ClusterMetrics(leader.metrics, self.reports.age_s)
 
     @refusing
     def parse(self, body: Body) -> Cluster | Refusal:
@@ -144,8 +142,7 @@ class MRClusterKind:
 
     def note(self, cluster: Cluster, state: ClusterState) -> str:
         """Return the text of the event about the phase."""
-        condition_type = _CONDITION_OF_PHASE.get(state.phase)
-        condition = state.condition(condition_type) if condition_type else None
+        condition = state.condition(_CONDITION_OF_PHASE.get(state.phase, ""))
         counts = f"{_ready(state.core)} core and {_ready(state.transient)} transient nodes are ready"
         return (condition.message if condition else counts) or f"in queue {cluster.queue}"
 
@@ -237,8 +234,7 @@ class MRClusterKind:
         digest = observation.rendered.digest
         if plan.state.settings != digest or any(pod.settings != digest for pod in observation.nodes):
             return
-        old = ({former} | memory.digests) - {"", digest}
-        await objects.remove_settings(observation.cluster, old, writes)
+        await objects.remove_settings(observation.cluster, ({former} | memory.digests) - {"", digest}, writes)
         memory.digests = {digest}
 
     async def _publish(
@@ -282,8 +278,7 @@ class MRClusterKind:
             may_format=not (written.cluster_id or plan.state.cluster_id),
         )
         priority = await self._related.priority(observation.cluster.priority_class)
-        submission = (node_pods, wanted, [] if observation.halt else unplaced, priority)
-        self._submit(memory, submission, observation, writes)
+        self._submit(memory, (node_pods, wanted, [] if observation.halt else unplaced, priority), observation, writes)
         memory.held -= set(wanted)
         if memory.obstacle is None:
             return None
@@ -349,14 +344,9 @@ def add(leader: controllers.LeaderServices) -> None:
     leader.controllers.add(kind)
     leader.controllers.loops.append(kind.network.loop)
     scheduling = leader.scheduling
-
-    def namespace_of(uid: ObjectUid) -> str | None:
-        facts = leader.clusters.get(uid)
-        return facts.namespace if facts is not None else None
-
     agents = AgentRoutes(
         pods=kind.pods,
-        namespace_of=namespace_of,
+        namespace_of=lambda uid: facts.namespace if (facts := leader.clusters.get(uid)) else None,
         reports=kind.reports,
         orders=kind.orders,
         applications=leader.applications,

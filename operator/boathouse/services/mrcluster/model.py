@@ -100,6 +100,7 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
     sizes = (spec.master.volume.size, spec.core.volume.size, spec.core.scratch, spec.transient.scratch)
     for amount in (*sizes, spec.hdfs.block_size):
         quantity.units(amount)
+    first = (body.get("status") or {}).get("firstCoreNodes")  # so that the replication does not change as it grows
     return Cluster(
         **fields,
         requests={
@@ -107,15 +108,9 @@ def from_resource(body: Body, config: OperatorConfig) -> Cluster | Refusal:
             Role.CORE: _requests(spec.core.resources),
             Role.TRANSIENT: _requests(spec.transient.resources),
         },
-        replication=spec.hdfs.replication or _default_replication(spec, body.get("status") or {}),
+        replication=spec.hdfs.replication or min(3, first if isinstance(first, int) and first > 0 else spec.core.count),
         config=config,
     )
-
-
-def _default_replication(spec: MRClusterSpec, status: Mapping[str, Any]) -> int:
-    """Return the replication by the first number of core nodes, so that it does not change as the cluster grows."""
-    first = status.get("firstCoreNodes")
-    return min(3, first if isinstance(first, int) and first > 0 else spec.core.count)
 
 
 def _requests(resources: MasterResources | NodeResources) -> Requests:
@@ -167,13 +162,17 @@ class ClusterState(wire.MRClusterStatus):
         return frozenset(node.host for node in self.leaving)
 
     def numbers(self, role: Role) -> tuple[int, ...]:
-        """Return the numbers of all core or transient nodes that exist or shall exist, those that leave included."""
+        """Return the numbers of `hosts`."""
         return self.wanted_core if role is Role.CORE else self.wanted_transient
+
+    def hosts(self, role: Role) -> tuple[str, ...]:
+        """Return all core or transient nodes that exist or shall exist, those that leave included."""
+        return tuple(host_of(role, number) for number in self.numbers(role))
 
     def staying(self, role: Role) -> tuple[str, ...]:
         """Return the hosts of a role that do not leave."""
-        hosts, gone = (host_of(role, number) for number in self.numbers(role)), self.leaving_hosts
-        return tuple(host for host in hosts if host not in gone)
+        gone = self.leaving_hosts
+        return tuple(host for host in self.hosts(role) if host not in gone)
 
     def wanted(self, role: Role) -> int:
         """Return how many nodes of a role the cluster shall have."""
@@ -185,9 +184,7 @@ class ClusterState(wire.MRClusterStatus):
         """Return all hosts that exist or shall exist, once the cluster has begun: master, core, transient."""
         if not self.wanted_core:
             return ()
-        core = (host_of(Role.CORE, number) for number in self.wanted_core)
-        transient = (host_of(Role.TRANSIENT, number) for number in self.wanted_transient)
-        return (MASTER, *core, *transient)
+        return (MASTER, *self.hosts(Role.CORE), *self.hosts(Role.TRANSIENT))
 
 
 _CODEC: Final = status_codec.StatusCodec(ClusterState)

@@ -38,11 +38,7 @@ class _Result:
 
 
 class NetworkProbe:
-    """Connects to the canaries of clusters.
-
-    `targets` returns the IP addresses of the masters whose agents listen, by cluster. No policy allows the port
-    `canary`, and the policies allow the port `control`.
-    """
+    """Connects to ports of the masters whose agents listen: `targets` returns their IP addresses, by cluster."""
 
     def __init__(
         self,
@@ -67,13 +63,16 @@ class NetworkProbe:
         """Connect to the canaries that are due, and drop the results of clusters that are no targets any more."""
         targets = self._targets()
         for uid in self._results.keys() - targets.keys():
-            self._put(uid, None)
+            del self._results[uid]
+            self._mark(uid)
         places = asyncio.Semaphore(AT_ONCE)
 
         async def probe(uid: ObjectUid, address: str) -> None:
             async with places:
-                finding = await self._find(address)
-                self._put(uid, _Result(address=address, at_s=self._monotonic(), finding=finding))
+                finding, former = await self._find(address), self.finding(uid)
+                self._results[uid] = _Result(address=address, at_s=self._monotonic(), finding=finding)
+                if finding is not former:
+                    self._mark(uid)
 
         await asyncio.gather(*(probe(uid, address) for uid, address in targets.items() if self._is_due(uid, address)))
 
@@ -89,15 +88,6 @@ class NetworkProbe:
         if last is None or last.address != address or last.finding is Reason.CANNOT_TELL:
             return True
         return self._monotonic() - last.at_s >= EVERY_S
-
-    def _put(self, uid: ObjectUid, result: _Result | None) -> None:
-        before = self.finding(uid)
-        if result is None:
-            del self._results[uid]
-        else:
-            self._results[uid] = result
-        if self.finding(uid) is not before:
-            self._mark(uid)
 
 
 async def _connects(address: str, port: int) -> bool | None:

@@ -36,11 +36,7 @@ def metadata(cluster: Cluster, name: str, *, owned: bool = True) -> Manifest:
     return {
         "name": name,
         "namespace": cluster.namespace,
-        "labels": {
-            **manifests.labels(APP, cluster),
-            names.LABEL_JOB_UID: cluster.uid,
-            names.LABEL_KIND: KIND,
-        },
+        "labels": {**manifests.labels(APP, cluster), names.LABEL_JOB_UID: cluster.uid, names.LABEL_KIND: KIND},
         **({"ownerReferences": [manifests.owner_reference(MRCLUSTERS, cluster)]} if owned else {}),
     }
 
@@ -141,10 +137,7 @@ def claim(cluster: Cluster, host: str) -> Manifest:
 
 
 def is_lost(storage: rules.Storage, nodes: Iterable[model.Node], claim: str) -> bool:
-    """Return whether no pod can ever mount a claim (namespace/name): its volume was on a node that does not exist.
-
-    A volume is tied to nodes if its node affinity names them, as that of a local volume does.
-    """
+    """Return whether no pod can mount a claim (namespace/name): its volume is tied to nodes that do not exist."""
     claim_view = storage.claims.get(claim)
     volume = storage.volumes.get(claim_view.spec.volume_name) if claim_view and claim_view.is_bound else None
     affinity = volume.spec.node_affinity if volume else None
@@ -165,15 +158,13 @@ async def ensure_claim(cluster: Cluster, host: str, writes: Writes) -> Problem |
 
 async def apply_network(cluster: Cluster, writes: Writes) -> Problem | None:
     """Make the NetworkPolicies those of the spec, and create the Service; returns why they are not, or None."""
-    policies = {policy["metadata"]["name"]: policy for policy in network_policies(cluster)}
-    for policy in policies.values():
+    policies = network_policies(cluster)
+    for policy in policies:
         problem = await _checked(writes.apply(catalogue.NETWORK_POLICIES, policy, _NETWORK_POLICY))
         if problem is not None:
             return problem
-    for part in _POLICIES:
-        former = _network_policy(cluster, part, [])  # of a cluster with another `networkPolicy`
-        if former["metadata"]["name"] not in policies:
-            await writes.remove(catalogue.NETWORK_POLICIES, former, _NETWORK_POLICY)
+    for part in () if policies else _POLICIES:  # of a cluster with another `networkPolicy`
+        await writes.remove(catalogue.NETWORK_POLICIES, _network_policy(cluster, part, []), _NETWORK_POLICY)
     return await _checked(writes.ensure(catalogue.SERVICES, service(cluster), "service"))
 
 

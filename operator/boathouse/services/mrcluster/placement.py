@@ -93,10 +93,7 @@ class Nodes:
 
 
 def of(pods: NodePods, wanted: Iterable[str], nodes: Iterable[NodePod] = (), *, priority: int = 0) -> Nodes:
-    """Return a cluster's nodes for the scheduler.
-
-    `wanted` hosts shall have a pod and have none. Pods without a node must be submitted, too: they wait for a binding.
-    """
+    """Return a cluster's nodes for the scheduler: `wanted` hosts without a pod, and pods that wait for a binding."""
     cluster = pods.cluster
     roles = {role: _class(pods, role) for role in _ROLES if cluster.spec.compute or role is not Role.TRANSIENT}
     unplaced = {pod.host: model.PodUid(pod.uid) for pod in nodes if pod.life is PodLife.UNPLACED and not pod.is_over}

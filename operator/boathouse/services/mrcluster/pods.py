@@ -62,13 +62,12 @@ def _pod(
         LABEL_HOST: host,
         **({names.LABEL_APART: cluster.uid} if role is Role.CORE else {}),
     }
-    conf = {"name": _CONF, "configMap": {"name": cluster.config_map(rendered.digest)}}
     manifest = manifests.pod(
         metadata,
         cluster.spec,
         user_id=files.USER_ID,
         containers=containers,
-        volumes=[conf, *volumes],
+        volumes=[{"name": _CONF, "configMap": {"name": cluster.config_map(rendered.digest)}}, *volumes],
         tolerations=cluster.spec.tolerations or (),
         patience_s=_PATIENCE_S[role],
         node_selector=cluster.spec.node_selector or {},
@@ -93,8 +92,7 @@ def _pod(
 def _apart(affinity: Manifest, cluster: Cluster) -> Manifest:
     """Return the affinity with what the label `apart` means to Boathouse, in words that cluster autoscalers know."""
     anti = affinity.get("podAntiAffinity", {})
-    selector = {"matchLabels": {names.LABEL_APART: cluster.uid}}
-    term = {"labelSelector": selector, "topologyKey": names.HOSTNAME}
+    term = {"labelSelector": {"matchLabels": {names.LABEL_APART: cluster.uid}}, "topologyKey": names.HOSTNAME}
     return {**affinity, "podAntiAffinity": {**anti, _REQUIRED: [*anti.get(_REQUIRED, ()), term]}}
 
 
@@ -125,8 +123,7 @@ def _master(cluster: Cluster, rendered: files.Rendered, may_format: bool) -> Man
     manifest = _pod(cluster, MASTER, Role.MASTER, rendered, containers, volumes)
     spec = manifest["spec"]
     spec["containers"].append(_agent(cluster))  # after the template: the user's variables are not for it
-    weights = [*([8] * len(heaps.daemons)), 1, 1]
-    _add_cpu(spec["containers"], cluster.requests[Role.MASTER], weights)
+    _add_cpu(spec["containers"], cluster.requests[Role.MASTER], [*([8] * len(heaps.daemons)), 1, 1])
     present = spec.get("imagePullSecrets", [])
     ours = [{"name": name} for name in cluster.config.task.image_pull_secrets]
     if secrets := [*present, *(secret for secret in ours if secret not in present)]:
@@ -261,10 +258,7 @@ def _daemon(
     env: Sequence[tuple[str, str]] = (),
     mounts: Sequence[Manifest] = (),
 ) -> Manifest:
-    """Return the container of a daemon, without CPU (see `_add_cpu`).
-
-    A daemon has no liveness probe: a long garbage collection is no failure, and a JVM that fails ends.
-    """
+    """Return a daemon's container, without CPU and without liveness probe: a long garbage collection is no failure."""
     command = ("start.sh", program.java_class)
     container = _container(cluster, host, program.container, command, size, env=env, mounts=mounts)
     if program.port:
@@ -284,10 +278,7 @@ def _refresh(cluster: Cluster) -> Manifest:
 
 
 def _add_cpu(containers: list[Manifest], requests: Requests, weights: Sequence[int]) -> None:
-    """Divide the pod's CPU by weight among its containers.
-
-    Each container may use all of it: with a part, the start of a JVM would take minutes.
-    """
+    """Divide the pod's CPU by weight. A container may use all of it: with a part, a JVM would take minutes to start."""
     shares = [requests.cpu_milli * weight // sum(weights) for weight in weights]
     shares[0] += requests.cpu_milli - sum(shares)
     for container, share in zip(containers, shares, strict=True):
@@ -301,8 +292,7 @@ def _add_storage(container: Manifest, cluster: Cluster, least_bytes: int = 0) ->
     if default.request_bytes:
         resources["requests"]["ephemeral-storage"] = quantity.format_bytes(default.request_bytes)
     if default.limit_bytes:
-        limit = max(default.limit_bytes, least_bytes)
-        resources["limits"]["ephemeral-storage"] = quantity.format_bytes(limit)
+        resources["limits"]["ephemeral-storage"] = quantity.format_bytes(max(default.limit_bytes, least_bytes))
 
 
 def _container(

@@ -5,7 +5,7 @@ kept until a plan has used it. It is lost with the process, and the policy decid
 """
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from boathouse.scheduling import adjuster
@@ -46,14 +46,8 @@ class _Entry:
 class Scaling:
     """Informs the policies about all clusters of this process, and keeps their decisions."""
 
-    def __init__(
-        self,
-        profile: framework.Profile,
-        observers: Sequence[framework.Observer],
-        now: Callable[[], float],
-        mark: Callable[[ObjectUid], None],
-    ) -> None:
-        self._koala, self._publisher, self._mark = koala.of(profile), Publisher(observers, now), mark
+    def __init__(self, profile: framework.Profile, now: Callable[[], float], mark: Callable[[ObjectUid], None]) -> None:
+        self._koala, self._publisher, self._mark = koala.of(profile), Publisher(profile.observers, now), mark
         self._entries: dict[ObjectUid, _Entry] = {}
 
     def submit(self, uid: ObjectUid, submission: Submission) -> None:
@@ -79,22 +73,22 @@ class Scaling:
         entry.target = None
         if former is not None:
             # it takes part in no offer, and gives nothing back: else idle nodes would be set apart for it
-            kept, nodes = former.transient_nodes, former.nodes
-            at_rest = dataclasses.replace(former, most_nodes=nodes, least_transient_nodes=kept)
+            at_rest = dataclasses.replace(former, most_nodes=former.nodes, least_transient_nodes=former.transient_nodes)
             self._publish_load(entry, master, at_rest)
 
     def _publish_load(self, entry: _Entry, master: model.TaskId, load: koala.Cluster) -> None:
-        progress = model.Progress(
-            now_s=self._publisher.now(),
-            task=master,
-            task_class=entry.submission.classes[0].id,
-            job=entry.submission.job.id,
-            node=entry.node,
-            fraction=0.0,
-            phase="cluster",
-            counters=load.counters(),
+        self._publisher.publish(
+            model.Progress(
+                now_s=self._publisher.now(),
+                task=master,
+                task_class=entry.submission.classes[0].id,
+                job=entry.submission.job.id,
+                node=entry.node,
+                fraction=0.0,
+                phase="cluster",
+                counters=load.counters(),
+            )
         )
-        self._publisher.publish(progress)
 
     def take(self, decision: model.Scale) -> str:
         """Keep a decision for the next plan of the cluster; return why not, or an empty text."""

@@ -97,10 +97,7 @@ def _single(limit_mib: int) -> Memory:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """Memory in MiB that nodes offer to YARN, also if the cluster has none yet, and of its containers.
-
-    The size of a map task is a slot. By default every node has room for one.
-    """
+    """Memory in MiB that nodes offer to YARN, and of its containers; the size of a map task is a slot."""
 
     core_mb: int
     transient_mb: int

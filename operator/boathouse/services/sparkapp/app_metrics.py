@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 
 import prometheus_client as prometheus
-from prometheus_client import registry
 
 from boathouse.resources import names
 from boathouse.resources.sparkapp import names as spark_names
@@ -17,31 +16,26 @@ _REASONS = frozenset({*map(str, names.Reason), *map(str, spark_names.Reason), *n
 class AppMetrics:
     """Counters of attempts."""
 
-    def __init__(
-        self,
-        target: registry.CollectorRegistry,
-        scrape: metrics.ScrapeGauges,
-        executors: Callable[[], Iterable[tuple[int, int]]],
-    ) -> None:
+    def __init__(self, target: metrics.Metrics, executors: Callable[[], Iterable[tuple[int, int, int]]]) -> None:
         self._begun = prometheus.Counter(
-            "boathouse_sparkapp_attempts", "Attempts of Spark applications that were begun", registry=target
+            "boathouse_sparkapp_attempts", "Attempts of Spark applications that were begun", registry=target.registry
         )
         self._ended = prometheus.Counter(
             "boathouse_sparkapp_attempts_ended",
             "Attempts of Spark applications that ended, by who is to blame",
             ["cause", "reason"],
-            registry=target,
+            registry=target.registry,
         )
         for cause in _CAUSES:
             self._ended.labels(cause, "")
-        scrape.add(
+        target.gauges.add(
             metrics.Gauge(
                 name="boathouse_spark_executors",
                 documentation="Executors of drivers by state",
                 labels=("state",),
                 read=lambda: {
-                    ("pending",): float(sum(pending for pending, _ in executors())),
-                    ("running",): float(sum(running for _, running in executors())),
+                    ("pending",): float(sum(pending for pending, *_ in executors())),
+                    ("running",): float(sum(running for _, running, _ in executors())),
                 },
             )
         )

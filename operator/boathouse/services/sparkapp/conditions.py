@@ -59,8 +59,7 @@ def in_progress(observation: Observation, state: AppState, pod: DriverPod | None
             reason = why.reason
             changes.append((ConditionType.SCHEDULED, False, reason, why.message))
     else:
-        placed = f"the driver is on node {pod.node}"
-        changes.append((ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, placed))
+        changes.append((ConditionType.SCHEDULED, True, Reason.DRIVER_PLACED, f"the driver is on node {pod.node}"))
     if pod is not None and pod.state is PodLife.RUNNING:
         _, is_ready, why_not, _ = ready = _executors(observation, state, has_requested=has_requested)
         reason = "" if is_ready else why_not

@@ -97,11 +97,6 @@ class ExecutorPods:
             driver.failed += failed
             self._of_app[app].add(owner)
 
-    def failed(self, namespace: str, driver_uid: str) -> int:
-        """Return how many executors of a driver failed."""
-        driver = self._drivers.get((namespace, driver_uid))
-        return driver.failed if driver else 0
-
     def forget(self, namespace: str, driver_uid: str) -> None:
         """Drop what only matters while a driver is there."""
         owner = (namespace, driver_uid)
@@ -120,10 +115,10 @@ class ExecutorPods:
         for namespace, driver_uid in list(self._of_app.get(app, ())):
             self.forget(namespace, driver_uid)
 
-    def count(self, namespace: str, driver_uid: str) -> tuple[int, int]:
-        """Return how many executors of a driver are pending, and how many run."""
+    def count(self, namespace: str, driver_uid: str) -> tuple[int, int, int]:
+        """Return how many executors of a driver are pending, how many run, and how many failed."""
         driver = self._drivers.get((namespace, driver_uid))
-        return (driver.counts[False], driver.counts[True]) if driver else (0, 0)
+        return (driver.counts[False], driver.counts[True], driver.failed) if driver else (0, 0, 0)
 
     def take(self, namespace: str, driver_uid: str) -> Sequence[observation.AppPod]:
         """Return the executors of a driver that exist, and once each that is gone."""

@@ -163,8 +163,13 @@ def of(
         )
         for number in range(minimum)
     )
-    job, tasks = app.job(priority, kind=program(app)), (pending, *executors)
-    return Gang(job=job, driver=driver, executor=executor, tasks=tasks, stage=executor_stage(app))
+    return Gang(
+        job=app.job(priority, kind=program(app)),
+        driver=driver,
+        executor=executor,
+        tasks=(pending, *executors),
+        stage=executor_stage(app),
+    )
 
 
 def executor_stage(app: App) -> run_times.Stage | None:

@@ -8,13 +8,7 @@ from typing import Any, ClassVar, Final
 
 from boathouse.cluster import boundary, catalogue, errors, informer, store, wire
 from boathouse.resources import names
-from boathouse.resources.sparkapp.names import (
-    LABEL_ATTEMPT,
-    LABEL_TASK_TYPE,
-    TASK_TYPE_EXECUTOR,
-    ConditionType,
-    Reason,
-)
+from boathouse.resources.sparkapp.names import LABEL_ATTEMPT, LABEL_TASK_TYPE, TASK_TYPE_EXECUTOR, ConditionType, Reason
 from boathouse.resources.sparkapp.status import ExecutorCounts
 from boathouse.scheduling import scheduler
 from boathouse.scheduling.pods import facts
@@ -118,9 +112,7 @@ class SparkAppKind:
         self._events = ObjectEvents(SPARKAPP, self._context.events)
         self._related = related_objects.RelatedObjects(self._context.api, self._context.monotonic)
         self._metrics = app_metrics.AppMetrics(
-            leader.metrics.registry,
-            leader.metrics.gauges,
-            lambda: [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers],
+            leader.metrics, lambda: [self.executors.count(pod.namespace, pod.uid) for _, pod in self.drivers]
         )
 
     def parse(self, body: Body) -> App | Refusal:
@@ -213,14 +205,13 @@ class SparkAppKind:
             return ExecutorCounts()
         failed = state.executors.failed if state.executors else 0
         self.executors.follow(app.namespace, driver.uid, app=app.uid, failed=failed)
-        pending, running = self.executors.count(app.namespace, driver.uid)
-        return ExecutorCounts(pending=pending, running=running, failed=self.executors.failed(app.namespace, driver.uid))
+        pending, running, failed = self.executors.count(app.namespace, driver.uid)
+        return ExecutorCounts(pending=pending, running=running, failed=failed)
 
     async def _read_driver(self, app: App, attempt: int) -> DriverPod | None:
         """Read a driver's pod that no watch shows; None if there is none."""
-        name = app.attempt(attempt).driver_pod
         try:
-            view = await self._context.api.get(catalogue.PODS, name, app.namespace)
+            view = await self._context.api.get(catalogue.PODS, app.attempt(attempt).driver_pod, app.namespace)
         except errors.NotFound:
             return None
         pod = self._scheduler.transform_pod(view)
@@ -242,8 +233,9 @@ class SparkAppKind:
         for volume in app.spec.volumes or ():
             name = volume.config_map_name
             if name and (why := await self._related.missing_config_map(app.namespace, name)):
-                message = f"volume {volume.name}: {why}: create it"
-                return Refusal(reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=message)
+                return Refusal(
+                    reason=names.Reason.CONFIG_MAP_NOT_FOUND, message=f"volume {volume.name}: {why}: create it"
+                )
         return None
 
     async def _count(self, app: App, before: AppState, after: AppState, _writes: Writes) -> float | None:
@@ -320,10 +312,7 @@ class SparkAppKind:
         return PENDING_REQUEUE_S if pod is None or pod.state is pod_life.PodLife.UNPLACED else None
 
     def _estimates(self, app: App, plan: Plan, driver: DriverPod | None) -> policy.Estimates:
-        """Return the executors' run times by their memory, which can be chosen before there is a driver.
-
-        After a failure of the application, its executors have all their memory.
-        """
+        """Return the executors' run times by memory before there is a driver; after a failure they have all of it."""
         stage = gang.executor_stage(app)
         if stage is None or driver is not None or plan.state.failures.application:
             return policy.UNKNOWN
@@ -344,12 +333,10 @@ class SparkAppKind:
         has_address = driver is not None and driver.ui_address is not None
         if memory.has_service is not None or not app.has_service or (has_address and memory.created != attempt):
             return
-        manifest = objects.service(app, app.attempt(attempt))
-        why = await _problem(writes.ensure(catalogue.SERVICES, manifest, "service"))
+        why = await _problem(writes.ensure(catalogue.SERVICES, objects.service(app, app.attempt(attempt)), "service"))
         memory.has_service = why is None
         if why is not None:  # a driver runs without it
-            note = f"Spark's UI has no Service: {why.message}"
-            self._events.publish(app.key, app.uid, "NoService", note)
+            self._events.publish(app.key, app.uid, "NoService", f"Spark's UI has no Service: {why.message}")
 
     def _submit(
         self, memory: AppMemory, wanted: gang.Gang, plan: Plan, observation: Observation, writes: Writes
@@ -366,8 +353,7 @@ class SparkAppKind:
 
 
 async def _problem(write: Awaitable[wire.Manifest | None]) -> pod_life.Problem | None:
-    refused, taken = Reason.CONFIG_MAP_REFUSED, Reason.NAME_TAKEN
-    return await problem_of(write, refused=refused, taken=taken, noun="application")
+    return await problem_of(write, refused=Reason.CONFIG_MAP_REFUSED, taken=Reason.NAME_TAKEN, noun="application")
 
 
 def add(leader: controllers.LeaderServices) -> None:

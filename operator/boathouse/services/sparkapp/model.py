@@ -35,10 +35,7 @@ TERMINAL: Final = frozenset({"Succeeded", "Failed"})
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Elastic:
-    """How much less memory the executors of an application may have.
-
-    `least` is for the least heap, with which they run longer by the factor `slowdown`, until that is measured.
-    """
+    """How much less memory executors may have; the least heap makes them slower by a factor, until that is measured."""
 
     least: sizing.Requests
     slowdown: float
@@ -123,10 +120,8 @@ def from_resource(body: Body, config: OperatorConfig) -> App | Refusal:
     fields = applicant(body, spec, config, config.spark.image, "Spark")
     if isinstance(fields, Refusal):
         return fields
-    closed = sorted(filter(is_closed, spec.spark_conf or ()))
-    if closed:
-        message = f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them"
-        return Refusal(reason=names.Reason.INVALID_SPEC, message=message)
+    if closed := sorted(filter(is_closed, spec.spark_conf or ())):
+        raise ValueError(f"sparkConf: {', '.join(closed)}: set by Boathouse: remove them")
     conf = user_properties.of(spec)
     _check(spec, conf)
     is_python = spec.type == "Python"

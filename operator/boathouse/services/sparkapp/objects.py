@@ -27,10 +27,7 @@ while [ -n "$executor" ] && [ -d "$executor" ]; do sleep 1; done
 
 
 def properties(app: App, attempt: AttemptNames, clusters: Sequence[hadoop.ClusterFacts] = ()) -> dict[str, str]:
-    """Return all properties of an attempt; those that Boathouse sets win.
-
-    The application sees the HDFS of the clusters as hdfs://NAME/, beside nameservices that it names itself.
-    """
+    """Return all properties of an attempt; those of Boathouse win. The HDFS of a cluster is hdfs://NAME/."""
     hdfs = hadoop.name_services(clusters, app.conf.get(f"{_HADOOP}{hadoop.NAMESERVICES}", ""))
     return {
         **app.conf,
@@ -93,10 +90,7 @@ def config_map(app: App, attempt: AttemptNames, clusters: Sequence[hadoop.Cluste
 
 
 def service(app: App, attempt: AttemptNames) -> manifests.Manifest:
-    """Return the Service of the UI, the same for all attempts.
-
-    It does not have Spark's labels: a driver deletes the Services that have them when it stops.
-    """
+    """Return the Service of the UI, the same for all attempts; drivers delete Services that have Spark's labels."""
     number = user_properties.ports(app.conf)[user_properties.UI]
     return {
         "apiVersion": "v1",

@@ -31,10 +31,7 @@ DRIVER_FAILED: Final = "DriverFailed"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """Why a driver's pod failed, as the kubelet and the control plane say it, with the last lines that it wrote.
-
-    With `is_infrastructure` the cluster is to blame, not the application.
-    """
+    """Why a driver's pod failed, with its last lines; with `is_infrastructure` the cluster is to blame."""
 
     reason: str
     message: str = ""

@@ -52,9 +52,8 @@ def _pod(
     is_protected: bool = False,
 ) -> Manifest:
     """Return a pod of either role with this container and, in addition to those of the role, this metadata."""
-    annotations = {**(role.annotations or {}), **metadata.get("annotations", {})}
     return manifests.pod(
-        {**metadata, "annotations": annotations},
+        {**metadata, "annotations": {**(role.annotations or {}), **metadata.get("annotations", {})}},
         app.spec,
         user_id=USER,
         account=account,
@@ -70,8 +69,7 @@ def _pod(
 
 def _labels(app: App, role: Role, component: str) -> dict[str, str]:
     shared = (app.template.metadata.labels if app.template.metadata else None) or {}
-    own = {**manifests.labels(APP, app), names.APP_COMPONENT: component}
-    return {**shared, **(role.labels or {}), **own}
+    return {**shared, **(role.labels or {}), **manifests.labels(APP, app), names.APP_COMPONENT: component}
 
 
 def metadata(app: App, name: str, labels: Mapping[str, str]) -> Manifest:
@@ -93,8 +91,7 @@ def users(app: App) -> str:
 
 
 def _environment(app: App, role: Role) -> list[Manifest]:
-    given = (*(app.spec.env or ()), *(role.env or ()))
-    variables = {variable.name: manifests.as_json(variable) for variable in given}
+    variables = {variable.name: manifests.as_json(variable) for variable in (*(app.spec.env or ()), *(role.env or ()))}
     if app.hadoop_clusters:
         variables.setdefault(hadoop.USER_ENV, {"name": hadoop.USER_ENV, "value": hadoop.USER})
     if app.spec.storage and app.spec.storage.s3:
@@ -189,8 +186,9 @@ def driver(app: App, attempt: AttemptNames) -> Manifest:
         **(_chosen(app.executor, app.ideal_executor) if app.ideal_executor is not None else {}),
     }
     described = metadata(app, attempt.driver_pod, labels) | {"annotations": annotations}
-    container = _driver_container(app, attempt, role)
-    manifest = _pod(app, attempt, role, app.account, described, container, is_protected=True)
+    manifest = _pod(
+        app, attempt, role, app.account, described, _driver_container(app, attempt, role), is_protected=True
+    )
     items = [{"key": name, "path": name} for name in (PROPERTIES_FILE, TEMPLATE_FILE)]
     conf = {"name": _CONF_VOLUME, "configMap": {"name": attempt.config_map, "items": items}}
     manifest["spec"]["volumes"].append(conf)

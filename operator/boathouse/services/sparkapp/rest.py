@@ -290,8 +290,7 @@ async def _report(get: Get, followed: _Followed) -> Report:
         return report
     report = dataclasses.replace(report, progress=progress(jobs) or report.progress)
     if target.reads_spills and (stages := await answer("stages?status=complete")) is not None:
-        spilled = max(spilled_bytes(stages) or 0, report.spilled_bytes)
-        report = dataclasses.replace(report, spilled_bytes=spilled)
+        report = dataclasses.replace(report, spilled_bytes=max(spilled_bytes(stages) or 0, report.spilled_bytes))
     environment = await answer("environment") if report.overridden is None else None
     changed = None if environment is None else overridden(environment, target.expected)
     return report if changed is None else dataclasses.replace(report, overridden=tuple(changed[:MAX_KEYS]))

@@ -75,8 +75,7 @@ class Requests:
     def limits(self) -> dict[str, str]:
         """Return the limits of the container, as Spark writes them."""
         cpu = {"cpu": self.cpu_limit} if self.cpu_limit else {}
-        extended = {name: str(count) for name, count in self.extended}
-        return {**cpu, "memory": f"{self.memory_mib}Mi", **extended}
+        return {**cpu, "memory": f"{self.memory_mib}Mi", **{name: str(count) for name, count in self.extended}}
 
 
 def default_factor(properties: Properties, *, is_python: bool) -> str:
@@ -146,9 +145,7 @@ def _extended(role: str, properties: Properties) -> tuple[tuple[str, int], ...]:
     """The resources that Spark requests for its own discovery: `spark.executor.resource.gpu.{amount,vendor}`."""
     prefix, suffix = f"spark.{role}.resource.", ".amount"
     amounts = []
-    for key in properties:
-        if not (key.startswith(prefix) and key.endswith(suffix)):
-            continue
+    for key in (key for key in properties if key.startswith(prefix) and key.endswith(suffix)):
         name = key[len(prefix) : -len(suffix)]
         vendor = properties.get(f"{prefix}{name}.vendor")
         if not vendor:

@@ -38,10 +38,7 @@ _EVENT_LOG: Final = {"spark.eventLog.enabled": "true", "spark.eventLog.rolling.e
 
 
 def ports(conf: Mapping[str, str]) -> dict[str, int]:
-    """Return the ports that the properties say, by name; 0 is one that Spark chooses when it starts.
-
-    That of the UI also has the REST interface. Raises a ValueError if one of them is not a port.
-    """
+    """Return the ports by name; 0 is one that Spark chooses. That of the UI also has the REST interface."""
     block_manager = _port(conf, "spark.blockManager.port", BLOCK_MANAGER_PORT)
     return {
         "driver-rpc-port": _port(conf, "spark.driver.port", DRIVER_PORT),
@@ -106,10 +103,9 @@ def _text(path: str, value: Any) -> str:
 
 
 def _s3(s3: S3) -> dict[str, str]:
-    # A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace the name by that of the second.
-    provider = "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"
     settings = {
-        **hadoop.s3_settings(s3, provider),
+        # A class of the first AWS SDK, which Hadoop 3.3 has (Spark 3.5). Later ones replace it by that of the second.
+        **hadoop.s3_settings(s3, "com.amazonaws.auth.EnvironmentVariableCredentialsProvider"),
         "fs.s3a.committer.name": "magic",
         # Hadoop 3.3 (Spark 3.5) deletes the markers of all parents with each file, unlike later ones: slow, and some
         # stores refuse to delete a folder that has files.

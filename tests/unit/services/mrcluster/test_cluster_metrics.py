@@ -20,7 +20,7 @@ BEGUN = ClusterState(
 
 @pytest.fixture
 def cluster_metrics(scrape):
-    return ClusterMetrics(scrape.registry, scrape.gauges, {UID: 7.5}.get)
+    return ClusterMetrics(scrape, {UID: 7.5}.get)
 
 
 def test_each_change_of_the_size_is_counted_by_policy_and_direction(scrape, cluster_metrics):

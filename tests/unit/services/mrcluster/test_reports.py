@@ -24,7 +24,7 @@ class AgentReports:
         """Take a report; return when its round began, and the number of its response."""
         self.up_s += 5
         self.now_s += 5
-        arrival = self.reports.arrive() if arrival is None else arrival
+        arrival = self.reports.monotonic() if arrival is None else arrival
         began_s = self.reports.take(UID, replace(report, follows=follows), arrival)
         return began_s, self.reports.number(UID)
 
@@ -45,7 +45,7 @@ def test_the_last_report_has_an_age(reported):
 
 
 def test_a_report_whose_body_arrives_after_a_later_one_is_refused(reported):
-    slow = reported.reports.arrive()
+    slow = reported.reports.monotonic()
     reported.take()
     with pytest.raises(Rejected) as refusal:
         reported.take(replace(REPORT, canary=True), arrival=slow)

@@ -33,7 +33,7 @@ class ScalingShell(core.Shell):
         profile = profiles.build("fair", switches=profiles.Switches(scale=True))
         super().__init__([core.node(f"n{i}") for i in range(nodes)], profile=profile)
         self.marked: list[ObjectUid] = []
-        self.scaling = Scaling(profile, profile.observers, lambda: self.now_s, self.marked.append)
+        self.scaling = Scaling(profile, lambda: self.now_s, self.marked.append)
 
     def submit(self, name: str = "a", **constants) -> None:
         job = core.job(name)

@@ -11,7 +11,7 @@ from boathouse.services.sparkapp.model import AppState
 
 @pytest.fixture
 def app_metrics(scrape):
-    return AppMetrics(scrape.registry, scrape.gauges, lambda: [(1, 7), (2, 0)])
+    return AppMetrics(scrape, lambda: [(1, 7, 0), (2, 0, 1)])
 
 
 def ended_attempt(number, **fields):

@@ -48,9 +48,9 @@ def index():
 def test_executors_are_counted_by_state(index):
     index.add(executor_facts("e1"), executor_facts("e2", "Pending"), executor_facts("e3", "Pending"))
     index.add(executor_facts("e2", "Running"))
-    assert index.pods.count("demo", "d1") == (1, 2)
+    assert index.pods.count("demo", "d1") == (1, 2, 0)
     index.remove(executor_facts("e1"), executor_facts("e2"), executor_facts("e3"))
-    assert index.pods.count("demo", "d1") == (0, 0)
+    assert index.pods.count("demo", "d1") == (0, 0, 0)
     index.pods.take("demo", "d1")
     assert not index.pods._drivers
 
@@ -58,7 +58,7 @@ def test_executors_are_counted_by_state(index):
 @pytest.mark.parametrize("wrong", [{"namespace": "elsewhere"}, {"role": "driver"}, {"kind": "Job"}, {"driver": "d2"}])
 def test_a_pod_that_only_looks_like_an_executor_is_not_counted(index, wrong):
     index.add(executor_facts(**wrong))
-    assert index.pods.count("demo", "d1") == (0, 0)
+    assert index.pods.count("demo", "d1") == (0, 0, 0)
     assert index.pods.some("demo", "d1", 10) == ()
 
 
@@ -115,8 +115,8 @@ def test_executors_that_failed_are_counted_once_and_others_not(index):
         index.pods.on_ended(store.Added(key=pod.metadata.key, new=pod))
         index.pods.on_ended(store.Modified(key=pod.metadata.key, old=pod, new=pod))
         index.pods.on_ended(store.Deleted(key=pod.metadata.key, old=pod))
-    assert index.pods.failed("demo", "d1") == 1
+    assert index.pods.count("demo", "d1")[2] == 1
     index.run_calls()
     assert index.changes == ["d1", "d1"]
     index.pods.forget("demo", "d1")
-    assert index.pods.failed("demo", "d1") == 0
+    assert index.pods.count("demo", "d1")[2] == 0

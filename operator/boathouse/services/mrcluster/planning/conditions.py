@@ -21,25 +21,27 @@ from boathouse_task.cluster_contract import DfsState
 SIZES_EVERY_S: Final = 10.0
 _RESERVED: Final = frozenset({"JobOrder", "Gang", "Patience"})
 """Reasons of the scheduler's diagnosis that name others who have the room."""
-_NO_CONTROL: Final = (
-    f"the operator cannot connect to the master's port {daemons.CONTROL_PORT} either, which the cluster's "
-    "NetworkPolicies open to it: check the network between them, and policies for connections of "
-    "the operator's namespace"
-)
-_NO_POLICY: Final = (
-    "spec.networkPolicy is None: a client that reaches the cluster's ports can run code as any Hadoop user"
-)
-_NOT_ENFORCED: Final = (
-    "a connection went through that no NetworkPolicy allows: this cluster's network plugin does not enforce them, "
-    "and a client that reaches the ports can run code as any Hadoop user"
-)
 _PROBED: Final = {
-    Reason.CANNOT_TELL: (None, Reason.CANNOT_TELL, _NO_CONTROL),
-    Reason.NOT_ENFORCED: (True, Reason.NOT_ENFORCED, _NOT_ENFORCED),
+    Reason.CANNOT_TELL: (
+        None,
+        Reason.CANNOT_TELL,
+        (
+            f"the operator cannot connect to the master's port {daemons.CONTROL_PORT} either, which the cluster's "
+            "NetworkPolicies open to it: check the network between them, and policies for connections of "
+            "the operator's namespace"
+        ),
+    ),
+    Reason.NOT_ENFORCED: (
+        True,
+        Reason.NOT_ENFORCED,
+        (
+            "a connection went through that no NetworkPolicy allows: this cluster's network plugin does not enforce "
+            "them, and a client that reaches the ports can run code as any Hadoop user"
+        ),
+    ),
     Reason.ENFORCED: (False, Reason.ENFORCED, ""),
 }
 """Whether the network is unverified, reason and message, by what the test has shown."""
-_TESTED: Final = frozenset({Reason.ENFORCED, Reason.NOT_ENFORCED})
 _Change = tuple[ConditionType, bool | None, str, str]
 _SERVING: Final = frozenset({"Ready", "Degraded"})
 """Phases in which jobs may begin if HDFS and YARN are available: a lost core node does not hold them up."""
@@ -79,13 +81,13 @@ def in_progress(observation: Observation, draft: Plan) -> Plan:
     is_ready = hdfs.is_available and (yarn.is_available or not observation.cluster.spec.compute)
     if is_ready and draft.state.ready_s is None:
         draft = draft.with_state(ready_s=now_s, last_active_s=now_s)
-    lacking = yarn if hdfs.is_available else hdfs
+    ready = degradation.Service(Reason.AVAILABLE) if is_ready else yarn if hdfs.is_available else hdfs
     degraded = (problem.reason, problem.message) if problem else (Reason.HEALTHY, "")
     changes: list[_Change] = [
         (ConditionType.ADMITTED, True, names.Reason.ADMITTED, f"in queue {draft.state.queue}"),
-        _available(ConditionType.READY, degradation.Service(Reason.AVAILABLE) if is_ready else lacking),
-        _available(ConditionType.HDFS_AVAILABLE, hdfs),
-        _available(ConditionType.YARN_AVAILABLE, yarn),
+        (ConditionType.READY, is_ready, *ready),
+        (ConditionType.HDFS_AVAILABLE, hdfs.is_available, *hdfs),
+        (ConditionType.YARN_AVAILABLE, yarn.is_available, *yarn),
         (ConditionType.DEGRADED, problem is not None, *degraded),
         _scheduled(observation, draft),
         _resizing(observation, draft),
@@ -107,10 +109,6 @@ def _phase(observation: Observation, draft: Plan, problem: Problem | None, *, is
         return "Degraded"
     master = observation.pod(model.MASTER)
     return "Ready" if is_ready and master is not None and not master.is_over else "Starting"
-
-
-def _available(condition_type: ConditionType, service: degradation.Service) -> _Change:
-    return condition_type, service.is_available, service.reason, service.message
 
 
 def _scheduled(observation: Observation, draft: Plan) -> _Change:
@@ -171,8 +169,11 @@ def _network(observation: Observation) -> tuple[bool | None, str, str]:
     """Return what the last test of the network has shown; it holds until the next one, also for a new leader."""
     condition, probe = observation.state.condition(ConditionType.NETWORK_UNVERIFIED), observation.probe
     if observation.cluster.spec.network_policy == "None":
-        return True, Reason.DISABLED, _NO_POLICY
-    if probe is None and condition is not None and condition.reason in _TESTED:
+        message = (
+            "spec.networkPolicy is None: a client that reaches the cluster's ports can run code as any Hadoop user"
+        )
+        return True, Reason.DISABLED, message
+    if probe is None and condition is not None and condition.reason in {Reason.ENFORCED, Reason.NOT_ENFORCED}:
         return condition.status == "True", condition.reason, condition.message
     if probe is None:
         return None, Reason.CANNOT_TELL, "no connection was tried yet, or none can be"
@@ -257,10 +258,7 @@ def _reported(observation: Observation, draft: Plan) -> Plan:
 
 
 def cluster_facts(observation: Observation, state: model.ClusterState) -> hadoop.ClusterFacts:
-    """Return the facts of a cluster in a state.
-
-    The settings for clients are those that all nodes have: while nodes are restarted, the former ones.
-    """
+    """Return the facts of a cluster; the settings for clients are those that all nodes have."""
     cluster, spec = observation.cluster, observation.cluster.spec
     secrets = (*cluster.config.hadoop.image_pull_secrets, *(secret.name for secret in spec.image_pull_secrets or ()))
     return hadoop.ClusterFacts(

@@ -6,16 +6,16 @@ does not withdraw it for a minute.
 """
 
 import collections
-import dataclasses
-from typing import Final
+from typing import Final, NamedTuple
 
 from boathouse.resources.mrcluster.names import ConditionType, Reason, Role
 from boathouse.services.frame.pod_life import Problem
 from boathouse.services.mrcluster import model
-from boathouse.services.mrcluster.planning import draining, replacing
+from boathouse.services.mrcluster.planning import draining
 from boathouse.services.mrcluster.planning.observation import LATE_S, READY_S, Failing, Observation, Plan, figures
 from boathouse_task.cluster_contract import AgentReport, DfsState, YarnState
 
+LOST_AFTER_S: Final = 60.0
 FAILING_S: Final = 60.0
 """How long something fails until the cluster is degraded, and how long a container must run until it is not."""
 _LIVE = frozenset({DfsState.LIVE, DfsState.STALE, DfsState.DECOMMISSIONING})
@@ -33,8 +33,8 @@ def remember(observation: Observation, draft: Plan) -> Plan:
 def _persistent(observation: Observation, draft: Plan, failing: Failing | None) -> Problem | None:
     if failing is None or draft.state.ready_s is None:
         return None
-    lasts = failing.seen_s - failing.since_s >= FAILING_S or observation.state.reason == failing.problem.reason
-    return failing.problem if lasts else None
+    is_known = observation.state.reason == failing.problem.reason
+    return failing.problem if is_known or failing.seen_s - failing.since_s >= FAILING_S else None
 
 
 def _container(observation: Observation, last: Failing | None) -> Failing | None:
@@ -45,8 +45,7 @@ def _container(observation: Observation, last: Failing | None) -> Failing | None
     if master.problem is not None:
         message = f"{model.MASTER}: {master.problem.message} ({master.problem.reason})"
         return _again(Problem(reason=Reason.MASTER_CONTAINER_FAILING, message=message), last, now_s)
-    is_over = last is None or (master.is_ready and now_s - last.seen_s >= FAILING_S)
-    return None if is_over else last
+    return None if last is None or (master.is_ready and now_s - last.seen_s >= FAILING_S) else last
 
 
 def _agent(observation: Observation, last: Failing | None) -> Failing | None:
@@ -63,8 +62,7 @@ def _again(problem: Problem, last: Failing | None, now_s: float) -> Failing:
     return Failing(problem=problem, since_s=last.since_s if last else now_s, seen_s=now_s)
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Service:
+class Service(NamedTuple):
     """Whether HDFS or YARN is available; if not, why."""
 
     reason: Reason
@@ -78,7 +76,7 @@ class Service:
 
 def degradation(observation: Observation, draft: Plan) -> Problem | None:
     """Return what is wrong with a cluster, the worst first; None for nothing."""
-    worst = observation.halt or _silence(observation, draft) or replacing.lost_core_node(observation, draft)
+    worst = observation.halt or _silence(observation, draft) or _lost_core_node(observation, draft)
     if worst is not None:
         return worst
     hdfs, was_ready = observation.hdfs_within(LATE_S), draft.state.ready_s is not None
@@ -93,6 +91,18 @@ def degradation(observation: Observation, draft: Plan) -> Problem | None:
         message = "the decommission of a core node was undone: see the events, and change the spec to retry it"
         return Problem(reason=Reason.DECOMMISSION_STALLED, message=message)
     return _other_version(observation) or _persistent(observation, draft, draft.marks.agent_failing)
+
+
+def _lost_core_node(observation: Observation, draft: Plan) -> Problem | None:
+    """Return which host can never run again, because its volume is on a Kubernetes node that does not exist."""
+    for host, since_s in draft.marks.unplaced_s.items():
+        if host in observation.lost_claims and observation.now_s - since_s >= LOST_AFTER_S:
+            message = (
+                f"the volume of {host} is on a node that does not exist any more: bring the node back, or delete the "
+                "claim to give up the data on it"
+            )
+            return Problem(reason=Reason.CORE_NODE_LOST, message=message)
+    return None
 
 
 def _other_version(observation: Observation) -> Problem | None:
@@ -115,22 +125,19 @@ def _silence(observation: Observation, draft: Plan) -> Problem | None:
     return Problem(reason=Reason.MASTER_NOT_REPORTING, message=message)
 
 
-def _still_available(observation: Observation, draft: Plan, condition_type: ConditionType) -> Service | None:
-    """Return that a service is available, if the status says so and a new leader may not have been reported to yet."""
+def _unreported(observation: Observation, draft: Plan, condition_type: ConditionType, daemon: str) -> Service:
+    """Return whether a service without a recent report is available: it is if the status says so to a new leader."""
     condition, is_late = draft.state.condition(condition_type), draft.silence_s(observation.now_s) > READY_S
-    if condition is None or condition.status != "True" or observation.report or is_late:
-        return None
-    return Service(Reason.AVAILABLE, condition.message)
+    if condition is not None and condition.status == "True" and not observation.report and not is_late:
+        return Service(Reason.AVAILABLE, condition.message)
+    return Service(Reason.STARTING, with_problem(observation, f"the {daemon} does not respond yet", Role.MASTER))
 
 
 def hdfs(observation: Observation, draft: Plan) -> Service:
     """Return whether HDFS is available: at first with all core nodes, later with all blocks."""
-    if before := _still_available(observation, draft, ConditionType.HDFS_AVAILABLE):
-        return before
     report = observation.report_within(READY_S)
     if report is None or report.hdfs is None:
-        message = with_problem(observation, "the NameNode does not respond yet", Role.MASTER)
-        return Service(Reason.STARTING, message)
+        return _unreported(observation, draft, ConditionType.HDFS_AVAILABLE, "NameNode")
     if report.hdfs.safe_mode:
         text = f": {report.hdfs.safe_mode_text}" if report.hdfs.safe_mode_text else ""
         return Service(Reason.SAFE_MODE, f"the NameNode is in safe mode{text}")
@@ -152,12 +159,9 @@ def yarn(observation: Observation, draft: Plan) -> Service:
     """Return whether YARN is available, whose ApplicationMasters run on core nodes: at first on all of them."""
     if not observation.cluster.spec.compute:
         return Service(Reason.NO_COMPUTE, "spec.compute is false")
-    if before := _still_available(observation, draft, ConditionType.YARN_AVAILABLE):
-        return before
     report = observation.report_within(READY_S)
     if report is None or report.yarn is None:
-        message = with_problem(observation, "the ResourceManager does not respond yet", Role.MASTER)
-        return Service(Reason.STARTING, message)
+        return _unreported(observation, draft, ConditionType.YARN_AVAILABLE, "ResourceManager")
     reported, hosts = figures(report), draft.state.staying(Role.CORE)
     states = collections.Counter(reported[host].yarn for host in hosts)
     running, unhealthy = states[YarnState.RUNNING], states[YarnState.UNHEALTHY]

@@ -52,6 +52,7 @@ _STALLED: Final = {
     Step.COPYING: "{left} blocks found no other core node for {minutes:.0f} minutes: is the replication of some files "
     "more than the core nodes that would be left?",
 }
+_NOTHING_TO_COPY: Final = {DfsState.DECOMMISSIONED: "copied", DfsState.DEAD: "its DataNode is dead"}
 _IN_SERVICE: Final = frozenset({YarnState.NONE, YarnState.NEW, YarnState.RUNNING, YarnState.UNHEALTHY})
 
 
@@ -275,13 +276,9 @@ def awaited(observation: Observation, state: model.ClusterState) -> str:
         return ""
     reported = figures(report)
     for node in state.leaving:
-        node_figures = reported[node.host]
-        if has_ended(node) or model.role_of(node.host) is not Role.CORE:
-            continue
-        if node_figures.dfs is DfsState.DECOMMISSIONED:
-            return f"; {node.host}: copied; waits for {_awaited(report, node_figures)}"
-        if node_figures.dfs is DfsState.DEAD:
-            return f"; {node.host}: its DataNode is dead; waits for {_awaited(report, node_figures)}"
+        what = _NOTHING_TO_COPY.get(reported[node.host].dfs)
+        if what and not has_ended(node) and model.role_of(node.host) is Role.CORE:
+            return f"; {node.host}: {what}; waits for {_awaited(report, reported[node.host])}"
     return ""
 
 
@@ -302,8 +299,7 @@ def _too_few(observation: Observation, draft: Plan, report: AgentReport) -> str:
     if report.hdfs is None or report.hdfs.safe_mode or observation.now_s - report.hdfs.started_s < _STARTED_S:
         return ""
     reported, least = figures(report), _least_live(draft.state)
-    hosts = draft.state.staying(Role.CORE)
-    live = sum(reported[host].dfs is DfsState.LIVE for host in hosts)
+    live = sum(reported[host].dfs is DfsState.LIVE for host in draft.state.staying(Role.CORE))
     return "" if live >= least else f"only {live} other core nodes are live, and {least} are needed"
 
 

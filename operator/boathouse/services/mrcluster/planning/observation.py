@@ -1,4 +1,7 @@
-"""What the planner may know of a cluster, and what it decides: all of it values, so that a decision can be repeated."""
+"""What the planner may know of a cluster, how nodes are read from their pods, and what the planner decides.
+
+All of it are values, so that a decision can be repeated.
+"""
 
 import collections
 import dataclasses
@@ -179,10 +182,14 @@ class Failing:
 class Marks:
     """What the planner remembers beside the status. It is lost with the process, and observed again.
 
-    A time says since when something holds: hosts have no Kubernetes node, the cluster has no application and no user,
-    or no application, or when nodes were last withdrawn for want of room. `barred` are generation and core nodes with
-    which a decommission stalled: none begins until one of them changes. `agent_failing` is the agent's work, though the
-    daemons respond. Before the first report, `last_report_s` is since when this process waits for one.
+    Attributes:
+        unplaced_s: Hosts without a Kubernetes node, and since when.
+        barred: Generation and core nodes with which a decommission stalled: none begins until one of them changes.
+        withdrawn_s: When nodes were last withdrawn for want of room.
+        idle_s: Since when the cluster has no application and no user.
+        no_application_s: Since when the cluster has no application.
+        agent_failing: The agent's work, though the daemons respond.
+        last_report_s: When the last report arrived; before the first: since when this process waits for one.
     """
 
     unplaced_s: Mapping[str, float] = dataclasses.field(default_factory=dict)

@@ -34,15 +34,11 @@ SILENT_S: Final = 900.0
 
 def tasks(yarn: YarnFigures) -> tuple[int, int]:
     """Return the running and the pending tasks. An application that waits counts as one; a running one's master not."""
-    running = max(0, yarn.running - yarn.apps_running)
-    return min(running, MOST_TASKS), min(yarn.pending + yarn.apps_pending, MOST_TASKS)
+    return min(max(0, yarn.running - yarn.apps_running), MOST_TASKS), min(yarn.pending + yarn.apps_pending, MOST_TASKS)
 
 
 def slots(observation: Observation, draft: Plan, report: AgentReport) -> int:
-    """Return the map tasks that fit on the nodes that run and stay, at the same time.
-
-    YARN counts a lost node as running for minutes, when the cluster has given up its name.
-    """
+    """Return the map tasks that fit on the nodes that stay: YARN counts a lost node as running for minutes."""
     reported, slot_mb = figures(report), max(1, observation.sizes.map_mb)
     staying = frozenset(draft.state.wanted_hosts) - draft.state.leaving_hosts
     offered = sum(

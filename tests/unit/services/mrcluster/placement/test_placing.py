@@ -121,7 +121,7 @@ class Scaled:
     def __init__(self) -> None:
         self.desk = Desk("n1", "n2", switches=profiles.Switches(scale=True), profile="boathouse")
         profile = self.desk.scheduler.state.profile
-        self.scaling = Scaling(profile, profile.observers, lambda: self.desk.now_s, lambda _: None)
+        self.scaling = Scaling(profile, lambda: self.desk.now_s, lambda _: None)
         self.desk.scheduler.adjuster.scaler = self.scaling.take
         self.scaling.submit(ObjectUid(UID), placement.of(PODS, []).submission(koala.Config()))
 
