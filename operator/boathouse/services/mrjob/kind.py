@@ -27,7 +27,6 @@ from boathouse.services.mrjob import (
     split_plans,
     submission,
     task_metrics,
-    task_reports,
 )
 from boathouse.services.mrjob.attempt_pods import task_pod
 from boathouse.services.mrjob.hadoop.hadoop_jobs import HadoopJobs
@@ -81,7 +80,7 @@ class MRJobKind:
         self.pods = pod_index.PodIndex(task_pod, lambda uid: mark(JobUid(uid.removesuffix(ownership.PROBE))), later)
         self.seconds = second_attempts.SecondAttempts(self.pods, mark, monotonic)
         self.plans = split_plans.Plans(api, limit_bytes=limits.max_plan_mebibytes * 2**20)
-        self.orders, self.reports = TaskOrders(), task_reports.TaskReports(self.policy_events.report)
+        self.orders = TaskOrders(self.policy_events.report)
         burst = limits.retries_per_second * fair.BURST_S
         self.retries = fair.Buckets(rate_per_s=limits.retries_per_second, burst=burst, clock=monotonic)
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
@@ -157,7 +156,6 @@ class MRJobKind:
         if self._probes is not None:
             self._probes.forget(uid)
         self.orders.forget(uid)
-        self.reports.forget(uid)
         self._bundles.forget(namespace)
         self.hadoop.forget(uid)
 
@@ -219,7 +217,7 @@ class MRJobKind:
             return self.hadoop.plan(observation, memory)
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.settlement.failures, observation.now_s)
-        state = task_reports.with_progress(desired.state, job, observation.pods, self.reports.of(job.uid))
+        state = steps.with_progress(desired.state, job, observation.pods, self.orders.reports(job.uid))
         if observation.size is None:
             state = predictions.withdrawn(state, observation.now_s)
         else:
@@ -271,7 +269,6 @@ class MRJobKind:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""
         live = {pod.name for pod in observation.pods if pod.state.is_live}
         self.orders.update(observation.job.uid, observation.job.namespace, state, live)
-        self.reports.update(observation.job.uid, live)
         self._clusters.use(observation.job.uid, () if state.finished else hdfs.used(observation.job, self._clusters))
         if state.finished:
             return None

@@ -99,7 +99,7 @@ class TaskRoutes:
         on_plan: Callable[[JobUid], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._orders, self._reports, self._pods, self._plans = kind.orders, kind.reports, kind.pods, kind.plans
+        self._orders, self._pods, self._plans = kind.orders, kind.pods, kind.plans
         self._owners, self._on_plan = owners, on_plan
         self._limits, self._intake = Limits(clock), PlanIntake(clock)
 
@@ -140,7 +140,7 @@ class TaskRoutes:
         body = await self._limits.receive_report(
             request.content, sender.claimed.namespace, sender.pod.uid, most_bytes=contract.REPORT_MAX_BYTES
         )
-        self._reports.report(sender.object_uid, sender.pod.name, _REPORT.decode(body))
+        self._orders.report(sender.object_uid, sender.pod.name, _REPORT.decode(body))
         return contract.ReportTaken(next_s=self._limits.report_distance_s)
 
     async def _poll(self, request: web.Request, sender: Sender[AttemptPod]) -> contract.Orders:

@@ -36,8 +36,7 @@ def admit(
 
     First attempts, and attempts whose pod exists, need none.
     """
-    admitted: list[Attempt] = []
-    kept: set[Attempt] = set()
+    admitted, kept = list[Attempt](), set[Attempt]()
     for attempt in waiting:
         bare = dataclasses.replace(attempt, pod_uid=None)
         if attempt.number > 1:
@@ -116,26 +115,19 @@ def classes_in_use(
 
 
 def _class_id_apart(usual: model.ClassId, avoided: frozenset[model.NodeName]) -> model.ClassId:
-    names_ = "/".join(sorted(avoided))
-    return model.ClassId(f"{usual}/not-on-{hashlib.blake2b(names_.encode(), digest_size=6).hexdigest()}")
+    digest = hashlib.blake2b("/".join(sorted(avoided)).encode(), digest_size=6).hexdigest()
+    return model.ClassId(f"{usual}/not-on-{digest}")
 
 
 def step_classes(
     job: Job, step: int, stages: Iterable[TaskType], plan: Plan | None, learner: run_times.Learner
 ) -> list[model.TaskClass]:
     """Return the classes of a step, in order, with the estimates for them."""
-    return [
-        _class(job, stage, step, learner.estimates(run_times_stage(job, stage, step), _reads(stage, plan)))
-        for stage in stages
-    ]
-
-
-def _reads(task_type: TaskType, plan: Plan | None) -> float:
-    """Return the average input of a task in bytes; 0 for a reduce, whose input is unknown before the shuffle."""
-    if plan is None or not plan.splits:
-        return 0.0
-    reads = {TaskType.MAP: plan.bytes_total / len(plan.splits), TaskType.UBER: float(plan.bytes_total)}
-    return reads.get(task_type, 0.0)
+    reads: dict[TaskType, float] = {}  # bytes of a task; those of a reduce are unknown before the shuffle
+    if plan is not None and plan.splits:
+        reads = {TaskType.MAP: plan.bytes_total / len(plan.splits), TaskType.UBER: float(plan.bytes_total)}
+    learned = {stage: learner.estimates(run_times_stage(job, stage, step), reads.get(stage, 0.0)) for stage in stages}
+    return [_class(job, stage, step, estimates) for stage, estimates in learned.items()]
 
 
 class Factory:
@@ -155,19 +147,21 @@ class Factory:
 
     def tasks(self, plan: Plan | None, node_of: hdfs.NodeOf) -> list[model.Task]:
         """Return the attempts as tasks; maps have the nodes that store their split."""
-        node_of, tasks = functools.cache(node_of), []
-        for task, attempt in self.attempts.items():
-            usual, avoided = class_id(self._builder.job, attempt.task_type, attempt.step), self._avoided.get(attempt)
-            tasks.append(
-                model.Task(
-                    id=task,
-                    task_class=_class_id_apart(usual, avoided) if avoided else usual,
-                    index=attempt.index,
-                    locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
-                    pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
-                )
+        node_of = functools.cache(node_of)
+        return [
+            model.Task(
+                id=task,
+                task_class=self._class_of(attempt),
+                index=attempt.index,
+                locations=tuple(hdfs.locations(attempt.task_type, attempt.index, plan, node_of)),
+                pod_uid=model.PodUid(attempt.pod_uid) if attempt.pod_uid else None,
             )
-        return tasks
+            for task, attempt in self.attempts.items()
+        ]
+
+    def _class_of(self, attempt: Attempt) -> model.ClassId:
+        usual, avoided = class_id(self._builder.job, attempt.task_type, attempt.step), self._avoided.get(attempt)
+        return _class_id_apart(usual, avoided) if avoided else usual
 
     def build(
         self,

@@ -46,7 +46,7 @@ def add(leader: LeaderServices) -> None:
         metrics.Gauge(
             name="boathouse_mrjob_reporting_tasks",
             documentation="Running tasks that have reported",
-            read=lambda: {(): float(kind.reports.tasks)},
+            read=lambda: {(): float(kind.orders.reporting)},
         )
     )
 
