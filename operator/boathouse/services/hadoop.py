@@ -25,11 +25,9 @@ WEB_HDFS_PORT: Final = 9870
 UNKNOWN_REQUEUE_S: Final = 20.0
 """The interval at which an object is reconciled that names a cluster which is not listed: a new leader may reconcile it
 before the cluster. From then on it counts as a user, before the cluster can expire."""
-_LABELS: Final = 3
-"""Labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc."""
+_LABELS: Final = 3  # labels of the domain of a cluster's hosts: SERVICE.NAMESPACE.svc
 USER_ENV: Final = "HADOOP_USER_NAME"
-USER: Final = "hadoop"
-"""The user of all daemons and jobs of a cluster, and HDFS's superuser."""
+USER: Final = "hadoop"  # the user of all daemons and jobs of a cluster, and HDFS's superuser
 ARENAS: Final = ("MALLOC_ARENA_MAX", "4")
 """Variable of all JVMs, as in Hadoop's own scripts. By default glibc keeps up to eight arenas for each core of the
 node, for which the limits of containers have no room. NodeManagers pass the variable on to their containers."""

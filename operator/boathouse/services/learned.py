@@ -25,18 +25,12 @@ _log = logs.get(__name__)
 NAME: Final = "boathouse-learned"
 KEY: Final = "state.json.gz"
 EVERY_S: Final = 60.0
-LAST_S: Final = 1.0
-"""Timeout of the last save of a leader that stops."""
-MAX_BYTES: Final = 512 * 1024
-"""Maximum compressed size. etcd's limit is about twice the size after base64."""
-MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024
-"""Maximum decompressed size."""
-MAX_VALUES: Final = 500_000
-"""Maximum numbers, texts, lists and objects of one part."""
-MAX_UNREAD: Final = 32
-"""Maximum parts of other profiles."""
-MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024
-"""Maximum decompressed size of the parts of other profiles together."""
+LAST_S: Final = 1.0  # timeout of the last save of a leader that stops
+MAX_BYTES: Final = 512 * 1024  # maximum compressed size; etcd's limit is about twice the size after base64
+MAX_PLAIN_BYTES: Final = 16 * 1024 * 1024  # maximum decompressed size
+MAX_VALUES: Final = 500_000  # maximum numbers, texts, lists and objects of one part
+MAX_UNREAD: Final = 32  # maximum parts of other profiles
+MAX_UNREAD_BYTES: Final = 4 * 1024 * 1024  # maximum decompressed size of the parts of other profiles together
 _MAX_TEXT: Final = 1024
 _LARGEST: Final = 1e200
 _GZIP: Final = 16 + zlib.MAX_WBITS

@@ -13,8 +13,7 @@ from boathouse.services import own_objects
 from boathouse.telemetry import metrics
 
 EVERY_S: Final = 30.0
-SHOWN: Final = 20
-"""Differences that are published, the newest."""
+SHOWN: Final = 20  # differences that are published, the newest
 _MAX_TEXT: Final = 200
 
 

@@ -24,12 +24,10 @@ _NAMES: Final[Mapping[Part, str]] = {
     Part.REFUSAL: "waiting for nodes with other neighbours",
     Part.SUSPENSION: "suspending reduces",
 }
-RESUME_LATE_S: Final = 15.0
-"""A reduce that is suspended for this long after its deadline could not be resumed."""
+RESUME_LATE_S: Final = 15.0  # a reduce that is suspended for this long after its deadline could not be resumed
 BY_USER: Final = "user"
 _NAMED: Final = 5
-Condition = tuple[ConditionType, bool, str, str]
-"""Type, whether it holds, reason, message."""
+Condition = tuple[ConditionType, bool, str, str]  # type, whether it holds, reason, message
 
 
 def with_conditions(

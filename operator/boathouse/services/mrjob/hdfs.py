@@ -10,8 +10,7 @@ from boathouse.services.mrjob.model import Job
 from boathouse_policies import model
 from boathouse_task.contract import HdfsAddress, Plan, TaskType
 
-_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")
-"""Others are addresses of NameNodes, or no names."""
+_NAME = re.compile("[a-z]([-a-z0-9]*[a-z0-9])?")  # others are addresses of NameNodes, or no names
 _MOST_UNKNOWN = 8
 NodeOf = Callable[[str], model.NodeName | None]
 """Returns the node of a host that a plan names; None if the host has no node now."""

@@ -12,8 +12,7 @@ from boathouse.services.mrjob.model import Job
 from boathouse.services.mrjob.settle import MAX_BACKOFF_S, Attempt
 from boathouse_policies import model
 
-RUNNING_REQUEUE_S = 10.0
-"""The interval at which the progress of running tasks is written to the status."""
+RUNNING_REQUEUE_S = 10.0  # the interval at which the progress of running tasks is written to the status
 _NOT_SUBMITTED = ""
 
 

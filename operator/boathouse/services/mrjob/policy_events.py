@@ -16,8 +16,7 @@ from boathouse.services.mrjob.settle import Attempt
 from boathouse_policies import framework, model, run_times
 from boathouse_task.contract import Plan, TaskReport, TaskType
 
-_LOOKED_BACK: Final = 16
-"""Attempts of a task among which the one is sought that another repeats."""
+_LOOKED_BACK: Final = 16  # attempts of a task among which the one is sought that another repeats
 
 
 @dataclasses.dataclass(slots=True)

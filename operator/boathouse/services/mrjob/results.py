@@ -19,16 +19,14 @@ MAX_CHARS: Final = 16 * 1024
 """A longer termination message is not the task runtime's, which writes at most 4 KiB."""
 MAX_MESSAGE: Final = 1200
 MAX_TAIL: Final = 1500
-MAX_NAME: Final = 64
-"""Of counters and their groups."""
+MAX_NAME: Final = 64  # of counters and their groups
 MAX_TIMINGS: Final = 16
 _AMOUNTS: Final = (
     *("records_in", "records_out", "bytes_in", "bytes_out", "spilled_bytes", "spilled_records"),
     *("maps_done", "maps_total", "peak_memory_bytes"),
 )
 """Fields of a report that are numbers of 64 bits."""
-MAX_COUNTERS: Final = 120
-"""Of a job, as mapreduce.job.counters.max."""
+MAX_COUNTERS: Final = 120  # of a job, as mapreduce.job.counters.max
 GROUP: Final = "Boathouse"
 DROPPED: Final = "Counters dropped"
 _WAITING_PHASES: Final = frozenset({"wait"})
@@ -39,8 +37,7 @@ _MAX_S: Final = 1e9
 _OUTCOMES: Final = frozenset({contract.SUCCEEDED, contract.FAILED, contract.UNFINISHED})
 _REASONS: Final = frozenset({"", *contract.Reason})
 _DIGEST: Final = re.compile("[0-9a-f]{64}")
-LEAST_SPILLED_BYTES: Final = 16 << 20
-"""With less spilled data the disk's rate is not measured."""
+LEAST_SPILLED_BYTES: Final = 16 << 20  # with less spilled data the disk's rate is not measured
 _LACKING_PHASES: Final = frozenset({"start", "wait"})
 """Phases of the runtime in which a reduce may lack map output."""
 _INPUT_BYTES: Final = ("Bytes Read", "Reduce shuffle bytes")

@@ -27,8 +27,7 @@ from boathouse.services.frame import manifests
 from boathouse.services.mrjob.model import MRJOBS, Job
 from boathouse_task import contract
 
-SHARD_BYTES = 180 * 1024
-"""With a third more for base64, each ConfigMap has less than 256 KiB."""
+SHARD_BYTES = 180 * 1024  # with a third more for base64, each ConfigMap has less than 256 KiB
 _SHARD_CHARS = -(-SHARD_BYTES // 3) * 4
 MAX_HOSTS = 16
 """Maximum hosts in a set of locations, each of which is looked up for each map. The runtime sends 3."""

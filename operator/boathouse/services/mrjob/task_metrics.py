@@ -96,6 +96,5 @@ _TASK_PHASES = frozenset(
         *("wait", "shuffle", "reduce", "verify", "promote", "clean"),
     }
 )
-_OTHER = "other"
-"""Label of unknown phases and reasons, which users' images may send."""
+_OTHER = "other"  # label of unknown phases and reasons, which users' images may send
 _REASONS = frozenset({*map(str, contract.Reason), *map(str, names.Reason), *names.POD_REASONS})

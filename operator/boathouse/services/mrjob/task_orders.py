@@ -18,8 +18,7 @@ from boathouse.services.mrjob.model import JobUid
 from boathouse.suspension.stages import ACKNOWLEDGED_WITHIN_S, ORDERED_WITHIN_S, Reason
 from boathouse_task import contract
 
-COALESCE_S = 1.0
-"""Maps that finish within this time are sent to a waiting reduce in one response."""
+COALESCE_S = 1.0  # maps that finish within this time are sent to a waiting reduce in one response
 _REFUSALS = frozenset(contract.SuspendRefusal)
 
 

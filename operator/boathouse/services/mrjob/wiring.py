@@ -13,8 +13,7 @@ from boathouse.services.mrjob.kind import MRJobKind
 from boathouse.telemetry import metrics
 from boathouse_policies import model
 
-TICK_S: Final = 1.0
-"""Interval of ticks to observers."""
+TICK_S: Final = 1.0  # interval of ticks to observers
 
 
 def add(leader: LeaderServices) -> None:

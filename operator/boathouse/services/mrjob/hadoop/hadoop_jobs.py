@@ -14,8 +14,8 @@ from boathouse.services.mrjob import conditions, hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
-from boathouse.services.mrjob.job_state import TERMINAL, HadoopState, JobState
-from boathouse.services.mrjob.memory import HadoopMemory, JobMemory
+from boathouse.services.mrjob.job_state import TERMINAL, JobState
+from boathouse.services.mrjob.memory import JobMemory
 from boathouse.services.mrjob.model import Job, JobUid
 from boathouse.services.mrjob.pod_builder import PodSettings
 from boathouse.services.progress.auth import Caller
@@ -37,9 +37,7 @@ class HadoopJobs:
     def __init__(
         self, leader: controllers.LeaderServices, kind: KindDefinition, settings: PodSettings, later: pod_index.Later
     ) -> None:
-        self._context = leader.controllers.context
-        self._config = leader.settings
-        self._pod_settings = settings
+        self._context, self._config, self._pod_settings = leader.controllers.context, leader.settings, settings
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
@@ -70,17 +68,17 @@ class HadoopJobs:
         self._jobs.setdefault(job.uid, _Job((job.namespace, job.cluster))).memory = memory
         now_s, pods = self._context.now(), self.clients.of(job.uid)
         may_create = self._scheduler.may_create(model.JobId(job.uid))
-        attempt = memory.state.hadoop
+        attempt, hadoop = memory.state.hadoop, memory.hadoop
         views = {tag: self._applications.view(tag) for tag in mirror.tags(job.uid, attempt.attempt)} if attempt else {}
-        hadoop_memory = memory.hadoop
         if attempt is not None and any(pod.attempt == attempt.attempt for pod in pods):
-            hadoop_memory.observed = attempt.attempt
+            hadoop.observed = attempt.attempt
         can_submit = may_create or any(pod.state.is_live for pod in pods)
-        hadoop_memory.clientless_s = _since(hadoop_memory.clientless_s, now_s, holds=not can_submit)
+        hadoop.clientless_s = _since(hadoop.clientless_s, now_s, holds=not can_submit)
         view = views.get(attempt.tag) if attempt else None
-        applications = view.applications if view is not None else ()
-        ended = bool(applications) and all(application.has_ended for application in applications)
-        hadoop_memory.all_ended_s = _since(hadoop_memory.all_ended_s, now_s, holds=ended)
+        ended = view is not None and bool(view.applications) and not view.running
+        hadoop.all_ended_s = _since(hadoop.all_ended_s, now_s, holds=ended)
+        is_begun = attempt is not None and attempt.attempt == hadoop.begun
+        state = Submission.NONE if is_begun else Submission.UNKNOWN
         return HadoopObservation(
             job=job,
             state=memory.state,
@@ -90,10 +88,10 @@ class HadoopJobs:
             unknown={name: uid for name, uid in unknown.items() if self._clusters.find(job.namespace, name) is None},
             pods=pods,
             views=views,
-            submission=_submission(hadoop_memory, attempt),
+            submission=Submission.MADE if attempt and attempt.attempt == hadoop.observed else state,
             may_create=may_create,
-            clientless_s=hadoop_memory.clientless_s,
-            all_ended_s=hadoop_memory.all_ended_s,
+            clientless_s=hadoop.clientless_s,
+            all_ended_s=hadoop.all_ended_s,
             diagnosis=self._scheduler.diagnosis(model.JobId(job.uid)),
         )
 
@@ -104,9 +102,8 @@ class HadoopJobs:
         """Return the desired state of a job, with effects in the frame's order."""
         desired = plan.plan(observation)
         before, now = memory.state, desired.state
-        former, attempt = (state.hadoop.attempt if state.hadoop else 0 for state in (before, now))
-        if attempt > former:
-            memory.hadoop.begun = attempt
+        if now.hadoop is not None and (before.hadoop is None or now.hadoop.attempt > before.hadoop.attempt):
+            memory.hadoop.begun = now.hadoop.attempt
         return protocols.Desired(
             before_status=[partial(self._publish, observation.job, before, now)],
             state=now,
@@ -191,13 +188,10 @@ class HadoopJobs:
         task = builder.task(pod.uid if pod is not None and pod.node is None else None)
         with writes.attempt("submit"):
             over = self._scheduler.submit(submission.scheduler_job(job), [builder.task_class()], [task], builder)
-        if not over:
-            return None
-        memory.hadoop.observed = attempt.attempt
-        self._scheduler.withdraw(model.JobId(job.uid))
-        return 0.0
-
-    # For clients
+        if over:
+            memory.hadoop.observed = attempt.attempt
+            self._scheduler.withdraw(model.JobId(job.uid))
+        return 0.0 if over else None
 
     def find(self, uid: ObjectUid, caller: Caller) -> ClientPod | None:
         """Return a live client of a job that this process knows."""
@@ -211,14 +205,9 @@ class HadoopJobs:
         attempt = memory.state.hadoop if memory is not None else None
         if memory is None or attempt is None or not self._context.may_lead() or not pod.is_active:
             return False
-        return (
-            attempt.attempt == pod.attempt
-            and attempt.is_open
-            and not attempt.is_stopping
-            and not memory.state.finished
-            and memory.written.get("phase") not in TERMINAL
-            and _is_written(memory.state, memory)
-        )
+        is_over = memory.state.finished or memory.written.get("phase") in TERMINAL
+        is_current = attempt.attempt == pod.attempt and attempt.is_open and not attempt.is_stopping
+        return is_current and not is_over and _is_written(memory.state, memory)
 
     def forget(self, uid: JobUid) -> None:
         """Drop all data about a deleted job."""
@@ -236,17 +225,8 @@ def _since(known_s: float | None, now_s: float, *, holds: bool) -> float | None:
     return None if not holds else now_s if known_s is None else known_s
 
 
-def _submission(memory: HadoopMemory, attempt: HadoopState | None) -> Submission:
-    number = attempt.attempt if attempt is not None else 0
-    if number and memory.observed == number:
-        return Submission.MADE
-    return Submission.NONE if number and memory.begun == number else Submission.UNKNOWN
-
-
 def _is_written(state: JobState, memory: JobMemory) -> bool:
     """Return whether the API server has the attempt, and whether it stops, as in the state."""
     written, attempt = memory.written.get("hadoop") or {}, state.hadoop
-    return attempt is not None and (written.get("attempt"), bool(written.get("stopping"))) == (
-        attempt.attempt,
-        attempt.is_stopping,
-    )
+    known = written.get("attempt"), bool(written.get("stopping"))
+    return attempt is not None and known == (attempt.attempt, attempt.is_stopping)

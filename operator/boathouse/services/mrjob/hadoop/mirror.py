@@ -15,12 +15,9 @@ from boathouse.services.mrjob import results
 from boathouse.services.mrjob.job_state import HadoopState, JobState, counts_of_applications, hadoop_tag
 from boathouse_task.cluster_contract import ApplicationFigures
 
-MOST_TAGS: Final = 8
-"""Attempts whose tags are asked for. Those before had ended when the last of these began."""
-SETTLED_S: Final = 10.0
-"""How long a request of a client that has ended may be under way."""
-RECOVERY_S: Final = 30.0
-"""How long a ResourceManager that has started may take to recover its applications."""
+MOST_TAGS: Final = 8  # attempts whose tags are asked for; those before had ended when the last of these began
+SETTLED_S: Final = 10.0  # how long a request of a client that has ended may be under way
+RECOVERY_S: Final = 30.0  # how long a ResourceManager that has started may take to recover its applications
 
 Views = Mapping[str, TagView | None]
 _MOST_TASKS = 2**53

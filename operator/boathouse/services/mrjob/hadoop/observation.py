@@ -19,9 +19,9 @@ from boathouse.services.mrjob.hadoop.mirror import Views
 from boathouse.services.mrjob.job_state import MAX_ATTEMPT, JobState
 from boathouse.services.mrjob.planning.observation import JobObservation
 from boathouse_task import contract
+from boathouse_task.cluster_contract import ApplicationFigures
 
-TASK_TYPE: Final = "client"
-"""Value of the label `boathouse.dev/task-type`."""
+TASK_TYPE: Final = "client"  # value of the label `boathouse.dev/task-type`
 RUNTIME: Final = "runtime"
 """The container beside the one that submits. It prepares the job: it has the files and the keys of the storage."""
 
@@ -82,12 +82,9 @@ def _cause(pod: facts.PodFacts, ended: wire.StateTerminated | None) -> tuple[str
 class Submission(enum.Enum):
     """Whether the client of the current attempt was submitted, as far as this process knows."""
 
-    NONE = "none"
-    """This process began the attempt and has submitted no client."""
-    MADE = "made"
-    """This process saw its pod, or learned that its pod has ended."""
-    UNKNOWN = "unknown"
-    """A client may have been submitted."""
+    NONE = "none"  # this process began the attempt and has submitted no client
+    MADE = "made"  # this process saw its pod, or learned that its pod has ended
+    UNKNOWN = "unknown"  # a client may have been submitted
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +109,17 @@ class HadoopObservation(JobObservation):
     may_create: bool = False
     clientless_s: float | None = None
     all_ended_s: float | None = None
+
+    @property
+    def can_submit(self) -> bool:
+        """Return whether a client exists that has not ended, or the scheduler may create one."""
+        return self.may_create or any(pod.state.is_live for pod in self.pods)
+
+    @property
+    def applications(self) -> Sequence[ApplicationFigures]:
+        """Return what is reported of the current attempt's applications."""
+        view = self.views.get(self.state.hadoop.tag) if self.state.hadoop is not None else None
+        return view.applications if view is not None else ()
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

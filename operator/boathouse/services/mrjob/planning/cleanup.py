@@ -20,8 +20,7 @@ from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
 GIVE_UP_S: Final = 600.0
-MAX_ATTEMPTS: Final = 5
-"""Maximum attempts of the cleanup task, for user and infrastructure errors alike."""
+MAX_ATTEMPTS: Final = 5  # maximum attempts of the cleanup task, for user and infrastructure errors alike
 
 
 def begin(job: Job, state: JobState, now_s: float) -> JobState:

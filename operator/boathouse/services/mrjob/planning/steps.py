@@ -25,14 +25,10 @@ from boathouse_policies import model as policy
 from boathouse_task import contract
 from boathouse_task.contract import TaskType
 
-HALT: Final = settle.StageControl()
-"""All attempts end, and no attempt starts."""
-HOLD: Final = settle.StageControl(indices=frozenset())
-"""Running attempts continue, and no attempt starts."""
-PREEMPTION_DELAY_S: Final = 10.0
-"""How long a map is pending before a reduce of its job is preempted."""
-PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0
-"""The same for a map that lacks CPU, if policies suspend reduces."""
+HALT: Final = settle.StageControl()  # all attempts end, and no attempt starts
+HOLD: Final = settle.StageControl(indices=frozenset())  # running attempts continue, and no attempt starts
+PREEMPTION_DELAY_S: Final = 10.0  # how long a map is pending before a reduce of its job is preempted
+PREEMPTION_DELAY_WITH_LENDING_S: Final = 60.0  # the same for a map that lacks CPU, if policies suspend reduces
 _FIRST_CHECK_S: Final = 2.0
 _ALL: Final = 100
 _WORK: Final = (TaskType.MAP, TaskType.REDUCE)
