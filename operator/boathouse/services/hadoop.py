@@ -49,8 +49,6 @@ class ClusterFacts:
         is_ready: Whether its HDFS and YARN are available.
         domain: Suffix of its hosts' names, `SERVICE.NAMESPACE.svc`.
         settings: Name of the ConfigMap with its settings.
-        master: Host of the NameNode and the ResourceManager.
-        user_id: User of its pods, which its file of users names.
         hosts: The Kubernetes node of each host's pod that is placed.
     """
 
@@ -185,10 +183,9 @@ def name_services(clusters: Iterable[ClusterFacts], given: str = "") -> dict[str
 
 
 def s3_settings(s3: S3, provider: str) -> dict[str, str]:
-    """Return the settings by which s3a:// and s3:// URLs reach the storage, without its keys.
+    """Return the settings by which s3a:// and s3:// URLs reach the storage, unsigned without a Secret.
 
-    The provider is the class that finds the keys, or several that S3A tries in turn. It is unused without a Secret:
-    requests are unsigned.
+    The provider is the class that finds the keys, or several that S3A tries in turn.
     """
     settings = {
         "fs.s3.impl": f"{_S3_PACKAGE}.S3AFileSystem",

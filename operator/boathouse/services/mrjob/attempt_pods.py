@@ -41,10 +41,7 @@ class Ending:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class JobPod:
-    """A pod of a job: an attempt of a task, or the client of an attempt on a Hadoop cluster.
-
-    It has to start within a time after `placed_s`. On an unreachable node it may exist long after its deletion.
-    """
+    """A pod of a job: an attempt of a task, or the client of an attempt on a Hadoop cluster."""
 
     name: str
     uid: str
@@ -64,24 +61,18 @@ class JobPod:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptPod(JobPod):
-    """One attempt of one task.
-
-    Attributes:
-        ideal_memory_bytes: the memory that the task requested, if the pod started with less; else 0.
-        resources: what it takes of its node now.
-        is_suspended: whether it has the CPU of a suspended task.
-    """
+    """One attempt of one task, with the resources that it takes of its node now."""
 
     task_type: contract.TaskType
     index: int
     step: int = 0
     result: contract.TaskResult | None = None
     memory_bytes: int = 0
-    ideal_memory_bytes: int = 0
+    ideal_memory_bytes: int = 0  # what the task requested, if the pod started with less
     started_s: float | None = None
     resources: policy.Resources = policy.Resources()  # noqa: RUF009 - frozen
     suspension: SuspensionRecord | None = None
-    is_suspended: bool = False
+    is_suspended: bool = False  # it has the CPU of a suspended task
 
     @property
     def is_owed_cpu(self) -> bool:

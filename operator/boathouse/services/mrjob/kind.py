@@ -98,7 +98,7 @@ class MRJobKind:
         )
         self._events = ObjectEvents(MRJOB, self._context.events)
         self._related_objects = related_objects.RelatedObjects(api, monotonic)
-        self.hadoop = HadoopJobs(leader, MRJOB, self._pod_settings, later)
+        self.hadoop = HadoopJobs(leader, self._pod_settings, later)
         self._probes = None
         if isinstance(leader.profile.order, fspy.SizeBased):
             self._probes = probes.Probes(
@@ -214,7 +214,13 @@ class MRJobKind:
     def plan(self, observation: Observation | HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         if isinstance(observation, HadoopObservation):
-            return self.hadoop.plan(observation, memory)
+            desired = self.hadoop.plan(observation, memory)
+        else:
+            desired = self._plan(observation, memory)
+        publish = partial(self._publish, observation.job, memory.state, desired.state)
+        return dataclasses.replace(desired, before_status=[*desired.before_status, publish])
+
+    def _plan(self, observation: Observation, memory: JobMemory) -> protocols.Desired[JobState]:
         job, desired = observation.job, planner.plan(observation)
         memory.note_failures(desired.settlement.failures, observation.now_s)
         state = steps.with_progress(desired.state, job, observation.pods, self.orders.reports(job.uid))
@@ -252,18 +258,21 @@ class MRJobKind:
         return self._guard.off(submission.scheduler_job(job), now_s)
 
     async def _prepare(self, job: Job, before: JobState, desired: Desired, writes: Writes) -> float | None:
-        """Write a posted plan, count the settled attempts, and publish what has just changed of some conditions."""
+        """Write a posted plan, and count the settled attempts."""
         if desired.write_plan:
             await self.plans.write(job, desired.state.step, writes.check_lead)
         self._metrics.attempts(desired.settlement)
         self._metrics.prediction(before.prediction, desired.state.prediction)
-        if why := conditions.cleanup_failure(before, desired.state):
-            self._events.not_cleaned_up(job.key, job.uid, why)
-        if event := conditions.suspension_event(before, desired.state):
-            self._events.publish(job.key, job.uid, *event, action="Scheduling", is_warning=False)
-        if event := conditions.parts_off_event(before, desired.state):
-            self._events.publish(job.key, job.uid, *event, action="Scheduling")
         return 0.0 if desired.write_plan else None
+
+    async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
+        """Publish events about what has just changed of some conditions."""
+        if why := conditions.cleanup_failure(before, state):
+            self._events.not_cleaned_up(job.key, job.uid, why)
+        if event := conditions.suspension_event(before, state):
+            self._events.publish(job.key, job.uid, *event, action="Scheduling", is_warning=False)
+        if event := conditions.parts_off_event(before, state):
+            self._events.publish(job.key, job.uid, *event, action="Scheduling")
 
     async def _send(self, observation: Observation, state: JobState, _writes: Writes) -> float | None:
         """Update the orders for the tasks, and drop the reports of tasks that ended."""

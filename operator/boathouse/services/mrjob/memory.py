@@ -52,15 +52,10 @@ class ProbeMemory:
 
 @dataclasses.dataclass(slots=True)
 class HadoopMemory:
-    """Data about a job's attempt on a Hadoop cluster, beside the times of its `HadoopObservation`.
+    """Data about a job's attempt on a Hadoop cluster, with the times of its `HadoopObservation`."""
 
-    Attributes:
-        begun: The attempt that this process began and has not submitted.
-        observed: The last attempt whose client's pod this process saw, or knows to have ended.
-    """
-
-    begun: int = 0
-    observed: int = 0
+    begun: int = 0  # the attempt that this process began and has not submitted
+    observed: int = 0  # the last attempt whose client's pod this process saw, or knows to have ended
     clientless_s: float | None = None
     all_ended_s: float | None = None
 

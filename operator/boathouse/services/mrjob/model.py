@@ -1,7 +1,4 @@
-"""Internal model of an MRJob: its spec with converted values, and steps also for a job with a single step.
-
-`from_resource` creates a job, or returns a `Refusal` with a message for the user.
-"""
+"""Internal model of an MRJob: its spec with converted values, and steps also for a job with a single step."""
 
 import dataclasses
 from typing import Final
@@ -55,10 +52,8 @@ class Resources:
 class Stage:
     """The mapper or the reducer of a step; setup and commit are stages without a command.
 
-    Attributes:
-        failures_max_percent: share of its tasks that may fail `max_attempts` times.
-        min_memory_bytes: the smallest memory limit that a task may start with if memory is scarce; 0: never less.
-        slowdown: ratio of extra run time with less memory, until it has been measured.
+    If memory is scarce, a task may start with `min_memory_bytes` as its limit (0: never with less), and takes longer by
+    `slowdown`, until that has been measured.
     """
 
     resources: Resources
@@ -91,12 +86,7 @@ _PROGRAM: Final = Step(mapper=HOUSEKEEPING, reducer=None, reduces=0)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Job(Applicant):
-    """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration.
-
-    Attributes:
-        deleting_since_s: time of its deletion; it exists until its finalizers are removed.
-        uber_max_bytes: maximum input of a step that runs in one pod, if `spec.uber` is set.
-    """
+    """A valid MRJob: its spec, and values that were converted or depend on the operator's configuration."""
 
     spec: mrjob_spec.MRJobSpec
     image_pull_policy: str

@@ -24,16 +24,13 @@ TMP: Final = "/tmp"  # noqa: S108 - inside the pod
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class PodSettings:
-    """Settings of the operator for every pod.
-
-    Each folder is limited to `scratch_bytes` if the job requests no ephemeral storage. Ownership marks have `cluster`.
-    """
+    """Settings of the operator for every pod."""
 
     progress_url: str
-    scratch_bytes: int
+    scratch_bytes: int  # size limit of each folder if the job requests no ephemeral storage
     image_pull_secrets: Sequence[str] = ()
     not_ready_toleration_s: int = 60
-    cluster: str = ""
+    cluster: str = ""  # identity of the cluster, for ownership marks
 
 
 def pod_name(job: Job, attempt: Attempt) -> str:

@@ -41,12 +41,7 @@ _ACKNOWLEDGEMENT: Final = msgspec.json.Decoder(contract.Acknowledgement)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Owners:
-    """Looks up owners for setup tasks.
-
-    Attributes:
-        pods: task pods, in sync with the API server before the first request.
-        namespaces: namespaces where the operator runs jobs; empty for all.
-    """
+    """Looks up owners for setup tasks. The operator runs jobs in the `namespaces`; empty for all."""
 
     jobs: ObjectStore
     pods: PodIndex[AttemptPod]
@@ -56,10 +51,7 @@ class Owners:
     listed: Callable[[], bool]
 
     def state(self, uid: JobUid, *, namespace: str, cluster: str) -> contract.Owner:
-        """Return the state of a job.
-
-        Namespace and cluster are those in the mark, which is untrusted: any writer of the output may have written it.
-        """
+        """Return the state of a job, by what the mark says, which any writer of the output may have written."""
         key = self.jobs.key(uid)
         body = self.jobs.get(key) if key is not None else None
         is_here = bool(cluster) and cluster == self.cluster and (not self.namespaces or namespace in self.namespaces)

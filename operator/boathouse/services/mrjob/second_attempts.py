@@ -1,8 +1,7 @@
 """Second attempts of slow tasks, and the control of running tasks that the scheduler gets.
 
-Which tasks get a second attempt is remembered until its pod exists, only in memory: policies decide again.
-
-The first attempt to commit wins, and the planner ends the other one.
+Which tasks get a second attempt is remembered until its pod exists, only in memory: policies decide again. The first
+attempt to commit wins, and the planner ends the other one.
 """
 
 import collections

@@ -101,26 +101,20 @@ class Attempt:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settlement:
-    """Result of settling the attempts of one stage, or of stages that run concurrently; empty if nothing was settled.
-
-    Attributes:
-        verdict: why the job fails.
-        active: numbers of attempts that start and that run, by stage.
-        used_byte_s: run times of the maps and reduces that won, each times its memory request.
-    """
+    """Result of settling the attempts of one stage, or of concurrent ones; empty if nothing was settled."""
 
     counters: contract.Counters = dataclasses.field(default_factory=dict)
     stages: dict[contract.TaskType, StageState] = dataclasses.field(default_factory=dict)
-    active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)
+    active: dict[contract.TaskType, tuple[int, int]] = dataclasses.field(default_factory=dict)  # that start, that run
     failures: list[TaskFailure] = dataclasses.field(default_factory=list)
     waiting: list[Attempt] = dataclasses.field(default_factory=list)
     seconds: list[Attempt] = dataclasses.field(default_factory=list)
     obsolete: list[AttemptPod] = dataclasses.field(default_factory=list)
     problems: list[AttemptPod] = dataclasses.field(default_factory=list)
     results: list[tuple[contract.TaskType, contract.TaskResult]] = dataclasses.field(default_factory=list)
-    verdict: Problem | None = None
+    verdict: Problem | None = None  # why the job fails
     recheck_at_s: float = math.inf
-    used_byte_s: float = 0.0
+    used_byte_s: float = 0.0  # run times of the maps and reduces that won, each times its memory request
 
 
 def failure(task: str, attempt: int, node: str | None, ending: Ending, now_s: float | None = None) -> TaskFailure:
@@ -144,12 +138,7 @@ def backoff_s(failures: int) -> float:
 
 @dataclasses.dataclass(slots=True, kw_only=True)
 class Settler:
-    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`.
-
-    Attributes:
-        failed_s: times of the last failures by task name, for tasks whose pods were deleted.
-        requested: second attempts without pods, by task index.
-    """
+    """Settles the tasks of a stage one by one; writes to `outcome` and `stage`."""
 
     type: contract.TaskType
     step: int = 0
@@ -158,8 +147,8 @@ class Settler:
     limits: Limits
     now_s: float
     stop: StageControl
-    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)
-    requested: Mapping[int, Attempt] = dataclasses.field(default_factory=dict)
+    failed_s: dict[str, float] = dataclasses.field(default_factory=dict)  # the last, of tasks whose pods were deleted
+    requested: Mapping[int, Attempt] = dataclasses.field(default_factory=dict)  # second attempts without pods
     _waiting: list[Attempt] = dataclasses.field(default_factory=list)
     _starting: int = 0
     _running: int = 0

@@ -24,23 +24,17 @@ _REFUSALS = frozenset(contract.SuspendRefusal)
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Poll:
-    """Request of a task for its orders, `since` the version of its job's orders that it has.
-
-    It has `carried_out` the last order to this task alone that it received, or ""; None if its runtime takes none.
-    """
+    """Request of a task for its orders."""
 
     uid: JobUid
     pod: str
-    since: int = 0
-    carried_out: str | None = None
+    since: int = 0  # version of its job's orders that it has
+    carried_out: str | None = None  # the last order to this task alone, or ""; None if its runtime takes none
 
 
 @dataclasses.dataclass(slots=True, eq=False)
 class _PodOrder:
-    """An order to one task, `taken` once a poll of the task was answered with it.
-
-    The `answer` is the reason why the task does not carry it out, or "".
-    """
+    """An order to one task, `taken` once a poll was answered with it; the answer is why it is refused, or ""."""
 
     order: contract.SuspendOrder
     taken: asyncio.Event = dataclasses.field(default_factory=asyncio.Event)

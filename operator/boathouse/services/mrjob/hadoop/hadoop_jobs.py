@@ -7,10 +7,10 @@ from types import MappingProxyType
 
 from boathouse import failpoints
 from boathouse.services.frame import controllers, pod_index, protocols
-from boathouse.services.frame.kind import KindDefinition, ObjectUid
-from boathouse.services.frame.writes import ObjectEvents, Writes
+from boathouse.services.frame.kind import ObjectUid
+from boathouse.services.frame.writes import Writes
 from boathouse.services.hadoop import ClusterFacts
-from boathouse.services.mrjob import conditions, hdfs, settle, submission
+from boathouse.services.mrjob import hdfs, settle, submission
 from boathouse.services.mrjob.hadoop import mirror, observation, options, plan
 from boathouse.services.mrjob.hadoop.client_pod import ClientBuilder
 from boathouse.services.mrjob.hadoop.observation import ClientPod, Desired, HadoopObservation, Submission
@@ -34,14 +34,11 @@ class _Job:
 class HadoopJobs:
     """Jobs on Hadoop clusters."""
 
-    def __init__(
-        self, leader: controllers.LeaderServices, kind: KindDefinition, settings: PodSettings, later: pod_index.Later
-    ) -> None:
+    def __init__(self, leader: controllers.LeaderServices, settings: PodSettings, later: pod_index.Later) -> None:
         self._context, self._config, self._pod_settings = leader.controllers.context, leader.settings, settings
         self._clusters, self._applications = leader.clusters, leader.applications
         self._scheduler, self._bundles = leader.scheduling.scheduler, leader.bundles
         self._mark = leader.controllers.mark
-        self._events = ObjectEvents(kind, self._context.events)
         self._jobs: dict[ObjectUid, _Job] = {}
         self.clients: pod_index.PodIndex[ClientPod] = pod_index.PodIndex(observation.read_client, self._mark, later)
         self._clusters.subscribe(self._cluster_changed)
@@ -101,23 +98,17 @@ class HadoopJobs:
     def plan(self, observation: HadoopObservation, memory: JobMemory) -> protocols.Desired[JobState]:
         """Return the desired state of a job, with effects in the frame's order."""
         desired = plan.plan(observation)
-        before, now = memory.state, desired.state
-        if now.hadoop is not None and (before.hadoop is None or now.hadoop.attempt > before.hadoop.attempt):
-            memory.hadoop.begun = now.hadoop.attempt
+        former, now = memory.state.hadoop, desired.state.hadoop
+        if now is not None and (former is None or now.attempt > former.attempt):
+            memory.hadoop.begun = now.attempt
         return protocols.Desired(
-            before_status=[partial(self._publish, observation.job, before, now)],
-            state=now,
+            state=desired.state,
             delete=[(pod.name, pod.uid) for pod in desired.delete],
             after=[partial(self._carry_out, observation, desired, memory)],
             recheck_at_s=desired.recheck_at_s,
             holds_deletion=desired.is_ending,
-            is_at_rest=_is_at_rest(observation, now),
+            is_at_rest=_is_at_rest(observation, desired.state),
         )
-
-    async def _publish(self, job: Job, before: JobState, state: JobState, _writes: Writes) -> None:
-        """Publish an event if applications of a job may still run that is over."""
-        if why := conditions.cleanup_failure(before, state):
-            self._events.not_cleaned_up(job.key, job.uid, why)
 
     async def _carry_out(
         self, observation: HadoopObservation, desired: Desired, memory: JobMemory, writes: Writes

@@ -28,12 +28,9 @@ RUNTIME: Final = "runtime"
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class ClientPod(JobPod):
-    """The client of an attempt, which has ended when the container that submits has.
+    """The client of an attempt, which has ended when the container that submits has."""
 
-    It mounts the ConfigMap with the cluster's `settings`.
-    """
-
-    settings: str = ""
+    settings: str = ""  # name of the ConfigMap with the cluster's settings that it mounts
 
 
 def read_client(pod: facts.PodFacts) -> ClientPod | None:
@@ -124,14 +121,11 @@ class HadoopObservation(JobObservation):
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class Desired:
-    """Output of the planner. The fields are carried out in this order.
-
-    If `is_ending`, an attempt of a job that is over may still run, so that the job must not be deleted.
-    """
+    """Output of the planner. The fields are carried out in this order."""
 
     state: JobState
     delete: Sequence[ClientPod] = ()
     kill: Sequence[str] = ()
     submits: bool = False
     recheck_at_s: float | None = None
-    is_ending: bool = False
+    is_ending: bool = False  # an attempt of a job that is over may still run, so the job must not be deleted

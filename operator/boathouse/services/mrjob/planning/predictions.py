@@ -46,10 +46,7 @@ _PROBES: Final[Mapping[ProbePhase, tuple[str, str]]] = {
 
 
 def predicted(state: JobState, job: Job, view: SizeView, used_byte_s: float, now_s: float) -> JobState:
-    """Return the state with its predicted and used size, its probe's phase, and the condition `SizePredicted`.
-
-    `used_byte_s` is what the attempts used that were settled in this reconcile.
-    """
+    """Return the state with the condition `SizePredicted`, the predicted and used size, and the probe's phase."""
     former = state.prediction or Prediction()
     changes = _size(former, view.prediction, state) if view.prediction is not None else {}
     if used_byte_s:

@@ -65,10 +65,7 @@ def settled(
     limits: settle.Limits | None = None,
     former: settle.Settlement | None = None,
 ) -> settle.Settlement:
-    """Settle the attempts of a stage. The result is added to `former`, of one that runs concurrently, if there is one.
-
-    `limits` are by default those of the stage.
-    """
+    """Settle the attempts of a stage, by its own limits; `former` is the result of one that runs concurrently."""
     spec, stage = observation.job.stage(task_type, state.step), state.stages[task_type].copy()
     own_limits = {"max_attempts": spec.max_attempts, "failures_max_percent": spec.failures_max_percent}
     # A setup that succeeded and whose plan was lost is settled as failed: it does not succeed again.
